@@ -92,14 +92,14 @@ let package = Package(
         .executableTarget(
             name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
             swiftSettings: strict),
-        .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore"]),
+        .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
-            name: "JobQueueTests", dependencies: ["Benchmarks", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
+            name: "JobQueueTests", dependencies: ["Gateway", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
-        .testTarget(name: "CallbacksTests", dependencies: ["Benchmarks", "Callbacks", "HTTPClient", "TestSupport"]),
+        .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "HTTPClient", "TestSupport"]),
         .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),
-        .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "TestSupport"]),
+        .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),

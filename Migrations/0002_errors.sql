@@ -1,4 +1,4 @@
--- Every error, once: for SQL and for the programs (ErrorCode.swift, which a test compares).
+-- Every error, for SQL and for the programs (a test compares ErrorCode.swift).
 
 CREATE TABLE insp.error_code (
     code text PRIMARY KEY CHECK (code ~ '^[A-Z][A-Z_]+$'),
@@ -9,11 +9,11 @@ CREATE TABLE insp.error_code (
     hint text
 );
 COMMENT ON TABLE insp.error_code IS 'Every error that a call is refused with or a job ends with';
-COMMENT ON COLUMN insp.error_code.code IS 'Stable name; the message of a refused call starts with it, and its constraint_name is it';
+COMMENT ON COLUMN insp.error_code.code IS 'Stable name; the message of a refused call starts with it, and its constraint_name equals it';
 COMMENT ON COLUMN insp.error_code.sqlstate IS 'SQLSTATE of a refused call';
 COMMENT ON COLUMN insp.error_code.message IS 'One sentence without personal data';
 COMMENT ON COLUMN insp.error_code.retryable IS 'Whether the same work may succeed later without any change by the caller';
-COMMENT ON COLUMN insp.error_code.http_status IS 'Status of an HTTP request that is refused with it; null: it is never an answer to a request; it ends jobs or attempts';
+COMMENT ON COLUMN insp.error_code.http_status IS 'Status of an HTTP request that is refused with it; null: it ends jobs or attempts, never a request';
 COMMENT ON COLUMN insp.error_code.hint IS 'What is allowed, or what to do: the HINT of a refused call that has none of its own';
 GRANT SELECT ON insp.error_code TO insp_producer, insp_worker, insp_gateway, insp_operator, insp_auditor;
 INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hint) VALUES

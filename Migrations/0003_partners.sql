@@ -1,12 +1,12 @@
--- Who may enqueue, how much, and the lists that requests are checked against.
+-- Partners, their limits, and the lists against which requests are checked.
 
 CREATE TABLE insp.region (
     id smallint PRIMARY KEY CONSTRAINT region_not_any CHECK (id > 0),
     name text NOT NULL UNIQUE CHECK (name ~ '^[A-Z][A-Z0-9-]{1,15}$')
 );
 COMMENT ON TABLE insp.region IS 'Data centres. A job with a region is processed only by workers of that region';
-COMMENT ON COLUMN insp.region.id IS 'Number in the queue''s keys; 0 is kept for jobs that any worker may process';
-COMMENT ON COLUMN insp.region.name IS 'The name that payloads and workers give';
+COMMENT ON COLUMN insp.region.id IS 'Number in the queue''s keys; 0 is reserved for jobs that any worker may process';
+COMMENT ON COLUMN insp.region.name IS 'The name in payloads and workers'' configurations';
 GRANT SELECT ON insp.region TO insp_operator, insp_auditor;
 INSERT INTO insp.region (id, name) VALUES (1, 'US'), (2, 'EU'), (3, 'SG');
 
@@ -57,35 +57,35 @@ CREATE TABLE insp.partner (
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
-COMMENT ON TABLE insp.partner IS 'Tenants: who owns jobs, callback endpoints and limits';
+COMMENT ON TABLE insp.partner IS 'Tenants, which own jobs, callback endpoints and limits';
 COMMENT ON COLUMN insp.partner.id IS 'Internal number';
-COMMENT ON COLUMN insp.partner.name IS 'The name that payloads give';
+COMMENT ON COLUMN insp.partner.name IS 'The name in payloads';
 COMMENT ON COLUMN insp.partner.enabled IS 'A disabled partner''s new jobs are refused; accepted ones still finish';
-COMMENT ON COLUMN insp.partner.lane IS 'Lane of jobs that name none: 0 urgent, 1 normal, 2 bulk';
-COMMENT ON COLUMN insp.partner.region IS 'Region of jobs that name none; null: any worker may process them';
+COMMENT ON COLUMN insp.partner.lane IS 'Lane of jobs that specify none: 0 urgent, 1 normal, 2 bulk';
+COMMENT ON COLUMN insp.partner.region IS 'Region of jobs that specify none; null: any worker may process them';
 COMMENT ON COLUMN insp.partner.consent_required IS 'Whether each job must record the end user''s consent';
 COMMENT ON COLUMN insp.partner.callback_required IS 'Whether a job without any callback URL is refused';
-COMMENT ON COLUMN insp.partner.job_lifetime IS 'A job that names no expiresAt and is not finished after this time ends as EXPIRED';
+COMMENT ON COLUMN insp.partner.job_lifetime IS 'A job without expiresAt that is not finished after this time ends as EXPIRED';
 COMMENT ON COLUMN insp.partner.created_at IS 'When the partner was added';
-COMMENT ON COLUMN insp.partner.paused IS 'Whether nothing of the partner''s is claimed; running jobs finish';
+COMMENT ON COLUMN insp.partner.paused IS 'Whether claiming the partner''s jobs is stopped; running jobs finish';
 COMMENT ON COLUMN insp.partner.pause_reason IS 'Why it is paused';
 COMMENT ON COLUMN insp.partner.max_running IS 'Most jobs running at once, over all workers; null: no limit';
 COMMENT ON COLUMN insp.partner.rate_per_second IS 'Most jobs started in a second, over all workers; null: no limit';
 COMMENT ON COLUMN insp.partner.rate_burst IS 'Jobs that may start at once after a quiet time; null: the rate of one second';
 COMMENT ON COLUMN insp.partner.review IS
-    'Which decisions wait for a review: never; rejected: REJECTED; warning: WARNING and REJECTED; always: these and PASSED. A job may name a stricter one. NOT_EXECUTED never waits: nothing was decided';
+    'Which decisions wait for a review: never; rejected: REJECTED; warning: WARNING and REJECTED; always: these and PASSED. A job may request a stricter one. NOT_EXECUTED never waits: nothing was decided';
 COMMENT ON COLUMN insp.partner.keep_parts IS 'How long after its end a job''s parts are kept; an hour at least';
 COMMENT ON COLUMN insp.partner.keep_results IS 'How long after its end a job''s results are kept; an hour at least';
-COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept under one face id; a further one takes the place of the oldest';
+COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id; a further one replaces the oldest';
 COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';
 COMMENT ON COLUMN insp.partner.face_window IS 'See face_attempts; a day at most';
 COMMENT ON COLUMN insp.partner.keep_faces IS 'How long after its enrolment a template is kept; null: until it is deleted';
 COMMENT ON COLUMN insp.partner.liveness_evidence_suffices IS
-    'Whether jobs that are accepted from now on pass liveness by passive evidence without any finding; otherwise such evidence ends as WARNING, and only a challenge or a vendor passes';
+    'Whether jobs accepted from now on pass liveness if passive PAD signals find nothing; otherwise they end with WARNING, and only a challenge or a vendor passes';
 COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or delayed, and not claimed); null: any number';
-COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may take in the database; null: any number';
+COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';
 COMMENT ON COLUMN insp.partner.keep_references IS
-    'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever stay longer';
+    'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.partner_policy (
@@ -96,12 +96,12 @@ CREATE TABLE insp.partner_policy (
     policy jsonb NOT NULL,
     PRIMARY KEY (partner_id, version)
 );
-COMMENT ON TABLE insp.partner_policy IS 'Each version of what a partner''s row decides by, kept by a trigger at every change';
+COMMENT ON TABLE insp.partner_policy IS 'Each version of a partner''s policy, stored by a trigger on every change';
 COMMENT ON COLUMN insp.partner_policy.partner_id IS 'Whose policy';
 COMMENT ON COLUMN insp.partner_policy.version IS 'Number of the version, from 1';
-COMMENT ON COLUMN insp.partner_policy.valid_from IS 'When it was set; of the first one, when the partner was added';
+COMMENT ON COLUMN insp.partner_policy.valid_from IS 'When it was set; for the first one, when the partner was added';
 COMMENT ON COLUMN insp.partner_policy.changed_by IS 'The role that was logged in';
-COMMENT ON COLUMN insp.partner_policy.policy IS 'The columns of insp.partner that it consists of; intervals as ISO 8601';
+COMMENT ON COLUMN insp.partner_policy.policy IS 'Its columns of insp.partner; intervals as ISO 8601';
 GRANT SELECT ON insp.partner_policy TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.producer_partner (
@@ -112,11 +112,11 @@ CREATE TABLE insp.producer_partner (
 );
 CREATE INDEX producer_partner_role ON insp.producer_partner (role);
 COMMENT ON TABLE insp.producer_partner IS
-    'Logins that act for some partners alone: to all others they are as if those partners did not exist. A login acts by a row of its name and number. One that has only either (it was renamed, or has the name of one that is gone) acts for nobody by it; a login that has neither acts for every partner';
-COMMENT ON COLUMN insp.producer_partner.login IS 'The login''s name (session_user) when it was bound';
+    'Logins that act for certain partners only; all other partners do not exist for them. A row applies to the login with its name and its number. A login with only one of the two (it was renamed, or has the name of a deleted login) acts for no partner by that row; a login without any row acts for every partner';
+COMMENT ON COLUMN insp.producer_partner.login IS 'The login''s name (session_user) when the row was added';
 COMMENT ON COLUMN insp.producer_partner.partner_id IS 'A partner that it acts for';
 COMMENT ON COLUMN insp.producer_partner.role IS
-    'Its number in this cluster; in another one, which the next epoch notices, that of the login of the same name. 0: there was none';
+    'The login''s number in this cluster. In another cluster, which the next epoch detects, it becomes that of the login of the same name. 0: there was none';
 GRANT SELECT ON insp.producer_partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.quota (
@@ -125,11 +125,11 @@ CREATE TABLE insp.quota (
     bytes bigint NOT NULL DEFAULT 0,
     measured_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE insp.quota IS 'What partners with a quota had taken at the last insp.measure_quotas';
+COMMENT ON TABLE insp.quota IS 'Usage of partners with a quota at the last insp.measure_quotas';
 COMMENT ON COLUMN insp.quota.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota.waiting IS 'Waiting jobs at that time, counted up to one more than the quota';
 COMMENT ON COLUMN insp.quota.bytes IS 'Bytes of parts at that time';
-COMMENT ON COLUMN insp.quota.measured_at IS 'When';
+COMMENT ON COLUMN insp.quota.measured_at IS 'When it was measured';
 GRANT SELECT ON insp.quota TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.quota_use (
@@ -139,7 +139,7 @@ CREATE TABLE insp.quota_use (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX quota_use_partner ON insp.quota_use (partner_id);
 COMMENT ON TABLE insp.quota_use IS
-    'What partners with a quota took since the last insp.measure_quotas: as many rows for each as transactions wrote at once';
+    'Changes in the usage of partners with a quota since the last insp.measure_quotas; concurrent transactions write separate rows';
 COMMENT ON COLUMN insp.quota_use.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota_use.waiting IS 'Jobs that were accepted';
-COMMENT ON COLUMN insp.quota_use.bytes IS 'Bytes of parts that came, less those that went';
+COMMENT ON COLUMN insp.quota_use.bytes IS 'Bytes of parts added, less those removed';

@@ -1,5 +1,4 @@
--- Where callbacks go: what an endpoint may ask for beside its URL, which events it gets, how its requests are signed and
--- authorized, and what is known of its health.
+-- Callback endpoints: their settings, events, signatures, authorization and health.
 
 CREATE TABLE insp.endpoint (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -29,17 +28,17 @@ CREATE TABLE insp.endpoint (
     origins text[] NOT NULL DEFAULT '{}' CHECK (cardinality(origins) <= 32)
 );
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint (partner_id) WHERE is_default;
--- Read by every statement that stores results: empty for as long as nobody asks for more than job.finished.
+-- Read by every statement that stores results; empty while no endpoint has events other than job.finished.
 CREATE INDEX endpoint_progress ON insp.endpoint (id) WHERE events && ARRAY['job.status', 'job.review_needed'];
 CREATE INDEX endpoint_special ON insp.endpoint (id) WHERE ordering IS NOT NULL OR NOT events @> ARRAY['job.finished'];
 CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;
 COMMENT ON TABLE insp.endpoint IS 'Where a partner''s callbacks go, and what is allowed there';
 COMMENT ON COLUMN insp.endpoint.id IS 'Number of the endpoint';
 COMMENT ON COLUMN insp.endpoint.partner_id IS 'Whose endpoint it is';
-COMMENT ON COLUMN insp.endpoint.url IS 'Default URL; null: only jobs that bring a callbackUrl are called back';
+COMMENT ON COLUMN insp.endpoint.url IS 'Default URL; null: only jobs with a callbackUrl have callbacks';
 COMMENT ON COLUMN insp.endpoint.allow_http IS 'Whether plain http is allowed, for callbacks and for parts by URL';
 COMMENT ON COLUMN insp.endpoint.allow_private IS
-    'Whether address literals and ports are allowed in URLs, and private and loopback addresses: all, or those of allowed_networks. At origins that are not the endpoint''s, also of parts, those of allowed_networks alone';
+    'Whether URLs may have address literals and ports, and private and loopback addresses are allowed: all, or those of allowed_networks. At other origins than the endpoint''s, for callbacks and parts alike, only those of allowed_networks';
 COMMENT ON COLUMN insp.endpoint.enabled IS 'Callbacks of a disabled endpoint are held, not dropped';
 COMMENT ON COLUMN insp.endpoint.max_inflight IS 'Callbacks under way at once, over all workers';
 COMMENT ON COLUMN insp.endpoint.is_default IS 'The endpoint that the partner''s jobs use; one for each partner';
@@ -48,22 +47,22 @@ COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 
 COMMENT ON COLUMN insp.endpoint.paused IS 'Whether its callbacks wait, with their times, until insp.callback_resume';
 COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';
 COMMENT ON COLUMN insp.endpoint.events IS
-    'What it is told: job.status (stages done, 4 to 32), job.review_needed (64), job.finished (128)';
+    'Events it receives: job.status (stages done, 4 to 32), job.review_needed (64), job.finished (128)';
 COMMENT ON COLUMN insp.endpoint.inline_result IS
-    'Whether job.finished carries the whole result, personal data included; it is put in when sent, and never stored in the outbox. Switched on, it holds for jobs that are finished from then on; switched off, for what is sent from then on';
+    'Whether job.finished contains the whole result, including personal data. It is added on sending and never stored in the outbox. Switching it on affects jobs finished from then on; switching it off affects everything sent from then on';
 COMMENT ON COLUMN insp.endpoint.ordering IS
-    'Which of its callbacks are sent one after the other: those of one job, or of one userReference; null: in any order';
-COMMENT ON COLUMN insp.endpoint.alert_endpoint_id IS 'The endpoint that is told when this one fails, is disabled or has recovered';
-COMMENT ON COLUMN insp.endpoint.http2 IS 'Whether HTTP/2 is offered; else HTTP/1.1 is spoken';
+    'Whose callbacks are sent one after the other: those of one job, or of one userReference; null: in any order';
+COMMENT ON COLUMN insp.endpoint.alert_endpoint_id IS 'The endpoint that is notified when this one fails, is disabled or recovers';
+COMMENT ON COLUMN insp.endpoint.http2 IS 'Whether HTTP/2 is offered; otherwise HTTP/1.1 is used';
 COMMENT ON COLUMN insp.endpoint.pins IS
-    'One or two public keys, one of which the certificate of a server at the endpoint''s own origins must have: sha256// and the base64 of the digest of the SubjectPublicKeyInfo. The second is for the next key';
+    'One or two public keys; the certificate of a server at the endpoint''s own origins must have one of them. Format: sha256// and the base64 of the digest of the SubjectPublicKeyInfo. The second is for the next key';
 COMMENT ON COLUMN insp.endpoint.allowed_networks IS
     'Networks inside private ranges that may be connected to, no matter who specifies the URL. Null: none, or with allow_private all of them at the endpoint''s own origins';
 COMMENT ON COLUMN insp.endpoint.client_certificate IS 'Certificate chain in PEM for mutual TLS; its key is the secret client_key';
 COMMENT ON COLUMN insp.endpoint.api_key_header IS
-    'Deprecated: the header of a static API key, the secret api_key; OAuth 2.0 takes its place';
+    'Deprecated: the header of a static API key, the secret api_key; use OAuth 2.0 instead';
 COMMENT ON COLUMN insp.endpoint.origins IS
-    'Origins (scheme, host, port) beside that of its URL to which its credentials and inline results are sent as well; any other URL that a job specifies gets the signed, thin body alone';
+    'Further origins (scheme, host, port) that get its credentials and inline results, as that of its URL does; any other URL that a job specifies gets only the signed, thin body';
 GRANT SELECT ON insp.endpoint TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.endpoint_health (
@@ -77,12 +76,12 @@ CREATE TABLE insp.endpoint_health (
     last_code text
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE insp.endpoint_health IS
-    'The circuit breaker of each endpoint that has failed: open while open_until lies ahead, half open (one attempt at a time) once it has passed, closed if null';
+    'The circuit breaker of each endpoint that has failed: open until open_until, then half open (one attempt at a time); closed if null';
 COMMENT ON COLUMN insp.endpoint_health.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.endpoint_health.window_start IS 'Since when attempts are counted; five minutes at most';
 COMMENT ON COLUMN insp.endpoint_health.succeeded IS 'Attempts since then that were answered with 2xx';
 COMMENT ON COLUMN insp.endpoint_health.failed IS 'Attempts since then that failed';
-COMMENT ON COLUMN insp.endpoint_health.failing_since IS 'When the first of the failures happened after which none succeeded';
+COMMENT ON COLUMN insp.endpoint_health.failing_since IS 'When the current series of failures began';
 COMMENT ON COLUMN insp.endpoint_health.open_until IS 'Nothing is sent before; then one attempt decides';
 COMMENT ON COLUMN insp.endpoint_health.trips IS 'How often in a row the breaker opened';
 COMMENT ON COLUMN insp.endpoint_health.last_code IS 'Code of the last failure';
@@ -98,7 +97,7 @@ CREATE TABLE insp.endpoint_tally (
     PRIMARY KEY (endpoint_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE insp.endpoint_tally IS
-    'Outcomes that could not be counted in insp.endpoint_health because somebody held a row: the next dispatcher that gets it counts them';
+    'Outcomes that could not be counted in insp.endpoint_health because another transaction held the row; the next dispatcher that locks it counts them';
 COMMENT ON COLUMN insp.endpoint_tally.id IS 'Internal number';
 COMMENT ON COLUMN insp.endpoint_tally.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.endpoint_tally.succeeded IS 'Attempts that were answered with 2xx';
@@ -115,15 +114,15 @@ CREATE TABLE insp.endpoint_authorization (
     scope text,
     method text NOT NULL DEFAULT 'basic' CHECK (method IN ('basic', 'post', 'tls'))
 );
-COMMENT ON TABLE insp.endpoint_authorization IS 'Endpoints whose requests carry an access token (OAuth 2.0)';
+COMMENT ON TABLE insp.endpoint_authorization IS 'Endpoints whose requests have an access token (OAuth 2.0)';
 COMMENT ON COLUMN insp.endpoint_authorization.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.endpoint_authorization.provider IS
-    'Who gets the tokens: client_credentials (RFC 6749 section 4.4), or a provider that the worker was built with';
+    'What gets the tokens: client_credentials (RFC 6749 section 4.4), or a provider built into the worker';
 COMMENT ON COLUMN insp.endpoint_authorization.token_url IS 'Token endpoint of the authorization server';
-COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there, beside the secret client_secret';
-COMMENT ON COLUMN insp.endpoint_authorization.scope IS 'Scopes to ask for, separated by spaces';
+COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there; its secret is client_secret';
+COMMENT ON COLUMN insp.endpoint_authorization.scope IS 'Scopes to request, separated by spaces';
 COMMENT ON COLUMN insp.endpoint_authorization.method IS
-    'How we prove who we are: basic (HTTP Basic, RFC 6749 section 2.3.1), post (in the body), tls (the endpoint''s client certificate, RFC 8705)';
+    'How we authenticate: basic (HTTP Basic, RFC 6749 section 2.3.1), post (in the body), tls (the endpoint''s client certificate, RFC 8705)';
 GRANT SELECT ON insp.endpoint_authorization TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.access_token (
@@ -136,16 +135,16 @@ CREATE TABLE insp.access_token (
     failed_until timestamptz,
     last_code text
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-COMMENT ON TABLE insp.access_token IS 'What is known of the access token of each endpoint, the secret access_token, which all dispatchers share';
+COMMENT ON TABLE insp.access_token IS 'State of each endpoint''s access token, which all dispatchers share; the token is the secret access_token';
 COMMENT ON COLUMN insp.access_token.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that a refusal of an old one ends no newer one';
-COMMENT ON COLUMN insp.access_token.refresh_at IS 'From when on a dispatcher gets the next one, while the others go on with this';
-COMMENT ON COLUMN insp.access_token.expires_at IS 'When it ends';
-COMMENT ON COLUMN insp.access_token.lease IS 'Number of the right to refresh it that is out';
-COMMENT ON COLUMN insp.access_token.lease_until IS 'When that right lapses: its holder may have died';
-COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, nobody asks before';
+COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that the refusal of an old one does not invalidate a newer one';
+COMMENT ON COLUMN insp.access_token.refresh_at IS 'From when a dispatcher gets the next one while the others continue with this one';
+COMMENT ON COLUMN insp.access_token.expires_at IS 'When it expires';
+COMMENT ON COLUMN insp.access_token.lease IS 'Number of the current right to refresh it';
+COMMENT ON COLUMN insp.access_token.lease_until IS 'When that right lapses, since its holder may have died';
+COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, no dispatcher asks before';
 COMMENT ON COLUMN insp.access_token.last_code IS 'Code of the last failure (insp.error_code)';
 GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, lease_until, failed_until, last_code)
     ON insp.access_token TO insp_operator, insp_auditor;
 CREATE SEQUENCE insp.access_token_lease AS bigint;
-COMMENT ON SEQUENCE insp.access_token_lease IS 'Numbers of the rights to refresh a token: each is given out once';
+COMMENT ON SEQUENCE insp.access_token_lease IS 'Numbers of rights to refresh a token; each is used once';

@@ -1,6 +1,6 @@
--- Jobs and what belongs to them. Everything that grows with history is partitioned by job id, so that history is dropped
--- a partition at a time and never deleted row by row. There are no foreign keys between these tables: they would cost a
--- locked row for each insert, and every row is written by functions. insp.ensure_partitions makes the partitions.
+-- Jobs and their data. Everything that grows with history is partitioned by job id, so that history is dropped partition by
+-- partition and never deleted row by row. There are no foreign keys between these tables: they would lock a row for each
+-- insert, and only functions write rows. insp.ensure_partitions creates the partitions.
 
 CREATE SEQUENCE insp.job_id AS bigint;
 COMMENT ON SEQUENCE insp.job_id IS 'Internal job numbers';
@@ -24,7 +24,7 @@ CREATE TYPE insp.request AS (
     digests jsonb,
     part_urls jsonb
 );
-COMMENT ON TYPE insp.request IS 'A payload that was checked, taken apart';
+COMMENT ON TYPE insp.request IS 'A validated payload, by field';
 
 CREATE TABLE insp.job (
     id bigint NOT NULL DEFAULT nextval('insp.job_id'),
@@ -53,15 +53,15 @@ CREATE TABLE insp.job (
     forgotten_at timestamptz,
     PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
--- No index on a column that changes, so that every status update is HOT. The public id is random; an index that must hold
--- the partition key to be unique would say no more than this one.
+-- No index on a column that changes, so that every status update is HOT. The public id is random; a unique index, which must
+-- include the partition key, would guarantee no more than this one.
 CREATE INDEX job_public_id ON insp.job (public_id);
-COMMENT ON TABLE insp.job IS 'One inspection each, from enqueue to 128';
+COMMENT ON TABLE insp.job IS 'Inspections, one row each, from enqueue to 128';
 COMMENT ON COLUMN insp.job.id IS 'Internal number; never leaves the system';
 COMMENT ON COLUMN insp.job.public_id IS 'The id that callers know';
 COMMENT ON COLUMN insp.job.partner_id IS 'Whose job it is';
 COMMENT ON COLUMN insp.job.endpoint_id IS 'The callback endpoint at the time of enqueue; null: no callback';
-COMMENT ON COLUMN insp.job.person_id IS 'The person whom its userReference names; null: none, nothing is left, or maintenance has yet to link it (insp.persons); insp.job_reference has it in any case';
+COMMENT ON COLUMN insp.job.person_id IS 'The person identified by its userReference; null: none, erased, or not yet linked by maintenance (insp.persons); insp.job_reference has it in any case';
 COMMENT ON COLUMN insp.job.lane IS '0 urgent, 1 normal, 2 bulk';
 COMMENT ON COLUMN insp.job.region IS 'Region whose workers may process the job; 0: any';
 COMMENT ON COLUMN insp.job.status IS
@@ -75,15 +75,15 @@ COMMENT ON COLUMN insp.job.document_format IS 'TD1, TD2 or TD3; null: any';
 COMMENT ON COLUMN insp.job.review IS 'Which decisions wait for a review: rejected, warning or always; null: never';
 COMMENT ON COLUMN insp.job.enrollment_mode IS 'add or replace; null: add, or no enrolment';
 COMMENT ON COLUMN insp.job.rerun_of IS 'The job that it runs again';
-COMMENT ON COLUMN insp.job.own_callback IS 'Whether the request names a callback URL, in place of the endpoint''s';
+COMMENT ON COLUMN insp.job.own_callback IS 'Whether the request has a callback URL in place of the endpoint''s';
 COMMENT ON COLUMN insp.job.traceparent IS 'W3C trace context of the caller';
-COMMENT ON COLUMN insp.job.request IS 'What the worker goes by; no name, and no part';
+COMMENT ON COLUMN insp.job.request IS 'Instructions for the worker; contains no name and no part';
 COMMENT ON COLUMN insp.job.seal IS 'How personal is sealed; 0: not at all, it is JSON';
 COMMENT ON COLUMN insp.job.personal IS
-    'What may name a person: references, face id, consent, callback URL; insp.personal alone reads it. Null: nothing';
-COMMENT ON COLUMN insp.job.consent_proof IS 'What stays of the consent (insp.consent_proof)';
+    'What may identify a person: references, face id, consent, callback URL; only insp.personal reads it. Null: nothing';
+COMMENT ON COLUMN insp.job.consent_proof IS 'What remains of the consent after erasure (insp.consent_proof)';
 COMMENT ON COLUMN insp.job.forgotten_at IS 'When retention or erasure removed personal and request';
--- What may name a person is read by functions that record who reads it.
+-- What may identify a person is read by functions that record who reads it.
 GRANT SELECT (id, public_id, partner_id, endpoint_id, person_id, lane, region, status, created_at, started_at, completed_at,
         expires_at, workflow, document_format, review, enrollment_mode, rerun_of, own_callback, request, seal,
         forgotten_at)
@@ -100,18 +100,18 @@ CREATE TABLE insp.part (
     content_id bigint,
     PRIMARY KEY (job_id, kind, ordinal)
 ) PARTITION BY RANGE (job_id);
-COMMENT ON TABLE insp.part IS 'Inputs of jobs: what they are, and where their bytes are';
+COMMENT ON TABLE insp.part IS 'Inputs of jobs, and where their bytes are';
 COMMENT ON COLUMN insp.part.job_id IS 'The job';
 COMMENT ON COLUMN insp.part.kind IS 'What it is (insp.part_kind)';
 COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kinds';
 COMMENT ON COLUMN insp.part.size IS 'Bytes; null for a part by URL';
-COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes; a part by URL is refused if what is fetched has another';
+COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes; a part by URL is refused if the fetched bytes have another';
 COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed; 0: not at all';
 COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from; null: they are in insp.content';
 COMMENT ON COLUMN insp.part.content_id IS 'The bytes in insp.content; null for a part by URL. A rerun refers to those of the first job of its chain';
 
--- Apart from their parts, so that a rerun copies none. They go with the last part that refers to them, and only the jobs of
--- one chain of reruns can: insp.remove_parts asks these, in place of an index of all parts.
+-- Separate from their parts, so that a rerun copies none. They are deleted with the last part that refers to them. Only jobs of
+-- one chain of reruns can refer to them, so insp.remove_parts checks these jobs and needs no index of all parts.
 CREATE TABLE insp.content (
     id bigint NOT NULL,
     kind text NOT NULL,
@@ -119,8 +119,8 @@ CREATE TABLE insp.content (
     bytes bytea NOT NULL,
     PRIMARY KEY (id, kind, ordinal)
 ) PARTITION BY RANGE (id);
-COMMENT ON TABLE insp.content IS 'Bytes of parts, once each, however many reruns refer to them';
-COMMENT ON COLUMN insp.content.id IS 'The job that they came with';
+COMMENT ON TABLE insp.content IS 'Bytes of parts, stored once, however many reruns refer to them';
+COMMENT ON COLUMN insp.content.id IS 'The job with which they were received';
 COMMENT ON COLUMN insp.content.kind IS 'As of the part';
 COMMENT ON COLUMN insp.content.ordinal IS 'As of the part';
 COMMENT ON COLUMN insp.content.bytes IS 'The bytes as received';
@@ -137,14 +137,14 @@ CREATE TABLE insp.step (
 ) PARTITION BY RANGE (job_id);
 COMMENT ON TABLE insp.step IS 'Results of stages, written once each; 128 is the job''s result';
 COMMENT ON COLUMN insp.step.job_id IS 'The job';
-COMMENT ON COLUMN insp.step.status IS 'The status that the result brought the job to';
+COMMENT ON COLUMN insp.step.status IS 'The status that the job reached with the result';
 COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';
 COMMENT ON COLUMN insp.step.stored_at IS 'When it was stored';
 COMMENT ON COLUMN insp.step.summary IS
-    'Of a result, what the database decides and reports by: decision, rejectReasons, error, faceSdk, review; labels: the capabilities that warned or rejected. purgedAt or erasedAt: when all else went';
+    'The part of a result that the database uses for decisions and reports: decision, rejectReasons, error, faceSdk, review; labels: the capabilities that warned or rejected. purgedAt or erasedAt: when everything else was removed';
 COMMENT ON COLUMN insp.step.seal IS 'How body is sealed; 0: not at all, it is JSON';
-COMMENT ON COLUMN insp.step.body IS 'What else was found, a vendor''s answer included, which insp.step_document alone opens; null: nothing';
--- Bodies by insp.job_result and insp.stage_result, which record who reads them.
+COMMENT ON COLUMN insp.step.body IS 'Everything else, including a vendor''s answer; only insp.step_document opens it; null: nothing';
+-- insp.job_result and insp.stage_result read bodies, and record who reads them.
 GRANT SELECT (job_id, status, fence, stored_at, summary, seal)
     ON insp.step TO insp_operator;
 
@@ -164,11 +164,11 @@ COMMENT ON COLUMN insp.event.kind IS
 COMMENT ON COLUMN insp.event.fence IS 'Fence of the lease it happened under; 0 for finished, which makes it unique';
 COMMENT ON COLUMN insp.event.at IS 'When it happened';
 COMMENT ON COLUMN insp.event.worker_id IS 'The worker that held the job';
-COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt and the like; no personal data';
+COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt etc.; no personal data';
 GRANT SELECT ON insp.event TO insp_operator, insp_auditor;
 
--- A number in each event would write every event twice, and one that is drawn by the writer is seen late where its transaction
--- stays open. So a statement's events are one row here, which gets its place after it was committed.
+-- Numbering events after their commit would write every event twice, and a number drawn by the writer becomes visible late if
+-- its transaction stays open. So a statement's events are one row here, which gets its place after the commit.
 CREATE TABLE insp.event_batch (
     id bigint GENERATED ALWAYS AS IDENTITY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -179,18 +179,18 @@ CREATE TABLE insp.event_batch (
     epoch bigint,
     position bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
--- Each for one kind of row alone, so that no search for the one can be planned over the other.
+-- Each index has one kind of row only, so that the planner cannot use it for the other.
 CREATE INDEX event_batch_waiting ON insp.event_batch (xid, id) WHERE position IS NULL;
 CREATE UNIQUE INDEX event_batch_place ON insp.event_batch (epoch, position) WHERE position IS NOT NULL;
 COMMENT ON TABLE insp.event_batch IS 'The order of events: one row for those of one kind that one statement wrote (insp.events_after)';
 COMMENT ON COLUMN insp.event_batch.id IS 'Order of writing: a job''s later event has the higher one';
 COMMENT ON COLUMN insp.event_batch.xid IS 'The transaction that wrote it';
-COMMENT ON COLUMN insp.event_batch.at IS 'When';
+COMMENT ON COLUMN insp.event_batch.at IS 'When it was written';
 COMMENT ON COLUMN insp.event_batch.kind IS 'The events'' kind';
 COMMENT ON COLUMN insp.event_batch.jobs IS 'Their jobs, in order';
 COMMENT ON COLUMN insp.event_batch.fences IS 'Their fences, in the same order';
 COMMENT ON COLUMN insp.event_batch.epoch IS 'The epoch (insp.epoch) in which they were numbered; null: not yet';
-COMMENT ON COLUMN insp.event_batch.position IS 'The last one''s place in that epoch; the others have those before it';
+COMMENT ON COLUMN insp.event_batch.position IS 'The place of the last one in that epoch; the others have the places before it';
 GRANT SELECT ON insp.event_batch TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.event_cursor (
@@ -204,8 +204,8 @@ COMMENT ON TABLE insp.event_cursor IS 'How far events are numbered (insp.number_
 COMMENT ON COLUMN insp.event_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.event_cursor.epoch IS 'The epoch in which they are numbered';
 COMMENT ON COLUMN insp.event_cursor.position IS 'The last place that was given out in it';
-COMMENT ON COLUMN insp.event_cursor.next_xid IS 'No transaction from this one on was seen';
-COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor was any of these, which were still open';
+COMMENT ON COLUMN insp.event_cursor.next_xid IS 'No transaction from this one on has been read';
+COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor any of these, which were still open';
 GRANT SELECT ON insp.event_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.event_cursor DEFAULT VALUES;
 
@@ -218,7 +218,7 @@ CREATE TABLE insp.job_key (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (partner_id, key)
 );
--- The keys never change. By the job, which is nearly the order of time: it finds what has come of age as well.
+-- The keys never change. By job, which is nearly the order of time, so it also finds keys to expire.
 CREATE INDEX job_key_job ON insp.job_key (job_id);
 COMMENT ON TABLE insp.job_key IS 'Idempotency keys: the same request under the same key is one job';
 COMMENT ON COLUMN insp.job_key.partner_id IS 'Whose key it is';
@@ -239,8 +239,8 @@ CREATE INDEX person_erased ON insp.person (erased_at) WHERE erased_at IS NOT NUL
 COMMENT ON TABLE insp.person IS 'Persons, as partners refer to them by userReference';
 COMMENT ON COLUMN insp.person.id IS 'Number of the person';
 COMMENT ON COLUMN insp.person.partner_id IS 'Whose reference it is';
-COMMENT ON COLUMN insp.person.reference_index IS 'The reference as insp.reference_index makes it; null: nothing is left of the person';
-COMMENT ON COLUMN insp.person.erased_at IS 'When the last of the person went, by retention or erasure';
+COMMENT ON COLUMN insp.person.reference_index IS 'The reference as hashed by insp.reference_index; null: the person was erased';
+COMMENT ON COLUMN insp.person.erased_at IS 'When retention or erasure removed the last data of the person';
 GRANT SELECT ON insp.person TO insp_operator;
 
 CREATE TABLE insp.job_reference (
@@ -254,7 +254,7 @@ CREATE INDEX job_reference_job ON insp.job_reference (job_id);
 COMMENT ON TABLE insp.job_reference IS 'Jobs by their partners'' references; a row only where a reference is given';
 COMMENT ON COLUMN insp.job_reference.partner_id IS 'Whose job';
 COMMENT ON COLUMN insp.job_reference.kind IS 'customer: customerInternalReference; user: userReference';
-COMMENT ON COLUMN insp.job_reference.index IS 'The reference as insp.reference_index makes it';
+COMMENT ON COLUMN insp.job_reference.index IS 'The reference as hashed by insp.reference_index';
 COMMENT ON COLUMN insp.job_reference.job_id IS 'The job';
 GRANT SELECT ON insp.job_reference TO insp_operator;
 
@@ -263,7 +263,7 @@ CREATE TABLE insp.rerun (
     first_id bigint NOT NULL
 );
 CREATE INDEX rerun_first ON insp.rerun (first_id);
-COMMENT ON TABLE insp.rerun IS 'Reruns: each carries what the job before it had of its person, so that they are erased together';
+COMMENT ON TABLE insp.rerun IS 'Reruns: each has the personal data of the job before it, so they are erased together';
 COMMENT ON COLUMN insp.rerun.job_id IS 'The rerun';
 COMMENT ON COLUMN insp.rerun.first_id IS 'The job that the chain of reruns began with';
 GRANT SELECT ON insp.rerun TO insp_operator, insp_auditor;
@@ -279,22 +279,22 @@ CREATE TABLE insp.dead (
     resolved_by text
 );
 CREATE INDEX dead_died ON insp.dead (died_at);
-COMMENT ON TABLE insp.dead IS 'Dead letters: jobs that failed for good, until an operator resolves them; each is finished as NOT_EXECUTED';
+COMMENT ON TABLE insp.dead IS 'Dead-lettered jobs, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
-COMMENT ON COLUMN insp.dead.detail IS 'What exactly was wrong, without personal data';
+COMMENT ON COLUMN insp.dead.detail IS 'What was wrong, without personal data';
 COMMENT ON COLUMN insp.dead.attempts IS 'Attempts made';
 COMMENT ON COLUMN insp.dead.crashes IS 'Attempts that ended in the death of a process or worker';
 COMMENT ON COLUMN insp.dead.died_at IS 'When it was dead-lettered';
-COMMENT ON COLUMN insp.dead.resolved_at IS 'When an operator dealt with it';
-COMMENT ON COLUMN insp.dead.resolved_by IS 'Who';
+COMMENT ON COLUMN insp.dead.resolved_at IS 'When an operator resolved it';
+COMMENT ON COLUMN insp.dead.resolved_by IS 'Who resolved it';
 GRANT SELECT ON insp.dead TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.review_wait (
     job_id bigint PRIMARY KEY,
     since timestamptz NOT NULL DEFAULT now()
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
-COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a person';
+COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a review';
 COMMENT ON COLUMN insp.review_wait.job_id IS 'The job';
 COMMENT ON COLUMN insp.review_wait.since IS 'Since when it waits';
 GRANT SELECT ON insp.review_wait TO insp_operator, insp_auditor;

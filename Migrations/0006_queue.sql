@@ -1,5 +1,5 @@
--- The queue. One queue for each region, lane and partner: a claim scans queues, and how often it scans each of them decides the
--- shares of lanes and partners.
+-- The queue. There is one for each region, lane and partner; how often claims scan each of them decides the shares of lanes and
+-- partners.
 
 CREATE SEQUENCE insp.ready_seq AS bigint;
 CREATE SEQUENCE insp.fence AS bigint;
@@ -37,7 +37,7 @@ CREATE TABLE insp.ready (
     autovacuum_analyze_threshold = 100000);
 COMMENT ON TABLE insp.ready IS 'Waiting jobs, in the order of claiming within a queue';
 COMMENT ON COLUMN insp.ready.job_id IS 'The job';
-COMMENT ON COLUMN insp.ready.seq IS 'Place in the queue; a job that returns gets a new one at the end';
+COMMENT ON COLUMN insp.ready.seq IS 'Place in the queue; a released or retried job gets a new one at the end';
 COMMENT ON COLUMN insp.ready.queue IS 'The queue';
 COMMENT ON COLUMN insp.ready.attempt IS 'Attempts so far';
 COMMENT ON COLUMN insp.ready.crashes IS 'Attempts that ended in the death of a process or worker';
@@ -55,14 +55,14 @@ CREATE TABLE insp.lease (
     epoch bigint NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 100000);
--- With the fence: a worker's leases are looked up from its lowest one on, or the scan would read through all that it ever had.
+-- With the fence: a worker's leases are read from its lowest one on; otherwise the scan would read all dead rows of its leases.
 CREATE INDEX lease_worker ON insp.lease (worker_id, fence);
-COMMENT ON TABLE insp.lease IS 'Jobs being worked on. Every write for a claimed job must match (job_id, fence)';
+COMMENT ON TABLE insp.lease IS 'Jobs in work. Every write for a claimed job must match (job_id, fence)';
 COMMENT ON COLUMN insp.lease.job_id IS 'The job';
 COMMENT ON COLUMN insp.lease.fence IS 'Number of this claim; a worker that holds an older one can write nothing';
-COMMENT ON COLUMN insp.lease.worker_id IS 'Who works on it';
+COMMENT ON COLUMN insp.lease.worker_id IS 'The worker';
 COMMENT ON COLUMN insp.lease.claimed_at IS 'When it was claimed';
-COMMENT ON COLUMN insp.lease.deadline IS 'A job still leased then is taken back even from a live worker';
+COMMENT ON COLUMN insp.lease.deadline IS 'A job still leased then is rescued even from a live worker';
 COMMENT ON COLUMN insp.lease.queue IS 'The queue it came from';
 COMMENT ON COLUMN insp.lease.attempt IS 'Number of this attempt, from 1';
 COMMENT ON COLUMN insp.lease.crashes IS 'Earlier attempts that ended in the death of a process or worker';
@@ -79,7 +79,7 @@ CREATE TABLE insp.delayed (
     PRIMARY KEY (run_at, job_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 100000);
--- By the job: a job that is cancelled takes its delayed row with it, and a worker that drains need not wait for it.
+-- By job: cancelling a job deletes its delayed row, and a worker that drains need not wait for it.
 CREATE INDEX delayed_job ON insp.delayed (job_id);
 COMMENT ON TABLE insp.delayed IS 'Jobs that wait for a time: scheduled ones and failed ones between attempts';
 COMMENT ON COLUMN insp.delayed.run_at IS 'When the job becomes ready';
@@ -95,7 +95,7 @@ CREATE TABLE insp.expiry (
     job_id bigint NOT NULL,
     PRIMARY KEY (expires_at, job_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
-COMMENT ON TABLE insp.expiry IS 'Deadlines of jobs that named an expiresAt; the others'' are checked at the head of the queue';
+COMMENT ON TABLE insp.expiry IS 'Deadlines of jobs with an expiresAt; those of other jobs are checked at the head of the queue';
 COMMENT ON COLUMN insp.expiry.expires_at IS 'The deadline';
 COMMENT ON COLUMN insp.expiry.job_id IS 'The job';
 GRANT SELECT ON insp.expiry TO insp_operator;
@@ -111,10 +111,10 @@ CREATE TABLE insp.control (
 COMMENT ON TABLE insp.control IS 'Switches of the lanes';
 COMMENT ON COLUMN insp.control.lane IS '0 urgent, 1 normal, 2 bulk';
 COMMENT ON COLUMN insp.control.paused IS 'Nothing is claimed from a paused lane; running jobs finish';
-COMMENT ON COLUMN insp.control.reason IS 'Why';
-COMMENT ON COLUMN insp.control.changed_at IS 'When';
-COMMENT ON COLUMN insp.control.changed_by IS 'Who';
-COMMENT ON COLUMN insp.control.weight IS 'The lane''s share of claims while others wait as well';
+COMMENT ON COLUMN insp.control.reason IS 'Why it is paused';
+COMMENT ON COLUMN insp.control.changed_at IS 'Last change';
+COMMENT ON COLUMN insp.control.changed_by IS 'Who made it';
+COMMENT ON COLUMN insp.control.weight IS 'The lane''s share of claims while others wait too';
 GRANT SELECT ON insp.control TO insp_operator, insp_auditor;
 INSERT INTO insp.control (lane, weight) VALUES (0, 16), (1, 4), (2, 1);
 
@@ -123,13 +123,13 @@ CREATE TABLE insp.partner_tokens (
     tokens double precision NOT NULL,
     at timestamptz NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE insp.partner_tokens IS 'What limited partners may still start; the claim locks the row, which makes limits exact';
+COMMENT ON TABLE insp.partner_tokens IS 'Jobs that partners with limits may still start; the claim locks the row, which makes limits exact';
 COMMENT ON COLUMN insp.partner_tokens.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.partner_tokens.tokens IS 'Jobs it might have started at that time (token bucket)';
 COMMENT ON COLUMN insp.partner_tokens.at IS 'When the tokens were counted';
 
--- One row a minute and a list for each figure: ninety days of them take some 50 MB with six lanes that work, and 75 MB with
--- twelve; a row for each lane would take twice as much.
+-- One row a minute with a list for each figure: ninety days take some 50 MB with six active lanes and 75 MB with twelve; a row
+-- for each lane would take twice as much.
 CREATE TABLE insp.queue_sample (
     at timestamptz PRIMARY KEY,
     regions smallint[] NOT NULL,
@@ -145,17 +145,17 @@ CREATE TABLE insp.queue_sample (
     workers integer NOT NULL
 );
 COMMENT ON TABLE insp.queue_sample IS
-    'The queue as it was, minute by minute (insp.v_queue_sample). The lists have an element for each region and lane in which something waited, ran or ended';
+    'The state of the queue, minute by minute (insp.v_queue_sample). The lists have an element for each region and lane with jobs that waited, ran or ended';
 COMMENT ON COLUMN insp.queue_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.queue_sample.regions IS 'Regions of the elements; 0: any';
 COMMENT ON COLUMN insp.queue_sample.lanes IS 'Their lanes';
-COMMENT ON COLUMN insp.queue_sample.waiting IS 'Jobs ready to be claimed; of many, an estimate';
+COMMENT ON COLUMN insp.queue_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
 COMMENT ON COLUMN insp.queue_sample.oldest IS 'Seconds since the first of them was accepted';
-COMMENT ON COLUMN insp.queue_sample.running IS 'Jobs being worked on';
-COMMENT ON COLUMN insp.queue_sample.delayed IS 'Jobs that wait for a time; of many, an estimate';
-COMMENT ON COLUMN insp.queue_sample.finished IS 'Jobs that reached 128 in the minute before; of many, an estimate';
-COMMENT ON COLUMN insp.queue_sample.failed IS 'Those among them that were dead-lettered; 10,000 at most';
-COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; 10,000 at most';
+COMMENT ON COLUMN insp.queue_sample.running IS 'Jobs in work';
+COMMENT ON COLUMN insp.queue_sample.delayed IS 'Jobs that wait for a time; an estimate if there are many';
+COMMENT ON COLUMN insp.queue_sample.finished IS 'Jobs that reached 128 in the minute before; an estimate if there are many';
+COMMENT ON COLUMN insp.queue_sample.failed IS 'Those that were dead-lettered; at most 10,000';
+COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; at most 10,000';
 COMMENT ON COLUMN insp.queue_sample.callbacks_oldest IS 'Seconds since the oldest of them was written';
 COMMENT ON COLUMN insp.queue_sample.workers IS 'Live workers';
 GRANT SELECT ON insp.queue_sample TO insp_operator, insp_auditor;

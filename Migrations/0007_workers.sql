@@ -1,9 +1,9 @@
--- Workers, the duties of maintenance that they share, and what they know of the server and its clock.
+-- Workers, the maintenance duties that they share, and the state of the server and its clock.
 
 CREATE SEQUENCE insp.steady AS bigint MINVALUE 0 START 0;
 CREATE SEQUENCE insp.scanned AS bigint MINVALUE 0 START 0;
 COMMENT ON SEQUENCE insp.steady IS
-    'Microseconds that maintenance watched the fleet: advances with each scan and never leaps, even if somebody sets the clock';
+    'Microseconds during which maintenance watched the fleet: advances with each scan and never leaps, even if the clock is set';
 COMMENT ON SEQUENCE insp.scanned IS 'When maintenance last scanned the fleet, in microseconds since 1970 by the database''s clock';
 
 CREATE TABLE insp.worker (
@@ -25,30 +25,30 @@ CREATE TABLE insp.worker (
     beat bigint NOT NULL DEFAULT 0,
     epoch bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE insp.worker IS 'Live workers; a row goes when its worker stops or is found dead';
-COMMENT ON COLUMN insp.worker.id IS 'Number of this run of a worker; never used again';
-COMMENT ON COLUMN insp.worker.incarnation IS 'Random name of this run: a worker that was declared dead cannot come back under it';
+COMMENT ON TABLE insp.worker IS 'Live workers; a row is deleted when its worker stops or is declared dead';
+COMMENT ON COLUMN insp.worker.id IS 'Number of this run of a worker; never reused';
+COMMENT ON COLUMN insp.worker.incarnation IS 'Random name of this run: a worker that was declared dead cannot resume under it';
 COMMENT ON COLUMN insp.worker.host IS 'Host or pod name';
 COMMENT ON COLUMN insp.worker.process IS 'Process id on that host';
 COMMENT ON COLUMN insp.worker.version IS 'Version of the program';
-COMMENT ON COLUMN insp.worker.region IS 'Region it serves, besides jobs that any worker may process; 0: none';
+COMMENT ON COLUMN insp.worker.region IS 'Region it serves, in addition to jobs that any worker may process; 0: none';
 COMMENT ON COLUMN insp.worker.lanes IS 'Lanes it serves';
-COMMENT ON COLUMN insp.worker.slots IS 'Jobs it works on at once';
+COMMENT ON COLUMN insp.worker.slots IS 'Jobs it may run at once';
 COMMENT ON COLUMN insp.worker.busy IS 'Jobs that had a slot at its last heartbeat';
-COMMENT ON COLUMN insp.worker.draining IS 'Set to make it claim no more, finish and stop';
+COMMENT ON COLUMN insp.worker.draining IS 'Whether it must stop claiming, finish its jobs and stop';
 COMMENT ON COLUMN insp.worker.started_at IS 'When it registered';
-COMMENT ON COLUMN insp.worker.heartbeat_at IS 'Last sign of life, by the database''s clock';
+COMMENT ON COLUMN insp.worker.heartbeat_at IS 'Last heartbeat, by the database''s clock';
 COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
 COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: its scans begin there';
 COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
-COMMENT ON COLUMN insp.worker.beat IS 'Last sign of life, in the time that is watched (insp.steady)';
-COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) that its floors are of';
+COMMENT ON COLUMN insp.worker.beat IS 'Last heartbeat, in watched time (insp.steady)';
+COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) of its floors';
 GRANT SELECT ON insp.worker TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.worker_drain (
     worker_id bigint PRIMARY KEY
 );
-COMMENT ON TABLE insp.worker_drain IS 'Workers that are to be drained by a transaction that is not committed yet';
+COMMENT ON TABLE insp.worker_drain IS 'Workers to be drained by a transaction that is not committed yet';
 COMMENT ON COLUMN insp.worker_drain.worker_id IS 'The worker';
 
 CREATE TABLE insp.duty (
@@ -64,17 +64,17 @@ CREATE TABLE insp.duty (
     failures integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 COMMENT ON TABLE insp.duty IS
-    'Duties of maintenance. A worker locks the row for the time of a round, so that one of the fleet does it at a time';
+    'Maintenance duties. A worker locks the row during a round, so that only one of the fleet performs it';
 COMMENT ON COLUMN insp.duty.name IS 'The duty';
-COMMENT ON COLUMN insp.duty.every IS 'How often it is meant to be done';
+COMMENT ON COLUMN insp.duty.every IS 'How often it should run';
 COMMENT ON COLUMN insp.duty.since IS 'When it was introduced';
-COMMENT ON COLUMN insp.duty.finished_at IS 'When a round last ended well; noted every four seconds at most';
+COMMENT ON COLUMN insp.duty.finished_at IS 'When a round last succeeded; written at most every four seconds';
 COMMENT ON COLUMN insp.duty.took IS 'How long that round took';
-COMMENT ON COLUMN insp.duty.run_by IS 'Host and process that did it';
+COMMENT ON COLUMN insp.duty.run_by IS 'Host and process that ran it';
 COMMENT ON COLUMN insp.duty.outcome IS 'What its function returned';
 COMMENT ON COLUMN insp.duty.failed_at IS 'When a round last failed';
-COMMENT ON COLUMN insp.duty.error IS 'Why; null once a round ended well again';
-COMMENT ON COLUMN insp.duty.failures IS 'Rounds that failed since then, one after the other';
+COMMENT ON COLUMN insp.duty.error IS 'Why; null once a round has succeeded again';
+COMMENT ON COLUMN insp.duty.failures IS 'Consecutive failed rounds';
 INSERT INTO insp.duty (name, every) VALUES
     ('promote', '0.5 s'), ('rescue', '0.5 s'), ('events', '0.5 s'), ('orphans', '10 s'), ('expire', '5 s'), ('sweep', '5 s'),
     ('quotas', '2 s'), ('record', '2 s'), ('partitions', '60 s'), ('faces', '60 s'), ('samples', '5 s'), ('purge', '60 s');
@@ -90,17 +90,17 @@ CREATE TABLE insp.epoch (
     reason text NOT NULL
 );
 COMMENT ON TABLE insp.epoch IS
-    'The server as it was when numbers were last moved ahead. Claims, heartbeats and rescues compare it first';
+    'Identity of the server when numbers were last moved ahead. Claims, heartbeats and rescues compare it first';
 COMMENT ON COLUMN insp.epoch.single IS 'There is one row';
 COMMENT ON COLUMN insp.epoch.id IS
-    'Where fences began; drawn at random, so that two histories of one database never have the same';
+    'First fence; drawn at random, so that two histories of one database never have the same';
 COMMENT ON COLUMN insp.epoch.system IS 'The cluster''s system identifier';
-COMMENT ON COLUMN insp.epoch.timeline IS 'The timeline: another one after each promotion';
-COMMENT ON COLUMN insp.epoch.started_at IS 'When the server was started: another time on each server and after each restart';
+COMMENT ON COLUMN insp.epoch.timeline IS 'The timeline: a new one after each promotion';
+COMMENT ON COLUMN insp.epoch.started_at IS 'When the server was started: differs between servers and after each restart';
 COMMENT ON COLUMN insp.epoch.recovered_at IS
-    'When its statistics were last reset, which a crash does that the server recovers from without a restart';
+    'When its statistics were last reset, as after a crash from which the server recovers without a restart';
 COMMENT ON COLUMN insp.epoch.began_at IS 'When the epoch began';
-COMMENT ON COLUMN insp.epoch.reason IS 'What was noticed';
+COMMENT ON COLUMN insp.epoch.reason IS 'What was detected';
 GRANT SELECT ON insp.epoch TO insp_operator, insp_auditor;
 INSERT INTO insp.epoch (id, system, timeline, started_at, recovered_at, reason)
 SELECT 0, c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8), pg_postmaster_start_time(),
@@ -110,6 +110,6 @@ FROM pg_control_system() c;
 CREATE TABLE insp.observer (
     single boolean PRIMARY KEY DEFAULT true CHECK (single)
 );
-COMMENT ON TABLE insp.observer IS 'Whoever holds its row counts the time that is watched; others go on without';
+COMMENT ON TABLE insp.observer IS 'The transaction that holds its row counts watched time; others continue without';
 COMMENT ON COLUMN insp.observer.single IS 'There is one row';
 INSERT INTO insp.observer DEFAULT VALUES;

@@ -7,13 +7,13 @@ COMMENT ON SEQUENCE insp.wake_callback IS 'The 50 ms tick in which callbacks wer
 
 CREATE TABLE insp.callback (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- Named by the job's public id, which is random already and leads back to the callback: an index of the names would cost
+    -- The webhook-id has the job's public id, which is random and leads back to the callback: an index of webhook-ids would cost
     -- as much with each finished job as its result.
     webhook_id text NOT NULL DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
     job_id bigint NOT NULL,
     endpoint_id bigint NOT NULL,
     event text NOT NULL DEFAULT 'job.finished'
-        -- A regular expression costs as much as all else that is checked of the row, and nearly every event is this one.
+        -- A regular expression costs as much as all other checks of the row, and nearly every event is this one.
         CHECK (event = 'job.finished' OR event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'),
     url text NOT NULL,
     body bytea,
@@ -31,35 +31,35 @@ CREATE TABLE insp.callback (
     CHECK (body IS NOT NULL OR public_id IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000);
 CREATE INDEX callback_named ON insp.callback (webhook_id) WHERE job_id < 0;
-COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint, and what its body is composed of';
+COMMENT ON TABLE insp.callback IS 'Outbox: one event for one endpoint, with the values of its body';
 COMMENT ON COLUMN insp.callback.id IS 'Internal number';
 COMMENT ON COLUMN insp.callback.webhook_id IS
-    'The webhook-id header: the same in every attempt, so that receivers can drop repeats. Once something that the body held was removed or may not be sent any more, the rest is sent under this id with a suffix';
-COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the id of an endpoint''s row in insp.record';
+    'The webhook-id header: the same in every attempt, so that receivers can drop duplicates. Once values of the body were removed or may no longer be sent, the rest is sent under this id with a suffix';
+COMMENT ON COLUMN insp.callback.job_id IS 'The job; below 0: minus the id of an endpoint''s row in insp.record';
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS
     'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the id of its row in insp.record)';
-COMMENT ON COLUMN insp.callback.url IS 'Where to';
-COMMENT ON COLUMN insp.callback.body IS 'The bytes that are signed and sent: JSON without personal data; null: the dispatcher composes them, of a job''s event';
-COMMENT ON COLUMN insp.callback.created_at IS 'When it happened';
-COMMENT ON COLUMN insp.callback.public_id IS 'The job''s id that callers know; null: not about a job';
+COMMENT ON COLUMN insp.callback.url IS 'Destination';
+COMMENT ON COLUMN insp.callback.body IS 'The bytes that are signed and sent: JSON without personal data; null: a job''s event, for which the dispatcher composes them';
+COMMENT ON COLUMN insp.callback.created_at IS 'When the event happened';
+COMMENT ON COLUMN insp.callback.public_id IS 'The job''s public id; null: not about a job';
 COMMENT ON COLUMN insp.callback.traceparent IS 'W3C trace context of the job''s caller';
 COMMENT ON COLUMN insp.callback.definition_key IS 'Of the job''s workflow';
 COMMENT ON COLUMN insp.callback.decision IS 'Of a finished job, until it is erased';
 COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished in time';
 COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
 COMMENT ON COLUMN insp.callback.has_result IS
-    'Whether the body holds the whole result: what was agreed with the endpoint when the job was finished. Where it may not be sent any more, the rest is sent';
-COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure took its decision';
+    'Whether the body contains the whole result, by the endpoint''s setting when the job was finished. If it may no longer be sent, the rest is sent';
+COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decision';
 COMMENT ON COLUMN insp.callback.form IS
-    'How the body is composed. A release that composes it, or insp.job_result, in another way gives new rows another number and goes on composing old ones as before';
--- Not the URL and the trace, which a job's caller chose: either may name a person. insp.v_callback has the origin.
+    'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
+-- Not the URL and the trace, which a job's caller chose: either may identify a person. insp.v_callback has the origin.
 GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
     has_reference, has_result, is_erased, form) ON insp.callback TO insp_operator, insp_auditor;
 
--- What changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for jobs: the wide row of
--- insp.callback is written once. A callback that is in neither of the two is delivered, and its attempts say when; written
--- again with each attempt, the row cost as much as all else that is recorded of it, and left a dead copy to be cleared away.
+-- What changes with each attempt is in two narrow tables, like insp.ready and insp.lease for jobs; the wide row of insp.callback
+-- is written once. A callback in neither of the two is delivered, and its attempts say when. Updating the wide row with each
+-- attempt would cost as much as all other writes, and leave a dead copy for VACUUM.
 CREATE TABLE insp.callback_waiting (
     callback_id bigint PRIMARY KEY,
     endpoint_id bigint NOT NULL,
@@ -72,8 +72,8 @@ CREATE TABLE insp.callback_waiting (
     reason text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 100000);
--- First attempts and retries apart, so that neither has to be searched for among the other. An expression that the
--- planner leaves alone: it would turn (attempts > 0) = false into a comparison that is not indexed.
+-- Separates first attempts from retries, so that neither is searched for among the other. The planner does not rewrite this
+-- expression; it would turn (attempts > 0) = false into a comparison that is not indexed.
 CREATE INDEX callback_waiting_due ON insp.callback_waiting (endpoint_id, least(attempts, 1), due_at, callback_id)
     WHERE state = 'pending';
 CREATE INDEX callback_waiting_order ON insp.callback_waiting (endpoint_id, ordering_key, callback_id)
@@ -81,15 +81,15 @@ CREATE INDEX callback_waiting_order ON insp.callback_waiting (endpoint_id, order
 CREATE INDEX callback_waiting_retry ON insp.callback_waiting (due_at) WHERE attempts > 0 AND state = 'pending';
 -- By time of the last change, so that the newest dead ones are found first.
 CREATE INDEX callback_waiting_idle ON insp.callback_waiting (state, endpoint_id, due_at) WHERE state <> 'pending';
-COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
+COMMENT ON TABLE insp.callback_waiting IS 'Callbacks that are neither delivered nor being sent, one row each; a claim moves it to insp.callback_lease';
 COMMENT ON COLUMN insp.callback_waiting.callback_id IS 'The callback';
 COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
-COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before; of a dead one, when it was dead-lettered';
+COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Earliest time of the next attempt; if dead, when it was dead-lettered';
 COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
-COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
+COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through our fault';
 COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (dead-lettered)';
-COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
-COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null after a replay: they are counted then';
+COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'An endpoint''s callbacks with the same key are sent one after the other';
+COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts in insp.callback_attempt; null after a replay, when they are counted again';
 COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator dead-lettered it';
 -- Not the ordering key: it can be a digest of a person's reference.
 GRANT SELECT (callback_id, endpoint_id, due_at, attempts, released, state, recorded, reason) ON insp.callback_waiting
@@ -111,7 +111,7 @@ CREATE TABLE insp.callback_lease (
     autovacuum_analyze_threshold = 100000);
 CREATE INDEX callback_lease_order ON insp.callback_lease (endpoint_id, ordering_key, callback_id)
     WHERE ordering_key IS NOT NULL;
-COMMENT ON TABLE insp.callback_lease IS 'Each callback that is being sent or is the dispatcher''s next: one row, which its settlement takes away';
+COMMENT ON TABLE insp.callback_lease IS 'Callbacks that are being sent or claimed ahead, one row each, which settlement deletes';
 COMMENT ON COLUMN insp.callback_lease.endpoint_id IS 'Whose limits apply';
 COMMENT ON COLUMN insp.callback_lease.claim_id IS 'Number of the claim under which it is being sent; settling must match it';
 COMMENT ON COLUMN insp.callback_lease.callback_id IS 'The callback';
@@ -119,9 +119,9 @@ COMMENT ON COLUMN insp.callback_lease.lease_until IS 'When the claim lapses: the
 COMMENT ON COLUMN insp.callback_lease.due_at IS 'When it was due';
 COMMENT ON COLUMN insp.callback_lease.attempts IS 'Counted attempts before this one';
 COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before this one';
-COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As it waited';
-COMMENT ON COLUMN insp.callback_lease.recorded IS 'As it waited';
-COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: one that sends all that it gets at once';
+COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As in callback_waiting';
+COMMENT ON COLUMN insp.callback_lease.recorded IS 'As in callback_waiting';
+COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: one that does not claim ahead';
 GRANT SELECT (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded, holder)
     ON insp.callback_lease TO insp_operator, insp_auditor;
 
@@ -136,7 +136,7 @@ CREATE TABLE insp.callback_attempt (
     code text,
     PRIMARY KEY (callback_id, attempt)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
--- Attempts are written in the order of time, so a few bytes for each 32 pages tell which of them are new.
+-- Attempts are written in the order of time, so a few bytes for each 32 pages suffice to find new ones.
 CREATE INDEX callback_attempt_time ON insp.callback_attempt USING brin (started_at) WITH (pages_per_range = 32, autosummarize = on);
 COMMENT ON TABLE insp.callback_attempt IS 'Every attempt to deliver a callback';
 COMMENT ON COLUMN insp.callback_attempt.callback_id IS 'The callback';
@@ -160,4 +160,4 @@ CREATE TYPE insp.callback_endpoint AS (
     options text
 );
 COMMENT ON TYPE insp.callback_endpoint IS
-    'What insp.callback_claim tells of an endpoint with something due: its floors for the next claim and, where something may be taken of it, how many may be sent at once, its keys and options. Holds secrets';
+    'An endpoint with something due, from insp.callback_claim: its floors for the next claim and, if it may send, how many may be sent at once, its keys and options. Contains secrets';

@@ -1,4 +1,4 @@
--- Faces that partners enrolled, to be recognised again.
+-- Faces that partners enrolled for later recognition.
 
 CREATE TABLE insp.face (
     partner_id integer NOT NULL,
@@ -13,8 +13,8 @@ CREATE INDEX face_person ON insp.face (person_id) WHERE person_id IS NOT NULL;
 COMMENT ON TABLE insp.face IS 'Enrolled faces';
 COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
 COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
-COMMENT ON COLUMN insp.face.person_id IS 'Whose face it is, where an enrolment or import named a userReference';
-COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result names the one it was decided by';
+COMMENT ON COLUMN insp.face.person_id IS 'The person, if an enrolment or import had a userReference';
+COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result has the one on which it is based';
 COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
 COMMENT ON COLUMN insp.face.changed_at IS 'Last change';
 
@@ -32,11 +32,11 @@ CREATE TABLE insp.face_template (
 CREATE INDEX face_template_face ON insp.face_template (partner_id, face_id);
 CREATE INDEX face_template_job ON insp.face_template (job) WHERE job IS NOT NULL;
 CREATE INDEX face_template_age ON insp.face_template (partner_id, created_at);
-COMMENT ON TABLE insp.face_template IS 'Features of enrolled faces. Readable by no role: functions hand them to workers and to the partner''s side';
+COMMENT ON TABLE insp.face_template IS 'Features of enrolled faces. No role can read them: functions pass them to workers and to the partner';
 COMMENT ON COLUMN insp.face_template.id IS 'Number of the template';
 COMMENT ON COLUMN insp.face_template.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_template.face_id IS 'The face';
-COMMENT ON COLUMN insp.face_template.engine IS 'The engine that made the feature; features of different engines never compare';
+COMMENT ON COLUMN insp.face_template.engine IS 'The engine that computed the feature; features of different engines are never compared';
 COMMENT ON COLUMN insp.face_template.model_sha256 IS 'SHA-256 of the engine''s model, lower-case hex';
 COMMENT ON COLUMN insp.face_template.feature IS '128 float32, little-endian, lower-case hex: exactly 1,024 characters';
 COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled it; null: it was imported';
@@ -51,10 +51,10 @@ CREATE TABLE insp.face_pending (
     feature text NOT NULL,
     PRIMARY KEY (partner_id, face_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
-COMMENT ON TABLE insp.face_pending IS 'Features of enrolments that are decided but not finished; gone with the end of the job, whatever it is. Readable by no role';
+COMMENT ON TABLE insp.face_pending IS 'Features of enrolments that are decided but not finished; deleted when the job ends, whatever the outcome. No role can read them';
 COMMENT ON COLUMN insp.face_pending.job_id IS 'The job; null: an import, until its transaction''s end';
 COMMENT ON COLUMN insp.face_pending.partner_id IS 'Whose';
-COMMENT ON COLUMN insp.face_pending.face_id IS 'The face: one enrolment at a time, since the next is held against what this one leaves';
+COMMENT ON COLUMN insp.face_pending.face_id IS 'The face: one enrolment at a time, since the next is compared with the templates that this one leaves';
 COMMENT ON COLUMN insp.face_pending.engine IS 'As in face_template';
 COMMENT ON COLUMN insp.face_pending.model_sha256 IS 'As in face_template';
 COMMENT ON COLUMN insp.face_pending.feature IS 'As in face_template';
@@ -65,7 +65,7 @@ CREATE TABLE insp.face_job (
     face_id text NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX face_job_face ON insp.face_job (partner_id, face_id);
-COMMENT ON TABLE insp.face_job IS 'Jobs that name a face id and are not finished: what insp.face_delete has to end';
+COMMENT ON TABLE insp.face_job IS 'Unfinished jobs with a face id, which insp.face_delete must end';
 COMMENT ON COLUMN insp.face_job.job_id IS 'The job';
 COMMENT ON COLUMN insp.face_job.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_job.face_id IS 'The face';
@@ -77,7 +77,7 @@ CREATE TABLE insp.face_named (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX face_named_face ON insp.face_named (partner_id, face_id);
 COMMENT ON TABLE insp.face_named IS
-    'Finished jobs that named a face id, until their references go: insp.face_delete takes it from their requests. Readable by no role';
+    'Finished jobs with a face id, until their references are removed: insp.face_delete removes it from their requests. No role can read them';
 COMMENT ON COLUMN insp.face_named.job_id IS 'The job';
 COMMENT ON COLUMN insp.face_named.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_named.face_id IS 'The face';
@@ -90,11 +90,11 @@ CREATE TABLE insp.face_rate (
     PRIMARY KEY (partner_id, face_id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX face_rate_since ON insp.face_rate (since);
-COMMENT ON TABLE insp.face_rate IS 'Attempts on face ids, enrolled or not, in the window that runs';
+COMMENT ON TABLE insp.face_rate IS 'Attempts on face ids, enrolled or not, in the current window';
 COMMENT ON COLUMN insp.face_rate.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_rate.face_id IS 'The face';
 COMMENT ON COLUMN insp.face_rate.since IS 'When the window began';
-COMMENT ON COLUMN insp.face_rate.attempts IS 'Jobs accepted since';
+COMMENT ON COLUMN insp.face_rate.attempts IS 'Jobs accepted since then';
 
 CREATE TABLE insp.face_outcome (
     outcome text PRIMARY KEY CHECK (outcome ~ '^[a-z_]+$'),
@@ -103,7 +103,7 @@ CREATE TABLE insp.face_outcome (
     error text
 );
 COMMENT ON TABLE insp.face_outcome IS 'How an enrolment, verification or liveness check ended, in the words of the face SDK''s contract';
-COMMENT ON COLUMN insp.face_outcome.outcome IS 'Our word; a result document has it under faceSdk.outcome';
+COMMENT ON COLUMN insp.face_outcome.outcome IS 'The outcome; faceSdk.outcome of a result document';
 COMMENT ON COLUMN insp.face_outcome.status IS 'Status of the SDK''s event';
 COMMENT ON COLUMN insp.face_outcome.code IS 'The SDK''s result code; null: it has none for this';
 COMMENT ON COLUMN insp.face_outcome.error IS 'The SDK''s error code; null: no error';

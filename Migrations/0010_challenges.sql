@@ -12,10 +12,10 @@ CREATE TABLE insp.challenge (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX challenge_expires ON insp.challenge (expires_at);
 COMMENT ON TABLE insp.challenge IS
-    'Liveness challenges that were issued and are not long expired; the job that consumed one carries what was asked in its payload';
+    'Liveness challenges that were issued and have not expired long ago; the job that consumed one has its specification in its payload';
 COMMENT ON COLUMN insp.challenge.id IS 'Random name';
 COMMENT ON COLUMN insp.challenge.partner_id IS 'Whose challenge; no other partner''s job can use it';
-COMMENT ON COLUMN insp.challenge.token_sha256 IS 'SHA-256 of the token, 256 random bits that are kept nowhere';
+COMMENT ON COLUMN insp.challenge.token_sha256 IS 'SHA-256 of the token, 256 random bits that are not stored';
 COMMENT ON COLUMN insp.challenge.spec IS 'What is asked: colours with their duration, motions with their time';
 COMMENT ON COLUMN insp.challenge.issued_at IS 'When it was issued';
 COMMENT ON COLUMN insp.challenge.expires_at IS 'A job that arrives later is refused';

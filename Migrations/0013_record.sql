@@ -1,4 +1,4 @@
--- The one record of who did what: operators, partners at the gateway, workers at a vendor's server, and what became of endpoints.
+-- The record of who did what: operators, partners at the gateway, workers at a vendor's server, and changes of endpoints.
 
 CREATE TABLE insp.record (
     chain text NOT NULL CHECK (chain IN ('operator', 'access', 'session', 'endpoint')),
@@ -24,29 +24,29 @@ CREATE TABLE insp.record (
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
 CREATE INDEX record_job ON insp.record ((subject::uuid)) WHERE chain = 'access';
--- A session ends once, also for two that say so at the same moment.
+-- A session ends once, even if two transactions end it at the same moment.
 CREATE UNIQUE INDEX record_session_end ON insp.record (subject, (detail ->> 'fence')) WHERE action = 'session_end';
 CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;
--- Rows are written in the order of time and stay where they were: a few bytes for each 32 pages tell when.
+-- Rows are written in the order of time and never move, so a few bytes for each 32 pages suffice to find a time.
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 COMMENT ON TABLE insp.record IS
-    'Who did what: append-only. Rows get their place in the chain after they were committed (insp.link_record), so that no writer waits for another; insp.verify_record tells whether a chain is whole';
+    'Who did what; append-only. Rows get their place in the chain after their commit (insp.link_record), so that no writer waits for another; insp.verify_record verifies a chain';
 COMMENT ON COLUMN insp.record.chain IS
-    'operator: what operators did; access: jobs that came in and results that went out through the gateway, and what operators read of either; session: liveness sessions sent to the vendor''s server; endpoint: what became of endpoints';
+    'operator: what operators did; access: jobs that came in and results that went out through the gateway, and what operators read of either; session: liveness sessions sent to the vendor''s server; endpoint: changes of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
-COMMENT ON COLUMN insp.record.at IS 'When';
+COMMENT ON COLUMN insp.record.at IS 'When it happened';
 COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or the worker';
 COMMENT ON COLUMN insp.record.action IS
     'What was done: the function that was called; create, read or session; session_begin or session_end; failing, recovered, disabled or enabled';
-COMMENT ON COLUMN insp.record.subject IS 'What it was done to: a job''s public id, or a partner, lane, worker, endpoint';
-COMMENT ON COLUMN insp.record.purpose IS 'What for: of an access the credential''s scope, null an operator''s; otherwise null: the action says it';
+COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id, or a partner, lane, worker, endpoint';
+COMMENT ON COLUMN insp.record.purpose IS 'Purpose: for an access the credential''s scope, or null for an operator''s; otherwise null, since the action implies it';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
-COMMENT ON COLUMN insp.record.words IS 'What operators and reviewers said, and what it says of a job: goes when the job''s person is erased';
-COMMENT ON COLUMN insp.record.words_salt IS 'Random, and goes with the words: nobody can guess them from their digest then';
-COMMENT ON COLUMN insp.record.words_sha256 IS 'SHA-256 of salt and words, which stays; null: there were none';
+COMMENT ON COLUMN insp.record.words IS 'Texts of operators and reviewers, and details of a job; removed when the job''s person is erased';
+COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words, so that nobody can then guess them from their digest';
+COMMENT ON COLUMN insp.record.words_sha256 IS 'SHA-256 of salt and words, which remains; null: there were none';
 COMMENT ON COLUMN insp.record.seq IS 'Place in the chain, from 1; null: none yet';
 COMMENT ON COLUMN insp.record.prev IS 'Hash of the row before it; of the first: 32 zero bytes';
-COMMENT ON COLUMN insp.record.hash IS 'SHA-256 of prev and the row''s values (insp.record_hash); words count with their digest';
+COMMENT ON COLUMN insp.record.hash IS 'SHA-256 of prev and the row''s values (insp.record_hash), with the digest of words in place of them';
 GRANT SELECT ON insp.record TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.record_chain (
@@ -61,6 +61,6 @@ COMMENT ON COLUMN insp.record_chain.chain IS 'The chain';
 COMMENT ON COLUMN insp.record_chain.seq IS 'Place of its last row';
 COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash; a copy kept elsewhere shows later whether anything up to it was changed';
 COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Place of the last row that retention removed; 0: none';
-COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which the first one that is left builds on';
+COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which is prev of the first remaining row';
 GRANT SELECT ON insp.record_chain TO insp_operator, insp_auditor;
 INSERT INTO insp.record_chain (chain) VALUES ('operator'), ('access'), ('session'), ('endpoint');

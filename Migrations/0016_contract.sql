@@ -1,6 +1,6 @@
--- The words of the contract with partners: kinds of part, workflows, labels, and reasons with advice. What checks requests
--- reads them; where a table is too slow (insp.plain_requests, insp.definition_key), and in the programs' enums, the
--- same words stand written out, and LookupTests holds them equal.
+-- The words of the contract with partners: kinds of part, workflows, labels, and reasons with advice. Checks of requests read
+-- them; where a table is too slow (insp.plain_requests, insp.definition_key), and in the programs' enums, the same words are
+-- written out, and LookupTests compares them.
 
 CREATE TABLE insp.part_kind (
     kind text PRIMARY KEY CHECK (kind ~ '^[A-Z][A-Z0-9_]+$'),
@@ -11,9 +11,9 @@ CREATE TABLE insp.part_kind (
     meaning text NOT NULL
 );
 COMMENT ON TABLE insp.part_kind IS 'Kinds of part that a job may have. A new one is also a case of PartKind';
-COMMENT ON COLUMN insp.part_kind.kind IS 'The name that payloads, results and insp.part give';
+COMMENT ON COLUMN insp.part_kind.kind IS 'The name in payloads, results and insp.part';
 COMMENT ON COLUMN insp.part_kind.place IS 'Order in which kinds are listed';
-COMMENT ON COLUMN insp.part_kind.source IS 'What it shows or comes from: document, chip, person, or vendor: opaque to this system';
+COMMENT ON COLUMN insp.part_kind.source IS 'Its subject or origin: document, chip, person, or vendor (opaque to this system)';
 COMMENT ON COLUMN insp.part_kind.is_image IS 'Whether it is an image that the analyzer decodes';
 COMMENT ON COLUMN insp.part_kind.is_many IS 'Whether a job may have more than one, in order';
 COMMENT ON COLUMN insp.part_kind.meaning IS 'What it is';
@@ -41,20 +41,20 @@ CREATE TABLE insp.workflow (
     meaning text NOT NULL
 );
 COMMENT ON TABLE insp.workflow IS 'What a job may run, on which parts';
-COMMENT ON COLUMN insp.workflow.name IS 'The name that payloads and results give';
+COMMENT ON COLUMN insp.workflow.name IS 'The name in payloads and results';
 COMMENT ON COLUMN insp.workflow.place IS 'Order in which workflows are listed';
-COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may give as well; the name where there is none';
+COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may use as well; the name where there is none';
 COMMENT ON COLUMN insp.workflow.capabilities IS
-    'What is decided, in order. Those with liveness take a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
+    'The decisions, in order. Those with liveness take a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
 COMMENT ON COLUMN insp.workflow.stages IS 'Statuses whose results are stored, in order';
 COMMENT ON COLUMN insp.workflow.takes IS 'Kinds of part that a job may have (insp.part_kind)';
 COMMENT ON COLUMN insp.workflow.needs_all IS 'Kinds that it must have';
-COMMENT ON COLUMN insp.workflow.needs_one IS 'Kinds of which it must have one at least';
-COMMENT ON COLUMN insp.workflow.face_event IS 'Type of the face SDK''s event that it ends with; null: it has none';
+COMMENT ON COLUMN insp.workflow.needs_one IS 'Kinds of which it must have at least one';
+COMMENT ON COLUMN insp.workflow.face_event IS 'Type of the face SDK''s event at its end; null: none';
 COMMENT ON COLUMN insp.workflow.meaning IS 'What it does';
 GRANT SELECT ON insp.workflow TO insp_producer, insp_gateway, insp_operator, insp_auditor;
 INSERT INTO insp.workflow (name, place, definition_key, capabilities, stages, takes, needs_all, needs_one, face_event, meaning) VALUES
-    -- A chip alone says who the holder is; there is no image to judge then.
+    -- A chip alone identifies the holder; there is no image to check then.
     ('id', 1, '2', '{usability,imageChecks,extraction,dataChecks}', '{4,8}',
         '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', NULL, 'Verifies a document'),
     ('id_identity', 2, '3', '{usability,imageChecks,extraction,dataChecks,similarity,liveness}', '{4,8,16,32}',
@@ -69,7 +69,7 @@ INSERT INTO insp.workflow (name, place, definition_key, capabilities, stages, ta
     ('enrollment', 6, 'enrollment', '{usability,liveness,enrollment}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
         'enrollment', 'Enrols a selfie under a face id');
 
--- To be run again by a script that adds a row to either table.
+-- A script that adds a row to either table must run this again.
 UPDATE insp.error_code e SET hint = h.hint FROM (
     SELECT 'PART_UNKNOWN', format('A part is %s.', regexp_replace(string_agg(k.kind, ', ' ORDER BY k.place), ', (\w+)$', ' or \1'))
     FROM insp.part_kind k
@@ -87,10 +87,10 @@ CREATE TABLE insp.label (
     is_given boolean NOT NULL DEFAULT true
 );
 COMMENT ON TABLE insp.label IS
-    'Labels of decisions, named as Jumio''s Retrieval API names them. A reviewer may give another one (insp.review)';
+    'Labels of decisions, named as in Jumio''s Retrieval API. A reviewer may give another one (insp.review)';
 COMMENT ON COLUMN insp.label.label IS 'The label';
 COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
-COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to something that was sent; then insp.reason says what to do';
+COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to an input; then insp.reason says what to do';
 COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
 GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_auditor;
 INSERT INTO insp.label (label, capabilities, is_objection) VALUES
@@ -130,10 +130,10 @@ CREATE TABLE insp.reason (
 );
 COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
-COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may stand behind (insp.label)';
+COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)';
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind)';
 COMMENT ON COLUMN insp.reason.contract_code IS
-    'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: that has none for it, and its label alone tells';
+    'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
 GRANT SELECT ON insp.reason TO insp_operator, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),
@@ -179,7 +179,7 @@ CREATE TABLE insp.reason_advice (
 );
 COMMENT ON TABLE insp.reason_advice IS 'What the person in front of the camera can do about a reason, by language';
 COMMENT ON COLUMN insp.reason_advice.code IS 'The reason';
-COMMENT ON COLUMN insp.reason_advice.language IS 'ISO 639-1 code. Every reason has advice in English; a further language needs rows alone';
+COMMENT ON COLUMN insp.reason_advice.language IS 'ISO 639-1 code. Every reason has advice in English; a further language needs only rows';
 COMMENT ON COLUMN insp.reason_advice.advice IS 'One sentence or two';
 GRANT SELECT ON insp.reason_advice TO insp_operator, insp_auditor;
 INSERT INTO insp.reason_advice (code, language, advice)
@@ -251,12 +251,12 @@ CREATE TABLE insp.error_contract (
     face_outcome text NOT NULL REFERENCES insp.face_outcome,
     payment_code integer
 );
-COMMENT ON TABLE insp.error_contract IS 'What the contracts of partners'' apps call each error';
+COMMENT ON TABLE insp.error_contract IS 'Each error''s codes in the contracts of partners'' apps';
 COMMENT ON COLUMN insp.error_contract.code IS 'The error';
 COMMENT ON COLUMN insp.error_contract.mobile_code IS
     'Its code in Jumio''s mobile SDK: A network, C not authorised, F service not available, G cancelled, J session over, N required input missing or unusable';
 COMMENT ON COLUMN insp.error_contract.face_outcome IS 'How a job of the face SDK ends with it (insp.face_outcome, which has the SDK''s error)';
-COMMENT ON COLUMN insp.error_contract.payment_code IS 'Its number in iZettle''s SDK; null: that has none for it';
+COMMENT ON COLUMN insp.error_contract.payment_code IS 'Its number in iZettle''s SDK; null: the SDK has none';
 GRANT SELECT ON insp.error_contract TO insp_producer, insp_gateway, insp_operator, insp_auditor;
 INSERT INTO insp.error_contract (code, mobile_code, face_outcome, payment_code)
 SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALUES
@@ -282,7 +282,7 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('N00000', 'unusable', -202, ARRAY['CALLBACK_URL_INVALID']),
     ('N00000', 'unusable', -203, ARRAY['CALLBACK_URL_MISSING'])
     ) AS c (mobile_code, face_outcome, payment_code, codes);
--- All others say what is wrong with a request.
+-- All others are errors in a request.
 INSERT INTO insp.error_contract (code, mobile_code, face_outcome)
 SELECT e.code, 'N00000', 'unusable' FROM insp.error_code e
 WHERE NOT EXISTS (SELECT FROM insp.error_contract c WHERE c.code = e.code);

@@ -1,5 +1,5 @@
--- The groups that Migrations/ gives rights to: deploy/DEPLOYING.md ("Rights") says who may do what. They belong to the whole cluster,
--- so an administrator makes them once, with `inspectd migrate --roles` or with psql. Safe to run again, and by many at once.
+-- The group roles with rights on the schema; deploy/DEPLOYING.md ("Rights") lists them. They belong to the whole cluster, so an
+-- administrator creates them once, with `inspectd migrate --roles` or psql. Safe to run again, and concurrently.
 DO $$
 DECLARE
     role record;
@@ -17,7 +17,7 @@ BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', role.name);
                 EXECUTE format('COMMENT ON ROLE %I IS %L', role.name, role.description);
             EXCEPTION WHEN duplicate_object OR unique_violation THEN
-                -- Another administrator made it at this very moment.
+                -- Another administrator created it at the same moment.
                 NULL;
             END;
         END IF;

@@ -135,8 +135,8 @@ total=0
 targets=(Tests/*Tests)
 if [ -n "$quick" ]; then
     targets=(InspectCoreTests PostgresTests GatewayTests JobQueueTests)
-    # Simulations and benchmarks, which take minutes.
-    skipped=(--skip SimulationTests --skip BenchmarkTests --skip ChallengeRulesTests)
+    # It takes minutes.
+    skipped=(--skip SimulationTests)
 fi
 for target in "${targets[@]}"; do
     target=${target#Tests/}

@@ -744,7 +744,7 @@ CREATE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS integer
     AS ...
 
 CREATE FUNCTION insp.explain_callbacks(p_job bigint) RETURNS TABLE(aspect text, explanation text)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -975,6 +975,10 @@ CREATE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.hold_ended(p_jobs bigint[], p_fences bigint[], p_workers bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS ...
+
 CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1024,6 +1028,11 @@ CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS b
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.is_within_year(p_interval interval) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.iso_time(p_time timestamp with time zone) RETURNS text
@@ -3086,7 +3095,11 @@ CREATE VIEW insp.v_review AS
     (now() - w.since) AS since,
     (j.expires_at - now()) AS expires,
     ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
-           FROM jsonb_array_elements((s.summary -> 'labels'::text)) l(value)) AS because,
+           FROM jsonb_array_elements(
+                CASE jsonb_typeof((s.summary -> 'labels'::text))
+                    WHEN 'array'::text THEN (s.summary -> 'labels'::text)
+                    ELSE NULL::jsonb
+                END) l(value)) AS because,
     w.job_id
    FROM (((insp.review_wait w
      JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
@@ -3805,6 +3818,7 @@ GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 b
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.hold_ended(p_jobs bigint[], p_fences bigint[], p_workers bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.id_prefix() FROM PUBLIC;
@@ -3816,6 +3830,7 @@ REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_within_year(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.job_result(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_producer;

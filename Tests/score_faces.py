@@ -344,7 +344,7 @@ def score_job(options, card, selfies):
         times = answer["engine"]["timingsMs"]
         if any(face["part"] == "FRONT" for face in answer.get("faces") or []):
             # What reading the document takes beside.
-            taken.append(times["cpu"] - sum(times.get(f"cpu.{step}", 0) for step in ("outline", "mrz", "barcode", "print")))
+            taken.append(times["cpu"] - sum(times.get(f"cpu.{step}", 0) for step in ("outline", "mrz", "barcode", "viz")))
     if not taken:
         card.line("selfie, portrait, quality, passive cues of a job, CPU", "skipped: no documents with a portrait")
         return None

@@ -1,5 +1,5 @@
--- Which of the callbacks that are due a claim takes. insp.callback_choose is a part of insp.callback_claim as those beside it
--- are: called once by it and with its settings.
+-- Chooses the due callbacks of a claim. Like the parts in callback_claim.sql, insp.callback_choose is called once by
+-- insp.callback_claim, with its settings.
 
 CREATE OR REPLACE FUNCTION insp.callback_heads(
     p_endpoint bigint, p_start timestamptz, p_moment timestamptz, p_fresh integer, p_late integer
@@ -9,7 +9,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     wanted integer[] := ARRAY[p_fresh, p_late];
     found bigint[] := '{}'::bigint[];
-    -- How many are read in the order in which they are due. Mostly nearly all of them are heads.
+    -- How many are read in the order in which they are due. Usually nearly all of them are heads.
     breadth integer;
     scanned integer;
     is_short boolean := false;
@@ -51,8 +51,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Many wait behind few: from key to key then, each time to its first. Beginning anywhere, so that of many keys each has
-    -- its turn; with what stands there and has no key.
+    -- If many wait behind few, go from key to key, each time to its first. Start at random, so that each of many keys has its
+    -- turn; include callbacks without a key.
     point := oldest + random() * (p_moment - oldest);
     FOR r IN
         SELECT w.ctid AS place, w.callback_id, w.due_at, w.ordering_key FROM insp.callback_waiting w
@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_heads(bigint, timestamptz, timestamptz, integer, integer) IS
-    'Due callbacks of an endpoint with ordering keys before which no other of the same key comes: at most so many first attempts and so many retries. Reads a few in the order in which they are due, and then at the first of each of up to 128 keys, however many wait behind them';
+    'Due callbacks of an endpoint with ordering keys that are the first of their key: up to the given numbers of first attempts and retries. Reads a few in the order in which they are due, then the first of each of up to 128 keys, however many wait behind them';
 
 CREATE OR REPLACE FUNCTION insp.callback_choose(
     p_limit integer, p_retries integer, p_moment timestamptz, p_endpoints bigint[], p_starts timestamptz[],
@@ -110,7 +110,7 @@ DECLARE
     chosen tid[];
 BEGIN
     IF NOT p_has_retries AND p_ordered IS NULL THEN
-        -- First attempts alone, as mostly, take one sort in place of three, which spares a fifteenth of the claim: every
+        -- First attempts alone, the usual case, need one sort instead of three, which saves a fifteenth of the claim: every
         -- endpoint's first, then every endpoint's second …
         SELECT array_agg(k.place) INTO chosen FROM (
             SELECT w.place FROM unnest(p_endpoints, p_starts, p_places) AS r (id, start, places) CROSS JOIN LATERAL (
@@ -140,10 +140,10 @@ BEGIN
                     least(greatest(least(r.places, r.late), 0), p_limit, p_retries)) o
                 WHERE r.id = ANY (p_ordered)) AS w
         ), fair AS MATERIALIZED (
-            -- Within an endpoint first attempts and retries in turn, as far as it has places …
+            -- Within an endpoint, first attempts and retries in turn, up to its places …
             SELECT s.*, row_number() OVER (PARTITION BY s.endpoint ORDER BY s.turn, s.is_late) AS number FROM seen s
         )
-        -- … and over all as above.
+        -- … and over all endpoints as above.
         SELECT array_agg(o.place) INTO chosen FROM (
             SELECT k.place FROM (
                 SELECT f.*,

@@ -1,13 +1,13 @@
--- How dispatchers get callbacks. Counting what is under way must read neither the backlog nor, while an old transaction keeps
--- the dead rows, the past.
+-- Claims of callbacks by dispatchers. Counting callbacks under way must not read the backlog, nor dead rows kept by an old
+-- transaction.
 
--- The parts of a claim, each called once by it and with its settings. They are volatile, so that each statement sees what was
+-- The parts of a claim, each called once by it with its settings. They are volatile, so that each statement sees what was
 -- committed before it.
 
 CREATE OR REPLACE FUNCTION insp.callback_free(p_moment timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    -- Claims that lapsed: their holder is dead or frozen. Their callbacks wait again, with their times.
+    -- Lapsed claims, whose holder is dead or frozen. Their callbacks wait again, with their times.
     WITH lapsed AS MATERIALIZED (
         SELECT l.ctid AS place FROM insp.callback_lease l WHERE l.lease_until <= p_moment FOR UPDATE SKIP LOCKED
     ), freed AS (
@@ -17,8 +17,8 @@ BEGIN
     SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key, f.recorded FROM freed f
     -- A replay may have put it there already.
     ON CONFLICT DO NOTHING;
-    -- Who finished a job while the endpoint was being enabled still saw it disabled, and callback_enable did not see the
-    -- callback. Due now, as that function has it.
+    -- A job that was finished while the endpoint was being enabled still saw it disabled, and callback_enable did not see its
+    -- callback. It becomes due now, as in that function.
     UPDATE insp.callback_waiting w SET state = 'pending', due_at = p_moment
     WHERE w.ctid = ANY (ARRAY(
         SELECT h.place FROM insp.endpoint e CROSS JOIN LATERAL (
@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_free(timestamptz) IS
-    'Lets callbacks wait again whose claim lapsed, and those that are held though their endpoint is enabled';
+    'Makes callbacks pending whose claim lapsed, and those that are held although their endpoint is enabled';
 
 CREATE OR REPLACE FUNCTION insp.callback_due(
     p_limit integer, p_moment timestamptz, p_floor bigint, p_endpoints bigint[], p_floors bigint[],
@@ -39,7 +39,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     has_retries boolean;
 BEGIN
-    -- Mostly there are none, and no endpoint has to be asked.
+    -- Usually there are none, and no endpoint need be checked.
     has_retries := EXISTS (SELECT FROM insp.callback_waiting w
         WHERE w.attempts > 0 AND w.state = 'pending' AND w.due_at <= p_moment);
     -- Endpoints with something due. Claimed rows leave dead entries in the index in front of the live ones, and while any old
@@ -63,11 +63,11 @@ BEGIN
                 AND w.due_at <= p_moment AND has_retries
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
         WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
-        -- At random: those whose places are all taken must not stand before the others for ever.
+        -- At random, so that endpoints whose places are all taken do not precede the others for ever.
         ORDER BY random()
     ), taken AS MATERIALIZED (
-        -- Two dispatchers must not both take an endpoint's last free place. Whoever holds its row counts alone; the other
-        -- turns to the next endpoint. Nobody else can take this lock but by a function that changes the endpoint.
+        -- Two dispatchers must not both take an endpoint's last free place. The one that locks its row counts; the other takes
+        -- the next endpoint. Otherwise only functions that change the endpoint take this lock.
         SELECT d.id, d.start, d.is_retried FROM due d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.id])
         WHERE d.is_open
         LIMIT greatest(p_limit, 256) FOR NO KEY UPDATE OF e SKIP LOCKED
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[]) IS
-    'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of those, at most p_limit that may be sent to and that nobody else holds: locked, with where their scans begin and whether retries are due';
+    'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of these, locked, at most p_limit that may get callbacks and that no other transaction holds, with the start of their scans and whether retries are due';
 
 CREATE OR REPLACE FUNCTION insp.callback_places(
     p_taken bigint[], p_starts timestamptz[], p_retried boolean[], p_moment timestamptz, p_claim bigint, p_holder bigint,
@@ -97,20 +97,20 @@ BEGIN
     INTO endpoints, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
     FROM (
         SELECT e.id, e.url, e.inline_result, t.start, live.own,
-            -- What it has and other servers must not get, among it the way into our own networks.
+            -- What other servers must not get, including access to our own networks.
             e.inline_result OR e.allow_private OR e.http2 OR e.pins IS NOT NULL OR e.client_certificate IS NOT NULL
                 OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
                 AS is_guarded,
-            -- Keys stay when the setting is taken away.
+            -- Keys remain when the setting is removed.
             e.ordering IS NOT NULL OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = e.id
                 AND w.ordering_key IS NOT NULL AND w.state IN ('pending', 'held')) AS is_ordered,
-            -- What others hold they may send at any time; it becomes more only by a claim of theirs, which counts what is
-            -- held here. Half open: one attempt at a time.
+            -- Other dispatchers may send what they hold at any time; they get more only by a claim, which counts what is held
+            -- here. Half open: one attempt at a time.
             CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.others AS at_once,
-            -- Twice as many are the next, so that no place waits for a round trip and claims can be large: most of what
-            -- one costs, it costs by endpoints.
+            -- Twice as many are claimed ahead, so that no place waits for a round trip and claims can be large: the cost of a
+            -- claim depends mostly on the number of endpoints.
             CASE WHEN h.open_until IS NOT NULL OR p_holder IS NULL THEN 1 ELSE 3 END AS ahead,
-            -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
+            -- A quarter is reserved for first attempts, so that hanging retries do not delay new callbacks.
             CASE WHEN NOT t.is_retried THEN 0 WHEN h.open_until IS NOT NULL THEN 1
                 ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
             coalesce(live.lowest, p_claim) AS lowest
@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_places(bigint[], timestamptz[], boolean[], timestamptz, bigint, bigint, bigint[], bigint[]) IS
-    'Of locked endpoints, how many callbacks a dispatcher may send at once (limits), claim now (places) and claim of retries (lates), the lowest claim that still holds, their URLs, and which of them get inline results, have something that other servers must not get (guarded), or send in order';
+    'For locked endpoints: how many callbacks a dispatcher may send at once (limits) and claim now (places), how many of them retries (lates), the lowest claim that is still valid, their URLs, and which of them get inline results, have something that other servers must not get (guarded), or send in order';
 
 CREATE OR REPLACE FUNCTION insp.callback_claim(
     p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
@@ -142,7 +142,7 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
--- Planning these for each call would take longer than they do.
+-- Planning these for each call would take longer than running them.
 SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms' AS $$
 #variable_conflict use_column
 DECLARE
@@ -164,7 +164,7 @@ DECLARE
     chosen tid[];
     claim bigint;
 BEGIN
-    -- Claims have numbers, which a server that went back would give out twice.
+    -- A server that was set back would give out claim numbers twice.
     PERFORM insp.check_epoch();
     IF p_floor IS NULL THEN
         PERFORM insp.callback_free(moment);
@@ -172,8 +172,8 @@ BEGIN
     SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads INTO taken, starts, retried, waiting, heads
     FROM insp.callback_due(p_limit, moment, p_floor, p_endpoints, p_floors) d;
     IF taken IS NOT NULL THEN
-        -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so nothing below its
-        -- lowest live one can ever come back, and the search may begin there.
+        -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so no claim below its
+        -- lowest valid one can become valid again, and the search may begin there.
         claim := nextval('insp.callback_claim');
         SELECT p.endpoints, p.starts, p.limits, p.places, p.lates, p.lowest, p.urls, p.inlined, p.guarded, p.ordered
         INTO taken, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
@@ -182,17 +182,17 @@ BEGIN
             true = ANY (retried));
     END IF;
 
-    -- The floors for the next call: where something is due, its age; everywhere else, this moment. With them, of those that
-    -- something may be taken of, what the endpoint asks for.
+    -- The floors for the next call: where something is due, its time; everywhere else, now. With them, for endpoints that may
+    -- send, their options.
     floor := (extract(epoch FROM moment) * 1000000)::bigint;
     IF waiting IS NOT NULL THEN
         SELECT array_agg((w.endpoint, w.floor, lowest[array_position(taken, w.endpoint)], limits[array_position(taken, w.endpoint)],
             ARRAY(SELECT convert_from(s.value, 'UTF8')
                 FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
-                -- The newest first, as the index has them. callback_rotate_secret sees to it that they are few.
+                -- The newest first, as in the index. callback_rotate_secret limits their number.
                 ORDER BY s.purpose DESC, s.valid_until DESC),
             e.allow_http, e.allow_private,
-            -- Checked here as well, because most endpoints have none and the call costs more than this whole line.
+            -- Checked here first, because most endpoints have none and the call costs more than this whole line.
             CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
                 OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
                 THEN insp.endpoint_options(e) END)::insp.callback_endpoint)
@@ -209,7 +209,7 @@ BEGIN
     WITH free AS MATERIALIZED (
         -- An operator's open transaction must not stop the dispatch.
         SELECT w.ctid AS place FROM insp.callback_waiting w
-        -- A place stays that of its row for as long as the call lasts: no row that its snapshot shows is cleared away.
+        -- A ctid remains valid during the call: no row that its snapshot shows is removed.
         WHERE w.ctid = ANY (chosen) FOR UPDATE SKIP LOCKED
     ), moved AS (
         DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
@@ -222,28 +222,29 @@ BEGIN
     )
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
-        far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
+        said.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
         to_json(c.decision)::text, c.is_expired, whole.result,
-        -- Less than what may have been sent before.
+        -- Less than may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
         c.form
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
-        -- No partition of jobs is opened where nothing is to be read from it.
-        LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
-        CROSS JOIN LATERAL (SELECT CASE WHEN j.id IS NOT NULL THEN insp.readable_personal(j.personal, j.seal) END AS personal
-            OFFSET 0) said
-        -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
-        CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
-            AND coalesce(m.endpoint_id = ANY (guarded), false)
-            AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
-            AS elsewhere) AS far
-        -- Never more than the body had at first, so that it stays the same under its name.
-        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere
+        CROSS JOIN LATERAL (SELECT
+            -- Opens no partition of jobs when nothing is read from it.
+            CASE WHEN c.has_reference THEN (SELECT insp.readable_personal(j.personal, j.seal) FROM insp.job j
+                WHERE j.id = c.job_id) END AS personal,
+            -- A job may have its own URL. Usually it equals the endpoint's.
+            coalesce(m.endpoint_id = ANY (guarded), false)
+                AND c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
+                AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
+                AS elsewhere
+            OFFSET 0) AS said
+        -- Never more than the first body had, so that the body stays the same under its webhook-id.
+        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT said.elsewhere
             THEN insp.callback_result(c.job_id) END AS result OFFSET 0) AS whole;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is of the claim itself: in endpoints, each with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that still holds) and, if something may be taken of it, its keys and options; in floor the floor for all others. Every other row is a callback. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. An endpoint''s at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. Without body it is composed of what follows, user_reference, decision and result as JSON; is_reduced: something that it held was removed or may not be sent any more, so it must not come under the same webhook-id';
+    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a place becomes free. An endpoint''s latest claim sets its at_once. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
     TO insp_worker;

@@ -1,14 +1,14 @@
--- What operators see of callbacks and do about them. Every such act is recorded.
+-- Views and functions for operators of callbacks. Every action is recorded.
 -- After: urls
 
 CREATE OR REPLACE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     callback_id bigint;
-    -- As a receiver knows it, with what a reduced body adds.
+    -- As the receiver has it, with the suffix of a reduced body.
     name constant text := regexp_replace(p_webhook_id, '_r[0-9a-f]{8}$', '');
 BEGIN
-    -- A job's callbacks are named by the job, an endpoint's events are few; no other name is worth reading every callback.
+    -- A job's callbacks are found by the job, and an endpoint's events are few; other ids would need a scan of all callbacks.
     IF name ~ '^msg_[0-9a-f]{32}' THEN
         SELECT c.id INTO callback_id FROM insp.job j JOIN insp.callback c ON c.job_id = j.id
         WHERE j.public_id = substr(name, 5, 32)::uuid AND c.webhook_id = name;
@@ -30,13 +30,13 @@ BEGIN
     -- Retention must not remove it meanwhile.
     SELECT * INTO c FROM insp.callback x WHERE x.id = p_callback FOR SHARE;
     IF NOT FOUND THEN RETURN false; END IF;
-    -- The claim under which it is being sent ends; again afterwards, for one that was made meanwhile and was waited for.
+    -- Ends the claim under which it is being sent; twice, for a claim made meanwhile that this waited for.
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
     INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded, reason)
     SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL, p_reason
     FROM insp.endpoint e WHERE e.id = c.endpoint_id
-    -- Of a dead letter the attempts are still of interest.
+    -- A dead letter keeps its count of attempts.
     ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, recorded = NULL,
         attempts = CASE WHEN p_reason IS NULL THEN 0 ELSE w.attempts END, released = 0, reason = excluded.reason;
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_renew(bigint, text, text) IS
-    'Releases a callback from its dispatcher and sets its state. Attempts start again at 0 unless a reason says why it is dead-lettered. False: no such callback';
+    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. False: no such callback';
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(text) IS
-    'Sends one callback again at once, whatever its state, with the same webhook-id, all attempts anew, and the same body; if something of the body was removed or may not be sent any more, the rest under another webhook-id. false: no such callback';
+    'Sends one callback again at once, whatever its state, with the same webhook-id and body and a new count of attempts. If values of the body were removed or may no longer be sent, the rest has another webhook-id. false: no such callback';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(
@@ -69,7 +69,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     replayed bigint;
-    -- Numbers rise with time, but for transactions that were open for long.
+    -- Numbers rise with time, except for long transactions.
     lowest constant bigint := insp.callback_since(p_since - interval '1 hour');
     highest constant bigint := insp.callback_since(p_until + interval '1 hour');
 BEGIN
@@ -103,7 +103,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) IS
-    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), spread by p_per_second, each as callback_replay of one sends it; returns how many';
+    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), at most p_per_second a second, each like callback_replay of one; returns how many';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_since(p_time timestamptz) RETURNS bigint
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_since(timestamptz) IS
-    'The number below which callbacks are older than a time, as far as numbers rise with time: off by the length of a transaction';
+    'The number below which callbacks are older than a time; inexact by the length of a transaction, since numbers are drawn before the commit';
 
 CREATE OR REPLACE FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -132,8 +132,8 @@ DECLARE
     job constant bigint := (SELECT c.job_id FROM insp.callback c WHERE c.id = number);
     words text := p_reason;
 BEGIN
-    -- Locked against erasure and retention, as in insp.resolve_dead: words about a job are there before these look, or are not
-    -- written any more. An endpoint's own events are about no job.
+    -- Locked against erasure and retention, as in insp.resolve_dead: words about a job are written before these read, or not at
+    -- all. An endpoint's own events are about no job.
     PERFORM FROM insp.job j WHERE j.id = job AND j.forgotten_at IS NULL FOR SHARE;
     IF NOT FOUND AND job > 0 THEN
         words := NULL;
@@ -148,7 +148,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_dead_letter(text, text) IS
-    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept of a job whose references are removed. false: the callback is in another state, or there is none';
+    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept for a job whose references are removed. false: the callback is in another state, or there is none';
 GRANT EXECUTE ON FUNCTION insp.callback_dead_letter(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_counts() RETURNS TABLE (
@@ -195,13 +195,13 @@ SET jit = off SET enable_seqscan = off AS $$
                 JOIN insp.callback c ON c.id = a.callback_id GROUP BY c.endpoint_id) d ON d.endpoint_id = e.id
 $$;
 COMMENT ON FUNCTION insp.callback_counts() IS
-    'What insp.v_callbacks counts of each endpoint. Reads the attempts of the last hour and at most 10,000 rows of each kind that waits, however many there are';
+    'The counts of insp.v_callbacks for each endpoint. Reads the attempts of the last hour and at most 10,000 waiting rows of each kind';
 GRANT EXECUTE ON FUNCTION insp.callback_counts() TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.callback_delivered_at(c insp.callback) RETURNS timestamptz
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    -- Of endpoint_id and claim_id the leases' index needs the first: an endpoint has few.
+    -- The leases' index begins with endpoint_id, which suffices: an endpoint has few leases.
     IF EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id)
         OR EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id) THEN
         RETURN NULL;
@@ -227,19 +227,19 @@ SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, insp.url_origin(c.u
     (SELECT a.started_at FROM insp.callback_attempt a WHERE a.callback_id = c.id ORDER BY a.attempt DESC LIMIT 1) AS last_attempt_at
 FROM insp.callback c LEFT JOIN insp.callback_waiting w ON w.callback_id = c.id
     LEFT JOIN insp.callback_lease l ON l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
-COMMENT ON VIEW insp.v_callback IS 'Each callback and how far it is';
+COMMENT ON VIEW insp.v_callback IS 'Callbacks and their states';
 COMMENT ON COLUMN insp.v_callback.id IS 'Internal number';
-COMMENT ON COLUMN insp.v_callback.webhook_id IS 'What callback_replay and callback_dead_letter take';
+COMMENT ON COLUMN insp.v_callback.webhook_id IS 'The argument of callback_replay and callback_dead_letter';
 COMMENT ON COLUMN insp.v_callback.job_id IS 'The job''s internal number';
 COMMENT ON COLUMN insp.v_callback.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.v_callback.event IS 'What it tells';
-COMMENT ON COLUMN insp.v_callback.origin IS 'Where to: scheme, host and port. The rest of a URL that a job brought may name a person';
-COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was made';
+COMMENT ON COLUMN insp.v_callback.event IS 'What happened (insp.callback)';
+COMMENT ON COLUMN insp.v_callback.origin IS 'Destination: scheme, host and port. The rest of a URL that a job specified may identify a person';
+COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was written';
 COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (dead-lettered) or held (the endpoint is disabled)';
-COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent, or is the next of a dispatcher';
+COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent or was claimed ahead';
 COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before; null: delivered';
-COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; of one that is delivered, all that were made';
-COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through a fault on our side, until it is delivered';
+COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; if delivered, all attempts';
+COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through our fault, until it is delivered';
 COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx came';
 COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
 COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';
@@ -250,14 +250,14 @@ CREATE OR REPLACE VIEW insp.v_callback_dead AS
 SELECT p.name AS partner, c.webhook_id, c.endpoint_id, c.job_id, c.event, c.created_at, c.attempts, c.last_http_status,
     c.last_error, c.last_attempt_at
 FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id JOIN insp.partner p ON p.id = e.partner_id
--- First the few that wait: asked of all callbacks, the state would take long.
+-- Starts from the few that wait: computing the state of all callbacks would take long.
 WHERE c.id IN (SELECT w.callback_id FROM insp.callback_waiting w WHERE w.state = 'dead');
 COMMENT ON VIEW insp.v_callback_dead IS 'Dead-lettered callbacks; insp.callback_replay sends them again';
-COMMENT ON COLUMN insp.v_callback_dead.partner IS 'Whose it is';
-COMMENT ON COLUMN insp.v_callback_dead.webhook_id IS 'What callback_replay takes';
+COMMENT ON COLUMN insp.v_callback_dead.partner IS 'The partner';
+COMMENT ON COLUMN insp.v_callback_dead.webhook_id IS 'The argument of callback_replay';
 COMMENT ON COLUMN insp.v_callback_dead.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_callback_dead.job_id IS 'The job''s internal number';
-COMMENT ON COLUMN insp.v_callback_dead.event IS 'What it tells';
+COMMENT ON COLUMN insp.v_callback_dead.event IS 'What happened (insp.callback)';
 COMMENT ON COLUMN insp.v_callback_dead.created_at IS 'When the job was finished';
 COMMENT ON COLUMN insp.v_callback_dead.attempts IS 'Attempts made';
 COMMENT ON COLUMN insp.v_callback_dead.last_http_status IS 'Status of the last answer; null: none came';
@@ -285,10 +285,10 @@ FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id
     JOIN insp.callback_counts() k ON k.endpoint_id = e.id;
 COMMENT ON VIEW insp.v_callbacks IS 'Callbacks by endpoint: all that are not delivered, and those delivered within the last hour';
 COMMENT ON COLUMN insp.v_callbacks.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.v_callbacks.partner IS 'Whose it is';
-COMMENT ON COLUMN insp.v_callbacks.enabled IS 'Whether it is served; otherwise its callbacks are held';
+COMMENT ON COLUMN insp.v_callbacks.partner IS 'The partner';
+COMMENT ON COLUMN insp.v_callbacks.enabled IS 'Whether callbacks are sent to it; otherwise they are held';
 COMMENT ON COLUMN insp.v_callbacks.pending IS 'Those that wait (at most 10,000 first attempts and as many retries are counted) or are being sent';
-COMMENT ON COLUMN insp.v_callbacks.in_flight IS 'Being sent, or the next of a dispatcher';
+COMMENT ON COLUMN insp.v_callbacks.in_flight IS 'Being sent, or claimed ahead';
 COMMENT ON COLUMN insp.v_callbacks.retrying IS 'Pending after a failed attempt';
 COMMENT ON COLUMN insp.v_callbacks.held IS 'Those that wait until the endpoint is enabled; counted up to 10,000';
 COMMENT ON COLUMN insp.v_callbacks.dead IS 'Dead-lettered ones; counted up to 10,000';
@@ -297,7 +297,7 @@ COMMENT ON COLUMN insp.v_callbacks.oldest_pending IS 'Age of the oldest pending 
 COMMENT ON COLUMN insp.v_callbacks.last_delivered_at IS 'Last success within the hour';
 COMMENT ON COLUMN insp.v_callbacks.median_seconds IS 'Median seconds from the job''s end to delivery';
 COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
-COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
+COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'When the current series of failures began';
 COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';
-COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What should not stay as it is, first of all callbacks that were dead-lettered within the last day (counted up to 1,000)';
+COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What needs attention, above all callbacks dead-lettered within the last day (counted up to 1,000)';
 GRANT SELECT ON insp.v_callbacks TO insp_operator, insp_auditor;

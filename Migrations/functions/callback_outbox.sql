@@ -1,10 +1,10 @@
--- What becomes a callback, written in the transaction that it tells of.
+-- Callbacks are written in the transaction of their event.
 
 CREATE OR REPLACE FUNCTION insp.callback_announce() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- At most once in 50 ms, as insp.wake does and for the same reason. Who is woken polls again 60 ms later, for what was
-    -- committed behind an announcement.
+    -- At most once in 50 ms, like insp.wake and for the same reason. A woken dispatcher polls again 60 ms later, for callbacks
+    -- committed after the notification.
     tick constant bigint := floor(extract(epoch FROM clock_timestamp()) * 20);
 BEGIN
     IF current_setting('insp.notify', true) = 'off' THEN
@@ -18,7 +18,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_announce() IS
-    'Announces new callbacks on channel insp_callback, at most once in 50 ms, unless insp.notify is off; a hint only, dispatchers poll as well';
+    'Notifies dispatchers of new callbacks on channel insp_callback, at most once in 50 ms, unless insp.notify is off; only a hint, since dispatchers also poll';
 CREATE OR REPLACE TRIGGER callback_announce AFTER INSERT ON insp.callback
     FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_announce();
 
@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION insp.callback_prepare() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    -- Not now(): what is due since long before its commit would lie below the dispatchers' floors.
+    -- Not now(): callbacks due long before their commit would be below the dispatchers' floors.
     moment constant timestamptz := clock_timestamp();
     disabled constant bigint[] := ARRAY(SELECT e.id FROM insp.endpoint e WHERE NOT e.enabled);
 BEGIN
@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_prepare() IS
-    'Before new callbacks can be seen: drops those of events that the endpoint does not want, and lets the others wait to be sent';
+    'Before new callbacks are visible: drops those of events that the endpoint does not receive, and makes the others pending or held';
 CREATE OR REPLACE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_prepare();
 
@@ -63,7 +63,7 @@ BEGIN
         coalesce(CASE WHEN j.own_callback THEN said.personal ->> 'callbackUrl' END, e.url),
         insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(said.personal ? 'userReference', false)
     FROM inserted i
-        -- Only what the job's row says, too: stages that are stored together with the end were never its status.
+        -- Only statuses that the job's row had: stages stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
         JOIN insp.endpoint e ON e.id = ANY (ARRAY[j.endpoint_id])
         CROSS JOIN LATERAL (SELECT CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status' END AS kind,
@@ -77,14 +77,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_progress() IS
-    'Writes job.status and job.review_needed callbacks for the endpoints that want them, in the transaction that raises the status';
+    'Writes job.status and job.review_needed callbacks for the endpoints that receive them, in the transaction that raises the status';
 CREATE OR REPLACE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
 
--- The ordering key of an endpoint's own events, and of jobs that retention removed, is their number alone.
+-- The ordering key of an endpoint's own events, and of jobs that retention removed, is only their number.
 CREATE OR REPLACE FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- Of a user's reference only a digest: the key needs to be equal, not to be read.
+    -- A user's reference appears only as a digest: keys need to be compared, not read.
     SELECT CASE p_ordering
         WHEN 'user' THEN coalesce((SELECT 'user '
             || encode(sha256(convert_to(insp.readable_personal(j.personal, j.seal) ->> 'userReference', 'UTF8')), 'hex')
@@ -103,7 +103,7 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_result(bigint) IS
-    'The whole result for the body of a job.finished callback; null: there is no such job any more, or it cannot be read';
+    'The whole result for the body of a job.finished callback; null: the job no longer exists or cannot be read';
 
 CREATE OR REPLACE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -111,4 +111,4 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
         WHERE j.id = p_job AND j.forgotten_at IS NULL AND NOT s.summary ?| ARRAY['purgedAt', 'erasedAt'])
 $$;
 COMMENT ON FUNCTION insp.callback_is_reduced(bigint) IS
-    'Whether retention or erasure removed something that a finished job''s result held';
+    'Whether retention or erasure removed part of a finished job''s result';

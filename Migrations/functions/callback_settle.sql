@@ -1,6 +1,6 @@
--- What dispatchers say of callbacks that they sent.
+-- Dispatchers settle the callbacks that they sent.
 
--- 55P03: somebody holds one of the rows. What is given for other endpoints should be recorded without it.
+-- 55P03: another transaction holds one of the rows. The caller should then settle other endpoints' callbacks without it.
 CREATE OR REPLACE FUNCTION insp.callback_settle(
     p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[],
     p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text,
@@ -36,7 +36,7 @@ BEGIN
             nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
             CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
                 WHEN (SELECT e.enabled FROM insp.endpoint e WHERE e.id = l.endpoint_id) THEN 'pending' ELSE 'held' END AS state,
-            -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
+            -- Only the endpoint's own URL counts for the endpoint; a job may have specified another one.
             CASE WHEN u.status = 410 THEN (SELECT c.url = e.url FROM insp.callback c, insp.endpoint e
                 WHERE c.id = l.callback_id AND e.id = l.endpoint_id) END AS gone
     ), waiting AS (
@@ -53,7 +53,7 @@ BEGIN
         FROM freed j WHERE j.outcome <> 'unsent'
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
-        -- What was never sent, or failed by our own fault, says nothing about the endpoint.
+        -- Callbacks never sent, or failed through our fault, say nothing about the endpoint.
         array_agg(CASE WHEN j.outcome = 'delivered' THEN true WHEN j.outcome IN ('retry', 'dead')
             AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
         array_agg(j.gone), array_agg(j.code)
@@ -62,8 +62,8 @@ BEGIN
         lost := ARRAY(SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids));
     END IF;
 
-    -- Nothing is written for endpoints that are well and were so before; the others in one order, so that no two
-    -- dispatchers wait for each other.
+    -- Nothing is written for endpoints that are and were healthy; the others in one order, so that no two dispatchers
+    -- deadlock.
     FOR note IN
         SELECT u.place, (count(*) FILTER (WHERE u.success))::integer AS succeeded,
             (count(*) FILTER (WHERE NOT u.success))::integer AS failed, bool_or(u.gone) AS gone, max(u.code) AS code
@@ -79,7 +79,7 @@ BEGIN
             changes := changes || change;
         END IF;
     END LOOP;
-    -- What could not be counted before, of whatever endpoint.
+    -- Outcomes of any endpoint that could not be counted before.
     IF EXISTS (SELECT FROM insp.endpoint_tally) THEN
         FOR note IN SELECT DISTINCT t.endpoint_id AS place FROM insp.endpoint_tally t ORDER BY 1 LOOP
             change := insp.endpoint_judge(note.place, 0, 0, false, NULL);
@@ -93,6 +93,6 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or unsent (a release without any attempt: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more (lost), of which nothing is changed, and what became of which endpoints (failing, recovered, disabled)';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or unsent (a release without any attempt: it waits again); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; started is in microseconds since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

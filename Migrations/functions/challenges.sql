@@ -1,9 +1,9 @@
--- Liveness challenges: issued here, and consumed by the job that answers them. Whoever has the token may use it; the table has its
--- digest.
+-- Liveness challenges: issued here, and consumed by the job that answers them. The token is enough to use one; the table has
+-- its digest.
 
 CREATE OR REPLACE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- RFC 2104: the key, filled up to the 64 bytes of a block, over 0x36 for the inner digest and over 0x5c for the outer.
+    -- RFC 2104: the key, padded to the 64 bytes of a block, XOR 0x36 for the inner digest and XOR 0x5c for the outer.
     SELECT sha256(k.outer_pad || sha256(k.inner_pad || p_message))
     FROM (
         SELECT string_agg(set_byte('\x00'::bytea, 0, b.byte # 54), ''::bytea ORDER BY b.n) AS inner_pad,
@@ -34,7 +34,7 @@ BEGIN
         END IF;
         byte := get_byte(pool, used);
         used := used + 1;
-        -- All equally likely: the bytes at the end that do not come out even are passed over. No two in a row are alike.
+        -- All equally likely: byte values beyond the last full multiple are skipped. No two in a row are equal.
         kinds := CASE WHEN drawn = '{}' THEN p_kinds ELSE p_kinds - 1 END;
         CONTINUE WHEN byte >= 256 - 256 % kinds;
         drawn := drawn || CASE WHEN drawn = '{}' THEN byte % kinds
@@ -97,7 +97,7 @@ BEGIN
             (SELECT jsonb_agg(challenge_issue.motions[d.kind + 1] ORDER BY d.n) FROM unnest(insp.draw(nonce, 'steps',
                 cardinality(challenge_issue.motions), challenge_issue.steps)) WITH ORDINALITY AS d (kind, n)));
     END IF;
-    -- Those that nobody can use any more go a few at a time, so that the table needs no other care.
+    -- Each call deletes a few expired ones, so that the table needs no other maintenance.
     DELETE FROM insp.challenge c WHERE c.id IN (
         SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
@@ -109,7 +109,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, text[], integer, interval) IS
-    'Issues a liveness challenge to a partner: colours to be shown, motions to be asked for, in an order drawn at random. Single use; a job takes it as payload key challenge: {"token", "frameTimes": [milliseconds since the first colour or instruction, one for each frame, negative before]}. method: colour_flash, motion or colour_flash+motion';
+    'Issues a liveness challenge to a partner: colours to show, motions to request, in random order. Single use; a job takes it as payload key challenge: {"token", "frameTimes": [milliseconds since the first colour or instruction, one for each frame, negative before]}. method: colour_flash, motion or colour_flash+motion';
 GRANT EXECUTE ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, text[], integer, interval)
     TO insp_producer, insp_operator;
 
@@ -141,12 +141,12 @@ COMMENT ON FUNCTION insp.check_challenge(jsonb, insp.workflow, text[]) IS 'Refus
 CREATE OR REPLACE FUNCTION insp.consume_challenge() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    -- Digests are compared, so that how long it takes tells nothing of the token.
+    -- Digests are compared, so that the time taken reveals nothing of the token.
     digest constant bytea := sha256(convert_to(NEW.request #>> '{challenge,token}', 'UTF8'));
     used insp.challenge;
 BEGIN
-    -- Of two jobs at once the second waits for the first, and finds the challenge used, or free again if the first was
-    -- rolled back.
+    -- Of two concurrent jobs the second waits for the first, and finds the challenge used, or free if the first was rolled
+    -- back.
     UPDATE insp.challenge c SET consumed_at = clock_timestamp(), job_id = NEW.id
     WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id AND c.consumed_at IS NULL
     RETURNING * INTO used;
@@ -157,7 +157,7 @@ BEGIN
     ELSIF used.expires_at < clock_timestamp() THEN
         PERFORM insp.refuse('CHALLENGE_EXPIRED');
     END IF;
-    -- From here on the job carries what was asked: no attempt and no rerun reads the challenge again.
+    -- From here on the job has the specification: no attempt and no rerun reads the challenge again.
     NEW.request := NEW.request || jsonb_build_object('challenge', used.spec || jsonb_build_object('id', used.id,
         'frameTimes', NEW.request #> '{challenge,frameTimes}',
         'ageMs', round(1000 * extract(epoch FROM clock_timestamp() - used.issued_at))));
@@ -165,6 +165,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.consume_challenge() IS
-    'Uses up the challenge of a new job, in the transaction that accepts the job, and puts what was asked into its request';
+    'Consumes the challenge of a new job in the transaction that accepts the job, and puts its specification into the request';
 CREATE OR REPLACE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
     WHEN (NEW.request ? 'challenge' AND NEW.rerun_of IS NULL) EXECUTE FUNCTION insp.consume_challenge();

@@ -1,6 +1,6 @@
--- How workers get jobs. The planner settings of this and the other files about jobs pin the only good plans (index scans from
--- the given keys): the tables swing between empty and millions of rows faster than statistics follow, and a plan made for the
--- one is ruinous for the other.
+-- Claims of jobs by workers. The planner settings of this and the other files about jobs pin the only good plans (index scans
+-- from the given keys): the tables change between empty and millions of rows faster than statistics follow, and a plan made
+-- for the one is ruinous for the other.
 
 CREATE OR REPLACE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -28,15 +28,15 @@ BEGIN
             SELECT limited.id, coalesce(limited.burst, 0), clock_timestamp()
             WHERE NOT EXISTS (SELECT FROM insp.partner_tokens t WHERE t.partner_id = limited.id)
             ON CONFLICT DO NOTHING;
-            -- One claim at a time for a limited partner, so that two cannot both use the same allowance. Whoever comes
-            -- second does not wait: it takes other partners' jobs.
+            -- One claim at a time for a partner with limits, so that two cannot both use the same allowance. The second does not
+            -- wait: it takes other partners' jobs.
             SELECT CASE WHEN limited.rate_per_second IS NULL THEN 1000000 ELSE floor(least(limited.burst, t.tokens
                 + limited.rate_per_second * greatest(0, extract(epoch FROM clock_timestamp() - t.at)))) END,
                 t.at > clock_timestamp()
             INTO allowed, is_ahead FROM insp.partner_tokens t WHERE t.partner_id = limited.id FOR UPDATE SKIP LOCKED;
             allowed := coalesce(allowed, 0);
             IF is_ahead THEN
-                -- The clock was set back: counted on from here, or nothing would be added until it has caught up.
+                -- The clock was set back: count from here, or nothing would be added until it has caught up.
                 UPDATE insp.partner_tokens t SET at = clock_timestamp() WHERE t.partner_id = limited.id;
             END IF;
             IF allowed > 0 AND limited.max_running IS NOT NULL THEN
@@ -50,7 +50,7 @@ BEGIN
         FOREACH place IN ARRAY limited.places LOOP
             share := least(caps[place], greatest(allowed, 0));
             IF share > 0 AND cardinality(limited.places) > 1 THEN
-                -- No more than waits there: an empty queue would keep the allowance from the partner's others for ever.
+                -- No more than waits there: otherwise an empty queue would withhold the allowance from the partner's others for ever.
                 SELECT count(*) INTO share FROM (
                     SELECT FROM insp.ready x WHERE x.queue = p_queues[place] AND x.seq >= p_floors[place]
                     ORDER BY x.seq LIMIT share) waiting;
@@ -63,7 +63,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.allowance(integer[], bigint[], integer[]) IS
-    'How many jobs may be taken from each queue: the caps, less for paused and limited partners, whose allowance is locked for the claim''s transaction';
+    'How many jobs may be claimed from each queue: the caps, or less for partners that are paused or have limits, whose allowance is locked for the claim''s transaction';
 
 CREATE OR REPLACE FUNCTION insp.spend(p_queues integer[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -74,7 +74,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
         GROUP BY q.partner_id) taken JOIN insp.partner p ON p.id = taken.partner_id
     WHERE t.partner_id = taken.partner_id AND p.rate_per_second IS NOT NULL
 $$;
-COMMENT ON FUNCTION insp.spend(integer[]) IS 'Takes the tokens of jobs that were claimed from these queues';
+COMMENT ON FUNCTION insp.spend(integer[]) IS 'Deducts the tokens of jobs that were claimed from these queues';
 
 CREATE OR REPLACE FUNCTION insp.claim(
     p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer,
@@ -97,9 +97,9 @@ DECLARE
     is_same boolean;
     running pg_snapshot;
 BEGIN
-    -- Beside the worker, before any number is drawn: is this still the server whose numbers have gone on since the caller
-    -- last saw them? No server changes its timeline without having been started for it. All in one statement: a second one
-    -- costs as much as all that is asked here.
+    -- Together with the worker, before any number is drawn: is this still the server whose numbers have only risen since the
+    -- caller last saw them? No server changes its timeline without a start. All in one statement: a second one would cost as
+    -- much as this whole check.
     SELECT e.id, s.last_value, e.started_at = pg_postmaster_start_time()
         AND e.recovered_at IS NOT DISTINCT FROM pg_stat_get_bgwriter_stat_reset_time() AND s.last_value >= p_seq,
         (SELECT array_agg(c.lane) FROM insp.control c WHERE c.paused),
@@ -116,8 +116,8 @@ BEGIN
         epoch := insp.begin_epoch(p_fence, p_seq);
         SELECT s.last_value INTO last_seq FROM insp.ready_seq s;
     END IF;
-    -- A claim alone need not wait for the disk or a standby: a server that forgets it begins a new epoch, which voids the
-    -- fence, and the job still waits. What the worker then writes for the job is flushed after the claim. A claim in one
+    -- A claim alone need not wait for the disk or a standby: a server that loses it begins a new epoch, which invalidates the
+    -- fence, and the job still waits. The worker's later writes for the job are flushed after the claim. A claim in one
     -- transaction with results waits as usual.
     IF pg_current_xact_id_if_assigned() IS NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);
@@ -129,13 +129,13 @@ BEGIN
     IF restricted THEN
         allowed := insp.allowance(p_queues, p_floors, allowed);
     END IF;
-    -- What the caller must know even if no job waits. The caps that held: a caller that took a paused queue for an empty one
-    -- would raise its floor over everything that waits there.
+    -- What the caller must know even if no job waits. The caps applied: a caller that took a paused queue for an empty one
+    -- would raise its floor over all jobs waiting there.
     IF paused IS NOT NULL OR restricted THEN
         caps := allowed;
     END IF;
-    -- last_seq was read before this snapshot: a transaction that drew a place up to there has a number below its xmax, and has
-    -- ended once a later snapshot's xmin has come that far.
+    -- last_seq was read before this snapshot: a transaction that drew a place up to there has an id below its xmax, and has
+    -- ended once a later snapshot's xmin reaches that xmax.
     IF p_horizon THEN
         running := pg_current_snapshot();
         snapshot_xmin := pg_snapshot_xmin(running);
@@ -152,18 +152,22 @@ BEGIN
         WHERE q.cap > 0
         LIMIT p_limit
     ), taken AS (
-        -- By row address: a join on the key would be estimated from a LIMIT that is a parameter, and end as a hash join.
+        -- By row address: a join on the key would be estimated from a LIMIT that is a parameter, and become a hash join.
         DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT p.row FROM picked p)) RETURNING x.*
     ), numbered AS MATERIALIZED (
-        -- Kept once and read twice: joined to what the insert returns, every row would be compared with every other.
+        -- Materialized once and read twice: joined to the rows of the insert, every row would be compared with every other.
         SELECT t.*, nextval('insp.fence') AS fence FROM taken t
     ), leased AS (
         INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes, epoch)
         SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes, epoch FROM numbered n
+        -- A second row of a job that is leased is handed out without a lease, so nothing is written under its fence.
+        ON CONFLICT DO NOTHING
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
-    -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is
-    -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
+    -- = ANY (ARRAY[x]) is = x, but uses the index whatever the statistics say. With =, a plan made while a table is empty reads
+    -- all of it for each row, and sessions keep their plans. So wherever a statement runs for each job.
+    -- A lease is found by its job, and its fence is compared by IS NOT DISTINCT FROM, which uses no index: with =, the planner
+    -- could look the fence up in lease_worker, and read every worker's leases.
     SELECT NULL::bigint, NULL::bigint, NULL::xid8, NULL::xid8, NULL::integer[], NULL::insp.queue[],
         n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
         j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.request,
@@ -181,6 +185,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row is of the claim itself: the epoch (another one voids all floors), the last place that was given out, if p_horizon asks for it the transactions that run (from snapshot_xmin to below snapshot_xmax), the caps that held if any was lowered, and the queues numbered above p_known. Every other row is a job, without a status if it was finished while it waited; steps holds the bodies of its stages 4, 8, 16 and 32, null if it has none. No row at all: the worker is not known or is to drain';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the caps applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none. No row at all: the worker is unknown or must drain';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;

@@ -1,4 +1,4 @@
--- Who may call the gateway.
+-- Credentials for the gateway.
 
 CREATE OR REPLACE FUNCTION insp.create_credential(
     partner text,
@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_credential(text, text[], text, interval, double precision, integer) IS
-    'Makes a credential for the gateway and returns it: user name and password for HTTP Basic, or both as one bearer token. The secret is shown only here';
+    'Creates a credential for the gateway and returns it: user name and password for HTTP Basic, or both as one bearer token. The secret is shown only here';
 GRANT EXECUTE ON FUNCTION insp.create_credential(text, text[], text, interval, double precision, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
@@ -67,7 +67,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.revoke_credential(text) IS
-    'Ends a credential at once; false: there is none of that name, or it was revoked before';
+    'Revokes a credential at once; false: there is none of that name, or it was revoked before';
 GRANT EXECUTE ON FUNCTION insp.revoke_credential(text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_credential AS
@@ -76,15 +76,15 @@ SELECT p.name AS partner, c.key_id, c.note, c.scopes,
         WHEN NOT p.enabled THEN 'partner disabled' ELSE 'valid' END AS state,
     c.used_at, c.created_at, c.created_by, c.expires_at, c.revoked_at, c.rate_per_second, c.rate_burst
 FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id;
-COMMENT ON VIEW insp.v_credential IS 'What partners may call the gateway with, without the secrets';
-COMMENT ON COLUMN insp.v_credential.partner IS 'Whom it speaks for';
+COMMENT ON VIEW insp.v_credential IS 'Credentials for the gateway, without the secrets';
+COMMENT ON COLUMN insp.v_credential.partner IS 'The partner for which it acts';
 COMMENT ON COLUMN insp.v_credential.key_id IS 'Its public name (for revoke_credential)';
 COMMENT ON COLUMN insp.v_credential.note IS 'What it is for';
 COMMENT ON COLUMN insp.v_credential.scopes IS 'What it allows (insp.scope)';
 COMMENT ON COLUMN insp.v_credential.state IS 'valid, expired, revoked or partner disabled (which may still read)';
 COMMENT ON COLUMN insp.v_credential.used_at IS 'Last use, to the hour';
-COMMENT ON COLUMN insp.v_credential.created_at IS 'When it was made';
-COMMENT ON COLUMN insp.v_credential.created_by IS 'Who made it';
+COMMENT ON COLUMN insp.v_credential.created_at IS 'When it was created';
+COMMENT ON COLUMN insp.v_credential.created_by IS 'Who created it';
 COMMENT ON COLUMN insp.v_credential.expires_at IS 'Refused from then on';
 COMMENT ON COLUMN insp.v_credential.revoked_at IS 'When it was revoked';
 COMMENT ON COLUMN insp.v_credential.rate_per_second IS 'Requests a second at one gateway; null: its default';

@@ -6,7 +6,7 @@ DECLARE
     held bigint;
 BEGIN
     UPDATE insp.endpoint e SET enabled = false, disabled_reason = p_reason WHERE e.id = p_endpoint;
-    -- A callback that an operator holds stays pending, which makes no difference: only those of enabled endpoints are claimed.
+    -- A callback whose row another transaction holds stays pending, which does no harm: only callbacks of enabled endpoints are claimed.
     UPDATE insp.callback_waiting w SET state = 'held' WHERE w.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.callback_waiting x WHERE x.endpoint_id = p_endpoint AND x.state = 'pending'
         FOR UPDATE SKIP LOCKED));
@@ -26,8 +26,8 @@ DECLARE
     kind text;
     detail jsonb;
 BEGIN
-    -- Nothing here waits for a row that is held, so no order of locks can make two wait for each other. A row that is there
-    -- must not be inserted either: that would wait for the session that changes it.
+    -- Nothing here waits for a row that is held, so there is no deadlock in any order of locks. An existing row must not be
+    -- inserted either: that would wait for the session that changes it.
     IF NOT EXISTS (SELECT FROM insp.endpoint_health x WHERE x.endpoint_id = p_endpoint) THEN
         INSERT INTO insp.endpoint_health (endpoint_id) VALUES (p_endpoint) ON CONFLICT DO NOTHING;
     END IF;
@@ -67,7 +67,7 @@ BEGIN
         h.succeeded := 0;
         h.failed := 0;
     ELSIF h.failing_since < moment - interval '5 days' AND p_failed > 0 THEN
-        -- Beyond every schedule of attempts: nobody maintains it any more.
+        -- Longer than any schedule of attempts: the endpoint is abandoned.
         kind := 'disabled';
         detail := jsonb_build_object('reason', 'nothing was delivered for five days', 'lastCode', p_code);
     ELSIF h.open_until IS NULL AND h.failed >= 10 AND h.failed >= 0.7 * (h.failed + h.succeeded) THEN
@@ -76,9 +76,9 @@ BEGIN
     ELSIF h.open_until <= moment AND p_failed > 0 THEN
         h.trips := h.trips + 1;
     END IF;
-    -- What was under way when the breaker opened, and fails while it is open, says nothing new.
+    -- Attempts that were under way when the breaker opened, and fail while it is open, add no information.
     IF kind = 'failing' OR h.trips > 1 AND h.open_until <= moment THEN
-        -- 30 s, doubled each time, ten minutes at most; spread, so that endpoints of one host do not come back together.
+        -- 30 s, doubled each time, at most ten minutes; spread, so that endpoints of one host do not resume together.
         h.open_until := moment + least(600, 30 * power(2, least(h.trips, 10) - 1)) * (0.8 + 0.4 * random()) * interval '1 second';
         detail := jsonb_build_object('since', insp.iso_time(h.failing_since), 'lastCode', p_code,
             'until', insp.iso_time(h.open_until));
@@ -86,7 +86,7 @@ BEGIN
     IF kind = 'disabled' THEN
         PERFORM FROM insp.endpoint e WHERE e.id = p_endpoint FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
-            -- Whoever changes the endpoint goes first; the next that is recorded disables it.
+            -- If another transaction is changing the endpoint, the next recorded attempt disables it.
             INSERT INTO insp.endpoint_tally (endpoint_id, succeeded, failed, gone, code)
             VALUES (p_endpoint, p_succeeded, p_failed, p_gone, p_code);
             RETURN NULL;
@@ -110,7 +110,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.endpoint_judge(bigint, integer, integer, boolean, text) IS
-    'Counts attempts for an endpoint''s breaker: it opens when at least 10 attempts, and 70 % of those within five minutes, failed (30 s, doubled up to 10 min), is half open then, and closes with the first success. 410 and five days without success disable. Returns what happened, if anything';
+    'Counts attempts for an endpoint''s breaker: it opens when at least 10 attempts, and 70 % of those within five minutes, failed (30 s, doubled up to 10 min), is then half open, and closes with the first success. 410 or five days without success disable the endpoint. Returns the change, if any';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -129,7 +129,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.endpoint_event_note(bigint, text, jsonb) IS
-    'Notes what became of an endpoint, and tells the endpoint that is named for such alerts';
+    'Records a change of an endpoint, and notifies its alert endpoint';
 
 CREATE OR REPLACE FUNCTION insp.callback_breaker_reset(p_endpoint bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -153,9 +153,9 @@ SELECT r.at, p.name AS partner, n.endpoint_id, r.action AS kind, r.detail
 FROM insp.record r CROSS JOIN LATERAL (SELECT substring(r.subject FROM '[0-9]+$')::bigint AS endpoint_id) n
     LEFT JOIN insp.endpoint e ON e.id = n.endpoint_id LEFT JOIN insp.partner p ON p.id = e.partner_id
 WHERE r.chain = 'endpoint' ORDER BY r.id DESC;
-COMMENT ON VIEW insp.v_endpoint_events IS 'What became of endpoints, newest first';
-COMMENT ON COLUMN insp.v_endpoint_events.at IS 'When';
-COMMENT ON COLUMN insp.v_endpoint_events.partner IS 'Whose endpoint';
+COMMENT ON VIEW insp.v_endpoint_events IS 'Changes of endpoints, newest first';
+COMMENT ON COLUMN insp.v_endpoint_events.at IS 'When it happened';
+COMMENT ON COLUMN insp.v_endpoint_events.partner IS 'The endpoint''s partner';
 COMMENT ON COLUMN insp.v_endpoint_events.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_endpoint_events.kind IS 'failing, recovered, disabled or enabled';
 COMMENT ON COLUMN insp.v_endpoint_events.detail IS 'Since when, the last failure''s code, the reason';

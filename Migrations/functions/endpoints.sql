@@ -1,4 +1,4 @@
--- What operators do about endpoints. Every such act is recorded.
+-- Functions for operators of endpoints. Every action is recorded.
 
 CREATE OR REPLACE FUNCTION insp.create_endpoint(
     p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false,
@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) IS
-    'Adds an endpoint beside a partner''s default one, for example one for alerts, and returns its new signing secret, which is shown only here';
+    'Adds an endpoint to a partner''s default one, for example one for alerts, and returns its new signing secret, which is shown only here';
 GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
@@ -41,7 +41,7 @@ BEGIN
             || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), 'the settings are not an object'),
         format('Settings are %s.', array_to_string(settings, ', ')), 'ENDPOINT_INVALID');
     BEGIN
-        -- Keys that are given replace, null takes away; the table's own checks say what is acceptable.
+        -- A key replaces a setting, null removes it; the table's own checks validate values.
         UPDATE insp.endpoint x SET
             url = CASE WHEN p_settings ? 'url' THEN p_settings ->> 'url' ELSE x.url END,
             max_inflight = CASE WHEN p_settings ? 'maxInflight' THEN (p_settings ->> 'maxInflight')::integer ELSE x.max_inflight END,
@@ -64,11 +64,11 @@ BEGIN
                 ELSE x.client_certificate END,
             api_key_header = CASE WHEN p_settings ? 'apiKeyHeader' THEN p_settings ->> 'apiKeyHeader' ELSE x.api_key_header END,
             origins = CASE WHEN NOT p_settings ? 'origins' THEN x.origins WHEN p_settings -> 'origins' = 'null' THEN '{}'
-                -- What is not an origin stays as it is, and is refused below.
+                -- A value that is no origin is kept unchanged, and refused below.
                 ELSE ARRAY(SELECT coalesce(insp.url_origin(o), o) FROM jsonb_array_elements_text(p_settings -> 'origins') o) END
         WHERE x.id = p_endpoint RETURNING * INTO e;
     EXCEPTION WHEN check_violation OR not_null_violation OR foreign_key_violation OR data_exception THEN
-        -- The server's own words would repeat the row.
+        -- The server's own message would quote the row.
         GET STACKED DIAGNOSTICS problem = CONSTRAINT_NAME;
         PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''), '\d+ insp.endpoint tells what each setting may be.');
     END;
@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_endpoint(bigint, jsonb) IS
-    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the keys given; null takes away what an endpoint may be without, so not events, maxInflight, inlineResult, http2, allowHTTP or allowPrivate. \d+ insp.endpoint tells what each means';
+    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the given keys are changed; null removes a setting, except events, maxInflight, inlineResult, http2, allowHTTP and allowPrivate. \d+ insp.endpoint describes each';
 GRANT EXECUTE ON FUNCTION insp.set_endpoint(bigint, jsonb) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) RETURNS void
@@ -117,7 +117,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_endpoint_secrets(insp.endpoint, jsonb) IS
-    'The part of insp.set_endpoint that is secret: signingKey, clientKey, apiKey';
+    'The secret settings of insp.set_endpoint: signingKey, clientKey, apiKey';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -135,7 +135,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         FROM insp.secrets('endpoint ' || e.id, ARRAY['client_key', 'api_key', 'client_secret']) s) k
 $$;
 COMMENT ON FUNCTION insp.endpoint_options(insp.endpoint) IS
-    'What a dispatcher must know of an endpoint beside its URL and keys, as JSON; null for a plain one. Holds secrets';
+    'An endpoint''s settings other than its URL and keys, for dispatchers, as JSON; null for a plain one. Contains secrets';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -167,7 +167,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_pause(bigint, text) IS
-    'Lets an endpoint''s callbacks wait; those under way end by themselves. Their schedule runs on, so what has become due meanwhile is sent at once after callback_resume';
+    'Stops sending an endpoint''s callbacks; those under way end by themselves. Their schedule continues, so callbacks that become due meanwhile are sent at once after callback_resume';
 GRANT EXECUTE ON FUNCTION insp.callback_pause(bigint, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
@@ -194,7 +194,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_disable(bigint) IS
-    'Stops sending to an endpoint; its callbacks, also later ones, are held until callback_enable, never dropped. Returns how many are held now; those under way end by themselves';
+    'Stops sending to an endpoint; its callbacks, including later ones, are held until callback_enable, never dropped. Returns how many are held now; those under way end by themselves';
 GRANT EXECUTE ON FUNCTION insp.callback_disable(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_enable(p_endpoint bigint) RETURNS bigint
@@ -208,7 +208,7 @@ BEGIN
         open_until = NULL, trips = 0
     WHERE h.endpoint_id = p_endpoint;
     DELETE FROM insp.endpoint_tally t WHERE t.endpoint_id = p_endpoint;
-    -- Due in the order in which they were made, and now: what lies before the dispatchers' floors would be found late.
+    -- Due now, in the order of their creation: callbacks below the dispatchers' floors would be found late.
     UPDATE insp.callback_waiting w SET state = 'pending', due_at = clock_timestamp()
     WHERE w.endpoint_id = p_endpoint AND w.state = 'held';
     GET DIAGNOSTICS freed = ROW_COUNT;
@@ -221,7 +221,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_enable(bigint) IS
-    'Sends to an endpoint again, first what was held, at the pace of its max_inflight. Returns how many were held';
+    'Resumes sending to an endpoint, first the held callbacks, at the pace of its max_inflight. Returns how many were held';
 GRANT EXECUTE ON FUNCTION insp.callback_enable(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
@@ -232,15 +232,15 @@ DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     fresh constant text := coalesce(p_secret, insp.new_secret());
     purpose constant text := insp.signing_purpose(fresh);
-    -- Each makes a signature in the header of every callback.
+    -- Each adds a signature to the header of every callback.
     most constant integer := 12;
 BEGIN
     PERFORM insp.endpoint_lock(p_endpoint);
     IF purpose IS NULL THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'the key',
             'A key is whsec_ and base64 of 16 to 64 bytes, or whsk_ and base64 of 32 bytes (64 with the public key).');
-    ELSIF p_overlap IS NULL OR p_overlap NOT BETWEEN '0' AND '1 year' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to a year.');
+    ELSIF NOT coalesce(p_overlap >= '0' AND insp.is_within_year(p_overlap), false) THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to 366 days, without a negative part.');
     ELSIF p_overlap > '0' AND (SELECT count(*) FROM insp.secrets(name, ARRAY[purpose])) >= most THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', format('%s keys of this kind are valid', most),
             'No more are sent. Wait until an overlap has passed; the overlap ''0'' ends all older keys at once.');
@@ -252,5 +252,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) IS
-    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks carry a signature by the old one as well. Rotations may overlap, up to 12 valid keys of a kind; the overlap 0 ends all older keys of the kind at once';
+    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks also have a signature by the old one. Rotations may overlap, up to 12 valid keys of a kind; an overlap of 0 ends all older keys of the kind at once';
 GRANT EXECUTE ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) TO insp_operator;

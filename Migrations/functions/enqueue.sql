@@ -1,11 +1,11 @@
--- How jobs come in. Ids begin with the time, so that those of one batch lie beside each other in their index; 74 bits are random.
+-- Accepts jobs. Ids begin with the time, so that those of one batch are adjacent in their index; 74 bits are random.
 
 CREATE OR REPLACE FUNCTION insp.id_prefix() RETURNS text
 LANGUAGE sql VOLATILE AS $$
     SELECT left(t, 8) || '-' || right(t, 4) || '-7'
     FROM lpad(to_hex(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') AS t
 $$;
-COMMENT ON FUNCTION insp.id_prefix() IS 'What ids made now begin with: milliseconds and version (RFC 9562, section 5.7)';
+COMMENT ON FUNCTION insp.id_prefix() IS 'The prefix of ids created now: milliseconds and version (RFC 9562, section 5.7)';
 
 CREATE OR REPLACE FUNCTION insp.random_id(p_prefix text) RETURNS uuid
 LANGUAGE sql VOLATILE AS $$ SELECT overlay(gen_random_uuid()::text PLACING p_prefix FROM 1 FOR 15)::uuid $$;
@@ -30,7 +30,7 @@ DECLARE
     many_kinds text[];
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
-    -- The texts of more would take memory by the hundred megabytes.
+    -- The texts of more would take hundreds of megabytes.
     IF p_inline = '{}' AND cardinality(p_payloads) <= 4096 THEN
         SELECT a.public_ids, a.job_ids INTO public_ids, job_ids FROM insp.accept_plain(p_payloads) a;
         IF public_ids IS NOT NULL THEN
@@ -71,7 +71,7 @@ BEGIN
                 SELECT r.* FROM insp.check_request(u.payload, p_inline) r WHERE plain.id IS NULL
             ) c
     ), keyed AS (
-        -- Waits for a call with the same key that is under way; sorted, so that two calls cannot wait for each other.
+        -- Waits for a concurrent call with the same key; sorted, so that two calls cannot deadlock.
         INSERT INTO insp.job_key AS k (partner_id, key, job_id, public_id, request_sha256)
         SELECT c.partner_id, c.idempotency_key, c.id, c.public_id,
             sha256(convert_to((c.original - 'traceparent')::text, 'UTF8') || coalesce(p_content, ''))
@@ -102,7 +102,7 @@ BEGIN
     ), deadlines AS (
         INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
     ), parts AS (
-        -- Taking an object apart costs three times as much as asking for each kind.
+        -- Expanding an object costs three times as much as reading each kind.
         INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
         SELECT f.id, k.kind, 0, decode(f.part_urls #>> ARRAY[k.kind, 'sha256'], 'hex'), f.part_urls #>> ARRAY[k.kind, 'url']
         FROM fresh f CROSS JOIN unnest(kinds) AS k (kind)
@@ -126,7 +126,7 @@ BEGIN
         PERFORM insp.note_references(job_ids, p_payloads);
     END IF;
     IF conflicts THEN
-        -- A key that was there before: the same request gets the id that the first one got.
+        -- A known key: the same request gets the id of the first one.
         FOR keys IN
             SELECT u.n, k.public_id,
                 k.request_sha256 = sha256(convert_to((u.payload - 'traceparent')::text, 'UTF8') || coalesce(p_content, ''))
@@ -146,7 +146,7 @@ BEGIN
             public_ids[keys.n] := keys.public_id;
         END LOOP;
     END IF;
-    -- Here, because a request that is repeated takes no place.
+    -- Here, because a repeated request takes no place.
     IF limited THEN
         FOR taken IN
             SELECT p.id, p.max_waiting, count(*) AS jobs
@@ -157,7 +157,7 @@ BEGIN
         END LOOP;
     END IF;
     PERFORM insp.wake(l) FROM unnest(lanes) AS l;
-    -- Far ahead of need, so that producers never depend on a worker being there to make partitions.
+    -- Far ahead of need, so that producers never depend on a worker to create partitions.
     IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
         PERFORM insp.ensure_partitions();
     END IF;
@@ -169,7 +169,7 @@ COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea) IS
 CREATE OR REPLACE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- Before anything is looked at: digests belongs to a payload that may be of any shape.
+    -- Before anything else: the payload with digests may have any shape.
     named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
         THEN payload -> 'digests' ELSE '{}' END;
     part record;
@@ -218,7 +218,7 @@ BEGIN
     END IF;
 
     SELECT * INTO accepted FROM insp.accept(ARRAY[payload], given,
-        -- As hexadecimal digits by itself: how bytea becomes text depends on the caller's settings.
+        -- Encoded as hexadecimal digits: a cast of bytea to text depends on the caller's settings.
         convert_to(array_to_string(given, ',') || coalesce((SELECT string_agg(E'\\x' || encode(s.sum, 'hex'), ',' ORDER BY s.n)
             FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8'));
     IF accepted.job_ids[1] IS NOT NULL AND given <> '{}' THEN
@@ -237,7 +237,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[]) IS
-    'Accepts one job and returns its id. kinds (insp.part_kind) says what each of contents is; those of a kind that a job may have several of are in their order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. Takes part in the caller''s transaction; SET LOCAL insp.notify = off leaves the hint to workers out, for PREPARE TRANSACTION, which takes no transaction with a notification: workers find the job when they poll, within a second or two';
+    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
 GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[]) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.enqueue(
@@ -272,7 +272,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
-    'insp.enqueue_parts with a parameter for each of the usual kinds of part, for calls by name: front => …';
+    'insp.enqueue_parts with a parameter for each common kind of part, for calls by name: front => …';
 GRANT EXECUTE ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea)
     TO insp_producer, insp_operator;
 
@@ -283,5 +283,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.enqueue_many(jsonb[]) IS
-    'Accepts many jobs whose parts are given by URL and returns their ids in order; all of them or, after an error, none. SET LOCAL insp.notify = off as for insp.enqueue';
+    'Accepts many jobs with parts by URL and returns their ids in order; all of them or, after an error, none. SET LOCAL insp.notify = off as for insp.enqueue';
 GRANT EXECUTE ON FUNCTION insp.enqueue_many(jsonb[]) TO insp_producer, insp_operator;

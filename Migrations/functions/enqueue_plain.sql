@@ -1,5 +1,5 @@
--- Requests of the usual shape are checked as one expression each, which takes a fifth of the time of insp.check_request;
--- whatever is not plain goes there, be it rare or wrong. These hold no rule of their own: they may only know less.
+-- Requests of the usual shape are checked as one expression each, which takes a fifth of the time of insp.check_request; all
+-- others, rare or wrong, go there. These functions have no rules of their own: they may only accept less.
 
 CREATE OR REPLACE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
@@ -7,9 +7,9 @@ LANGUAGE sql IMMUTABLE AS $$
         AND length(p_sha256) = 64 AND length(p_url) <= 2048 AND strpos(p_url, E'\n') = 0
 $$;
 COMMENT ON FUNCTION insp.is_plain_part(jsonb, text, text) IS
-    'Whether a part by URL is plainly right, apart from the characters of URL and digest; otherwise insp.check_part_url decides';
+    'Whether a part by URL is plainly valid, apart from the characters of URL and digest; otherwise insp.check_part_url decides';
 
--- A regular expression costs most where it begins, so that the URLs and digests of a whole batch are matched as one text.
+-- Starting a regular expression costs most, so the URLs and digests of a whole batch are matched as one text.
 CREATE OR REPLACE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT p_lines ~ '^(?:https://(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,}(?:/[!"$-[\]-~]*)?\n)+$'
@@ -17,13 +17,13 @@ LANGUAGE sql IMMUTABLE AS $$
         AND p_digests !~ '[^0-9a-fA-F]'
 $$;
 COMMENT ON FUNCTION insp.are_plain_sources(text, text) IS
-    'Whether all of these lines are plainly right URLs and the digests hexadecimal; otherwise insp.check_part_url decides';
+    'Whether all of these lines are plainly valid URLs and the digests hexadecimal; otherwise insp.check_part_url decides';
 
 -- In steps, each value looked up once: an operator of jsonb costs as much as comparing a page of text.
 CREATE OR REPLACE FUNCTION insp.plain_requests(p_payloads jsonb[])
 RETURNS TABLE (n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
 LANGUAGE sql STABLE AS $$
-    -- What is missing makes a comparison null, and a null among others is no objection to bool_and: it must be false.
+    -- A missing value makes a comparison null, which bool_and ignores, so it must become false.
     SELECT y.n, y.p,
         coalesce(insp.is_plain_part(y.front, y.front_url, y.front_sha256)
             AND (y.back IS NULL OR insp.is_plain_part(y.back, y.back ->> 'url', y.back ->> 'sha256'))
@@ -48,14 +48,14 @@ LANGUAGE sql STABLE AS $$
         FROM (
             SELECT w.*, w.parts -> 'FRONT' AS front, w.parts -> 'BACK' AS back, w.parts -> 'FACE' AS face
             FROM (SELECT u.n, u.p, u.p -> 'parts' AS parts,
-                    -- Nothing can be taken from a number or a string; insp.check_request says what is wrong with it.
+                    -- A number or a string has no keys; insp.check_request reports the error.
                     CASE WHEN jsonb_typeof(u.p) = 'object' THEN u.p - ARRAY['partner', 'workflow', 'parts'] END AS rest
                 FROM unnest(p_payloads) WITH ORDINALITY AS u (p, n) OFFSET 0) w
             OFFSET 0) x
         OFFSET 0) y
 $$;
 COMMENT ON FUNCTION insp.plain_requests(jsonb[]) IS
-    'Payloads in their order, whether each is plainly right apart from its URLs, digests and what its partner demands (otherwise insp.check_request decides), whether it has parts beside FRONT, its URLs, a line each, and its digests';
+    'Payloads in order: whether each is plainly valid apart from its URLs, digests and its partner''s requirements (otherwise insp.check_request decides), whether it has parts other than FRONT, its URLs, a line each, and its digests';
 
 CREATE OR REPLACE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[])
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -138,4 +138,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.accept_plain(jsonb[]) IS
-    'What insp.accept does, where all requests are plain, of one partner and without a key; otherwise it does nothing and returns nulls';
+    'Like insp.accept, if all requests are plain, of one partner and without a key; otherwise does nothing and returns nulls';

@@ -1,5 +1,5 @@
--- What is left of a person: erasure of whole chains of reruns, and everything that a caller, a document, a reviewer or an
--- operator can fill, job by job and never by partition.
+-- Erasure of persons: of whole chains of reruns, and of everything that a caller, a document, a reviewer or an operator can
+-- fill, job by job and never by partition.
 
 CREATE OR REPLACE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -11,7 +11,7 @@ DECLARE
     locked bigint[] := '{}'::bigint[];
 BEGIN
     LOOP
-        -- A rerun locks the job that it copies: it is in the list, or it finds the job erased.
+        -- A rerun locks the job that it copies: either it is in the list, or it finds the job erased.
         chains := ARRAY(SELECT unnest(firsts) UNION SELECT r.job_id FROM insp.rerun r WHERE r.first_id = ANY (firsts) ORDER BY 1);
         EXIT WHEN chains = locked;
         PERFORM FROM insp.job j WHERE j.id = ANY (chains) ORDER BY j.id FOR NO KEY UPDATE;
@@ -21,11 +21,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.lock_chains(bigint[]) IS
-    'Locks the whole chains of reruns that jobs belong to and returns their jobs. In the order of their numbers: two calls that erase the same jobs never wait for each other';
+    'Locks the whole chains of reruns of the given jobs and returns their jobs. Locks in the order of their numbers: two calls that erase the same jobs cannot deadlock';
 
 CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
--- A person's right does not wait for a transaction that somebody forgot.
+-- A person's right does not wait for a forgotten transaction.
 SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -62,7 +62,7 @@ BEGIN
     DELETE FROM insp.job_key k WHERE k.job_id = ANY (chain);
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
-    -- What another job's open request counts on goes with the window.
+    -- What another job's open request needs is deleted with the window.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.job j JOIN insp.face_rate x ON x.partner_id = j.partner_id
             AND x.face_id = insp.readable_personal(j.personal, j.seal) ->> 'faceId'
@@ -84,7 +84,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase(uuid) IS
-    'Removes at once what there is of a finished job''s person, and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. That they existed and when they ended stays, and a proof of the consent. false: nothing was left. ROW_LOCKED if another transaction holds something of the job for five seconds';
+    'Removes at once all personal data of a finished job and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. What remains: that the jobs existed, when they ended, and a proof of the consent. false: nothing was left. ROW_LOCKED if another transaction holds a row of the job for five seconds';
 GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
@@ -94,13 +94,13 @@ DECLARE
     removed integer;
     contents bigint[];
 BEGIN
-    -- All of it: an address often opens the object to anyone who has it, and a digest tells whether an image was this one.
+    -- Everything: a URL often opens the object to anyone who has it, and a digest shows whether an image was this one.
     WITH gone AS (
         DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id
     )
     SELECT count(DISTINCT g.job_id), array_agg(DISTINCT g.content_id) INTO removed, contents FROM gone g;
-    -- A new statement sees them gone. What another job of the chain refers to stays until that job's parts go; a rerun that is
-    -- being made holds the job whose parts it takes over, so these stay as well.
+    -- A new statement sees them deleted. Bytes that another job of the chain refers to remain until that job's parts are removed; a
+    -- rerun being created locks the job whose parts it takes over, so these remain too.
     DELETE FROM insp.content c WHERE c.id = ANY (contents)
         AND NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[c.id]))
         AND NOT EXISTS (SELECT FROM insp.rerun r, LATERAL (
@@ -127,13 +127,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.remove_results(bigint[], text) IS
-    'Removes jobs'' results and what was said of them, leaving under the given word when; returns of how many jobs';
+    'Removes jobs'' results and texts about them, and stores the time under the given key; returns of how many jobs';
 
 CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    -- By the references as well: a job whose person somebody held when it was accepted does not name them.
+    -- By the references as well: a job whose person was locked when it was accepted is not linked to the person.
     persons constant bigint[] := ARRAY(
         SELECT j.person_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.person_id IS NOT NULL
         UNION SELECT p.id FROM insp.job_reference r JOIN insp.person p ON p.partner_id = r.partner_id
@@ -151,21 +151,21 @@ BEGIN
         OR j.request - ARRAY['partner', 'workflow'] <> '{}');
     GET DIAGNOSTICS removed = ROW_COUNT;
     IF p_remove THEN
-        -- Of a job that named nobody as well nothing may be said any more.
+        -- Texts about a job without a person must go as well.
         UPDATE insp.job j SET forgotten_at = clock_timestamp() WHERE j.id = ANY (p_jobs) AND j.forgotten_at IS NULL;
     END IF;
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
     DELETE FROM insp.job_reference r WHERE r.job_id = ANY (p_jobs);
     PERFORM insp.forget_persons(persons);
-    -- Words last: a transaction that holds a callback may still write some.
+    -- Texts last: a transaction that holds a callback may still write some.
     words := insp.forget_callbacks(ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
     words := words + insp.forget_words(p_jobs);
-    -- To erasure all of it counts, to retention the jobs.
+    -- Erasure counts everything, retention the jobs.
     RETURN CASE WHEN p_remove THEN removed + words ELSE removed END;
 END
 $$;
 COMMENT ON FUNCTION insp.remove_references(bigint[], boolean) IS
-    'Reduces jobs'' requests to what stays, and their callbacks with them; p_remove as for insp.forget_callbacks';
+    'Removes personal data from jobs'' requests and their callbacks; p_remove as for insp.forget_callbacks';
 
 CREATE OR REPLACE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -177,7 +177,7 @@ BEGIN
     UPDATE insp.dead d SET detail = NULL WHERE d.job_id = ANY (p_jobs) AND d.detail IS NOT NULL;
     GET DIAGNOSTICS removed = ROW_COUNT;
     -- Under the job's id, and under those of its callbacks.
-    -- <> is what the index by subject is for, and fits no other.
+    -- <> matches the index by subject, and no other.
     UPDATE insp.record r SET words = NULL, words_salt = NULL
     WHERE r.chain <> 'access' AND r.subject = ANY (ARRAY(
             SELECT s.subject FROM insp.job j, LATERAL (SELECT 'msg_' || replace(j.public_id::text, '-', '') AS name) n,
@@ -190,7 +190,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_words(bigint[]) IS
-    'Removes what errors, reviewers and operators said of jobs; returns from how many rows';
+    'Removes texts of errors, reviewers and operators about jobs; returns from how many rows';
 
 CREATE OR REPLACE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -201,11 +201,11 @@ DECLARE
     told integer;
     changed integer;
 BEGIN
-    -- A record that is under way has taken the claim and written what it leaves: it is waited for before anything is read.
+    -- A settlement under way has locked the claim and written its rows: this waits for it before reading anything.
     PERFORM FROM insp.callback c JOIN insp.callback_lease l ON l.endpoint_id = c.endpoint_id AND l.callback_id = c.id
     WHERE c.id = ANY (locked) FOR UPDATE OF l;
-    -- A new statement sees what the holder of the locks left. What waits stays, as its partner must learn that the job has
-    -- ended, but goes to the endpoint's own URL: the job's may hold a reference or a token. Without one nothing can be sent.
+    -- A new statement sees what the holder of the locks wrote. Waiting callbacks remain, as the partner must learn that the job
+    -- has ended, but go to the endpoint's own URL: the job's may contain a reference or a token. Without one nothing can be sent.
     SELECT array_agg(c.id), count(*) FILTER (
             WHERE c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL)
     INTO gone, told
@@ -226,7 +226,7 @@ BEGIN
         OR p_remove AND c.decision IS NOT NULL);
     GET DIAGNOSTICS changed = ROW_COUNT;
     told := told + changed;
-    -- An error is what makes an attempt a failed one; its code says enough.
+    -- The error marks an attempt as failed; its code is enough.
     UPDATE insp.callback_attempt a SET error = coalesce(a.code, 'FAILED')
     WHERE a.callback_id = ANY (locked) AND a.error <> coalesce(a.code, 'FAILED');
     GET DIAGNOSTICS changed = ROW_COUNT;
@@ -246,21 +246,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_callbacks(bigint[], boolean) IS
-    'Removes URLs and traces from callbacks, whose jobs'' references are gone: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. To erasure (p_remove) those that are delivered or dead-lettered go, and the decisions of the others. Returns from how many rows something went';
+    'Removes URLs and traces from callbacks whose jobs'' references are removed: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Erasure (p_remove) also removes those that are delivered or dead-lettered, and the decisions of the others. Returns how many rows changed';
 
 CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object('key', k.id,
         'hmacSha256', encode(insp.hmac_sha256(k.key, convert_to(p_consent::text, 'UTF8')), 'hex'),
         'obtainedAt', p_consent -> 'obtainedAt',
-        -- A short word or number names a version, and nobody.
+        -- A short word or number identifies a version, not a person.
         'policyVersion', CASE WHEN p_consent ->> 'policyVersion' ~ '^[A-Za-z0-9._-]{1,32}$' THEN p_consent -> 'policyVersion' END))
     FROM (SELECT s.id, s.value AS key FROM insp.secrets('inspectd', ARRAY['consent_key']) s
         WHERE p_key IS NULL OR s.id = p_key ORDER BY s.id DESC LIMIT 1) k
     WHERE p_consent IS NOT NULL
 $$;
 COMMENT ON FUNCTION insp.consent_proof(jsonb, bigint) IS
-    'What stays of a consent: a keyed digest, the policy''s version and the time; a party that still has the consent can show that it is the one';
+    'The proof that remains of a consent: a keyed digest, the policy''s version and the time; whoever still has the consent can prove that it is the one';
 
 CREATE OR REPLACE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -279,5 +279,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.consent_holds(uuid, jsonb) IS
-    'Whether this is the consent that a job was accepted with, also after the job was erased';
+    'Whether this is the consent with which a job was accepted, even after the job was erased';
 GRANT EXECUTE ON FUNCTION insp.consent_holds(uuid, jsonb) TO insp_operator, insp_auditor;

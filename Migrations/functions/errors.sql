@@ -1,4 +1,4 @@
--- How a call is refused, and what a job's result is that ended with an error.
+-- Refusals of calls, and results of jobs that end with an error.
 
 CREATE OR REPLACE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL, p_hint text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -22,7 +22,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.refuse(text, text, text) IS
-    'Raises the error of a code: its SQLSTATE and message, the code as constraint_name, what exactly is wrong as DETAIL, what is allowed or helps as HINT (by default the code''s own). None of it may hold personal data';
+    'Raises the error of a code: its SQLSTATE and message, the code as constraint_name, what is wrong as DETAIL, what is allowed or what to do as HINT (by default the code''s own). None of it may contain personal data';
 
 CREATE OR REPLACE FUNCTION insp.need_read_committed() RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_read_committed() IS
-    'Refuses a transaction that has one snapshot for all statements: called first by what locks rows and must then see what others have committed until that moment';
+    'Refuses a transaction that has one snapshot for all statements. Called first by functions that lock rows and must then see what others have committed';
 
 CREATE OR REPLACE FUNCTION insp.require(
     p_holds boolean, p_detail text, p_hint text DEFAULT NULL, p_code text DEFAULT 'PARAMETER_INVALID'
@@ -46,7 +46,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.require(boolean, text, text, text) IS
-    'Refuses a call unless a condition on its arguments holds. A condition that is null, because an argument is, does not hold';
+    'Refuses a call unless a condition on its arguments is true. A null condition, from a null argument, is not';
+
+CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '42', '53', '55', '57', '58']) OR p_state = 'XX000'
+$$;
+COMMENT ON FUNCTION insp.is_passing(text) IS
+    'Whether the same call may succeed later: somebody holds a row, the server lacks something, or a function or table is not as it was made. Any other SQLSTATE comes again each time';
 
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -1,6 +1,6 @@
--- The order of events. A number that is drawn when an event is written is seen when its transaction commits, perhaps after
--- higher ones: a reader that has passed it would miss it, and one that waits for all lower ones waits for the oldest open
--- transaction. So events are numbered after their commit, in an order of one step at a time.
+-- The order of events. A number drawn when an event is written becomes visible when its transaction commits, perhaps after higher
+-- ones: a reader that has passed it would miss it, and one that waits for all lower ones would wait for the oldest open
+-- transaction. So events are numbered after their commit, by one transaction at a time.
 
 CREATE OR REPLACE FUNCTION insp.batch_events() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -11,7 +11,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.batch_events() IS
-    'Notes what is to be numbered, a row for all events of a statement: every way to write an event comes by here';
+    'Records what must be numbered, one row for all events of a statement; every write of an event passes through here';
 CREATE OR REPLACE TRIGGER batch_events AFTER INSERT ON insp.event REFERENCING NEW TABLE AS written
     FOR EACH STATEMENT EXECUTE FUNCTION insp.batch_events();
 
@@ -33,20 +33,21 @@ BEGIN
     -- One at a time.
     SELECT * INTO STRICT c FROM insp.event_cursor x FOR UPDATE;
     IF c.epoch <> current_epoch THEN
-        -- The server is not the one it was. Places begin anew, above all that were given out before; and whatever its transactions'
-        -- numbers are now, all that waits is read.
+        -- The server has changed. Places restart above all that were given out before; and whatever its transaction ids are now, all
+        -- waiting events are read.
         c.epoch := current_epoch;
         c.position := 0;
         c.next_xid := '0';
         c.open_xids := '{}';
     END IF;
-    -- What is visible now and was not at the last scan: found by transaction, so that neither one that stays open, nor
-    -- dead entries of the index that it keeps, cost anything.
+    -- Rows visible now that were not at the last scan: found by transaction, so that neither an open transaction nor the dead
+    -- index entries that it keeps cost anything.
     WITH fresh AS MATERIALIZED (
-        SELECT b.ctid AS row, b.id, cardinality(b.jobs) AS events FROM insp.event_batch b
+        -- A row without events takes a place as well, which no other row has.
+        SELECT b.ctid AS row, b.id, greatest(1, cardinality(b.jobs)) AS events FROM insp.event_batch b
         WHERE b.position IS NULL AND b.xid >= c.next_xid
         UNION ALL
-        SELECT b.ctid, b.id, cardinality(b.jobs) FROM insp.event_batch b
+        SELECT b.ctid, b.id, greatest(1, cardinality(b.jobs)) FROM insp.event_batch b
         WHERE b.position IS NULL AND b.xid = ANY (c.open_xids) AND b.xid < c.next_xid
     ), ordered AS MATERIALIZED (
         SELECT f.row, f.id, sum(f.events) OVER (ORDER BY f.id) AS upto FROM fresh f ORDER BY f.id LIMIT p_limit
@@ -69,7 +70,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.number_events(integer) IS
-    'Gives events that have committed and have none their place (epoch, position); returns for how many statements'' events. Of one job, the later event has the later place';
+    'Gives committed events without a place their place (epoch, position); returns for how many statements'' events. A job''s later event has the later place';
 GRANT EXECUTE ON FUNCTION insp.number_events(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.events_after(p_epoch bigint DEFAULT 0, p_position bigint DEFAULT 0, p_limit integer DEFAULT 1000)
@@ -94,12 +95,12 @@ BEGIN
             LATERAL unnest(b.jobs, b.fences) WITH ORDINALITY AS u (job, fence, n)
         WHERE (b.epoch, b.position - cardinality(b.jobs) + u.n) > (p_epoch, p_position)
         ORDER BY b.epoch, b.position, u.n LIMIT p_limit) p
-        -- Of what retention has removed, the place and the kind stay for a while.
+        -- After retention removed an event, its place and kind remain for a while.
         LEFT JOIN insp.event e ON e.job_id = ANY (ARRAY[p.job]) AND e.kind = p.kind AND e.fence = p.fence
         LEFT JOIN insp.job j ON j.id = ANY (ARRAY[p.job]) LEFT JOIN insp.partner a ON a.id = j.partner_id
     ORDER BY p.epoch, p.place;
 END
 $$;
 COMMENT ON FUNCTION insp.events_after(bigint, bigint, integer) IS
-    'Events after a place, in order; begin with (0, 0), go on with the last row''s epoch and position. None is missed and none comes twice. After a promotion that lost the newest, places go on in a higher epoch; an event whose number was lost, and not the event, comes again there';
+    'Events after a place, in order; begin with (0, 0) and continue with the last row''s epoch and position. None is missed and none is returned twice. After a promotion that lost the newest, places continue in a higher epoch; an event that lost its number but not its row appears there again';
 GRANT EXECUTE ON FUNCTION insp.events_after(bigint, bigint, integer) TO insp_operator, insp_auditor;

@@ -1,4 +1,4 @@
--- One job, told to an operator in sentences: where it is, why it waits, and what can be done.
+-- Explains one job to an operator in sentences: where it is, why it waits, and what can be done.
 
 CREATE OR REPLACE FUNCTION insp.in_words(p_time interval) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -27,7 +27,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 #variable_conflict use_column
 DECLARE
     digits constant text := lower(replace(btrim(find_job.id), '-', ''));
-    -- How many jobs of each kind are searched for an id's end, which no index knows.
+    -- How many jobs of each kind are searched for an id's end, for which there is no index.
     most constant integer := 100000;
     found uuid[];
 BEGIN
@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.find_job(text) IS
-    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was dead-lettered, finished recently, is the first of its queue or one of the newest: 100,000 of each kind are searched. Refuses an id that fits no job, or several';
+    'The id of a job; its last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was dead-lettered, finished recently, is the first of its queue or one of the newest: 100,000 of each kind are searched. Refuses an id that matches no job, or several';
 GRANT EXECUTE ON FUNCTION insp.find_job(text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.explain_running(p_job bigint) RETURNS TABLE (aspect text, explanation text)
@@ -80,7 +80,7 @@ BEGIN
     SELECT l.worker_id, l.fence, l.claimed_at, l.deadline, l.attempt, l.crashes, j.public_id, greatest(j.status, 2::smallint) AS status,
         v.host, v.process, v.version, v.state, v.silent_for, w.fence_floor
     INTO r FROM insp.lease l JOIN insp.job j ON j.id = ANY (ARRAY[l.job_id])
-        -- An equality would make the order of lease_worker useful, and all leases would be read along it.
+        -- With an equality the planner would use the order of lease_worker and read all leases.
         LEFT JOIN insp.worker w ON w.id = ANY (ARRAY[l.worker_id]) LEFT JOIN insp.v_workers v ON v.id = ANY (ARRAY[w.id])
     WHERE l.job_id = ANY (ARRAY[p_job]);
     lost := CASE WHEN r.host IS NULL THEN 'is gone'
@@ -111,7 +111,7 @@ BEGIN
             END);
 END
 $$;
-COMMENT ON FUNCTION insp.explain_running(bigint) IS 'What insp.explain_job says of a job with a lease';
+COMMENT ON FUNCTION insp.explain_running(bigint) IS 'The part of insp.explain_job for a job with a lease';
 
 CREATE OR REPLACE FUNCTION insp.explain_delayed(p_job bigint) RETURNS TABLE (aspect text, explanation text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -137,12 +137,12 @@ BEGIN
             ELSE 'Start a worker, or see insp.v_maintenance: no worker does the duty.' END);
 END
 $$;
-COMMENT ON FUNCTION insp.explain_delayed(bigint) IS 'What insp.explain_job says of a job that waits for a time';
+COMMENT ON FUNCTION insp.explain_delayed(bigint) IS 'The part of insp.explain_job for a job that waits for a time';
 
 CREATE OR REPLACE FUNCTION insp.explain_waiting(p_job bigint) RETURNS TABLE (aspect text, explanation text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- Jobs that are counted at most.
+    -- The most jobs that are counted.
     most constant bigint := 10000;
     q record;
     place record;
@@ -171,7 +171,7 @@ BEGIN
         WHEN place.before IS NULL THEN format('with more than %s jobs before it.', most)
         WHEN place.before = 0 THEN 'as the first.' ELSE format('with %s before it.', place.before) END);
     SELECT w.why, w.remedy INTO waits FROM insp.why_waiting(ARRAY[q.id]) w;
-    -- It may end in an operator's words, and these in a full stop.
+    -- It may end in an operator's text, and that in a full stop.
     RETURN QUERY VALUES ('reason', upper(left(waits.why, 1)) || substr(waits.why, 2)
             || CASE WHEN waits.why ~ '[.!?]$' THEN '' ELSE '.' END),
         ('next step', upper(left(waits.remedy, 1)) || substr(waits.remedy, 2)
@@ -182,7 +182,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.explain_waiting(bigint) IS 'What insp.explain_job says of a job that waits to be claimed';
+COMMENT ON FUNCTION insp.explain_waiting(bigint) IS 'The part of insp.explain_job for a job that waits to be claimed';
 
 CREATE OR REPLACE FUNCTION insp.explain_ended(p_job bigint) RETURNS TABLE (aspect text, explanation text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -191,7 +191,7 @@ DECLARE
 BEGIN
     SELECT j.public_id, j.status, coalesce(j.completed_at, w.since) AS at, e.detail ->> 'decision' AS decision,
         e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by,
-        -- As insp.rerun asks.
+        -- As insp.rerun checks.
         j.forgotten_at IS NULL AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) AS can_rerun
     INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id])
         LEFT JOIN insp.dead d ON d.job_id = ANY (ARRAY[j.id])
@@ -227,44 +227,53 @@ BEGIN
         ELSE 'None.' END);
 END
 $$;
-COMMENT ON FUNCTION insp.explain_ended(bigint) IS 'What insp.explain_job says of a job that is decided or finished';
+COMMENT ON FUNCTION insp.explain_ended(bigint) IS 'The part of insp.explain_job for a job that is decided or finished';
 
 CREATE OR REPLACE FUNCTION insp.explain_callbacks(p_job bigint) RETURNS TABLE (aspect text, explanation text)
-LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT 'callback', format('%s to endpoint %s: %s.%s', c.event, c.endpoint_id, CASE
-            WHEN c.state = 'delivered' THEN format('delivered %s ago with attempt %s',
-                insp.in_words(clock_timestamp() - c.delivered_at), greatest(c.attempts, 1))
-            WHEN c.state = 'held' THEN 'held until the endpoint is enabled'
-            WHEN c.state = 'dead' THEN format('dead-lettered, attempts made: %s', c.attempts)
-            WHEN c.is_claimed THEN format('being sent, or the next of a dispatcher (attempt %s)', c.attempts + 1)
-            WHEN c.due_at > clock_timestamp() THEN format('attempt %s is due in %s', c.attempts + 1,
-                insp.in_words(c.due_at - clock_timestamp()))
-            ELSE format('attempt %s has been due for %s', c.attempts + 1, insp.in_words(clock_timestamp() - c.due_at)) END,
-        CASE WHEN c.state <> 'delivered' THEN concat(
-            ' The last attempt failed with ' || insp.error_words(a.code) || coalesce(', status ' || a.http_status, '') || '.',
-            CASE WHEN c.state = 'dead' THEN format(' SELECT insp.callback_replay(%L) sends it again.', c.webhook_id) END,
-            CASE WHEN NOT e.enabled THEN format(' The endpoint is disabled%s: SELECT insp.callback_enable(%s).',
-                    ' (' || e.disabled_reason || ')', e.id)
-                WHEN e.paused THEN format(' The endpoint is paused: SELECT insp.callback_resume(%s).', e.id)
-                WHEN h.open_until > clock_timestamp() THEN format(
-                    ' The endpoint''s breaker is open for %s more; SELECT insp.callback_breaker_reset(%s) closes it.',
-                    insp.in_words(h.open_until - clock_timestamp()), e.id)
-                WHEN h.open_until IS NOT NULL THEN ' The endpoint''s breaker is half open: one attempt at a time is made.'
-                ELSE ' The endpoint''s breaker is closed.' END) END)
-    FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id
-        LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id
-        LEFT JOIN LATERAL (SELECT x.code, x.http_status FROM insp.callback_attempt x WHERE x.callback_id = c.id
-            ORDER BY x.attempt DESC LIMIT 1) a ON true
-    WHERE c.job_id = ANY (ARRAY[p_job]) ORDER BY c.id
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    one record;
+BEGIN
+    -- One by one, with all that indexes begin with: joined, or in the order of their numbers, a plan from when the outbox was
+    -- empty reads all of it along an index.
+    FOR one IN SELECT x.id, x.endpoint_id FROM insp.callback x WHERE x.job_id = ANY (ARRAY[p_job]) ORDER BY x.created_at, x.event LOOP
+        RETURN QUERY
+        SELECT 'callback', format('%s to endpoint %s: %s.%s', c.event, c.endpoint_id, CASE
+                WHEN c.state = 'delivered' THEN format('delivered %s ago with attempt %s',
+                    insp.in_words(clock_timestamp() - c.delivered_at), greatest(c.attempts, 1))
+                WHEN c.state = 'held' THEN 'held until the endpoint is enabled'
+                WHEN c.state = 'dead' THEN format('dead-lettered, attempts made: %s', c.attempts)
+                WHEN c.is_claimed THEN format('being sent, or the next of a dispatcher (attempt %s)', c.attempts + 1)
+                WHEN c.due_at > clock_timestamp() THEN format('attempt %s is due in %s', c.attempts + 1,
+                    insp.in_words(c.due_at - clock_timestamp()))
+                ELSE format('attempt %s has been due for %s', c.attempts + 1, insp.in_words(clock_timestamp() - c.due_at)) END,
+            CASE WHEN c.state <> 'delivered' THEN concat(
+                ' The last attempt failed with ' || insp.error_words(a.code) || coalesce(', status ' || a.http_status, '') || '.',
+                CASE WHEN c.state = 'dead' THEN format(' SELECT insp.callback_replay(%L) sends it again.', c.webhook_id) END,
+                CASE WHEN NOT e.enabled THEN format(' The endpoint is disabled%s: SELECT insp.callback_enable(%s).',
+                        ' (' || e.disabled_reason || ')', e.id)
+                    WHEN e.paused THEN format(' The endpoint is paused: SELECT insp.callback_resume(%s).', e.id)
+                    WHEN h.open_until > clock_timestamp() THEN format(
+                        ' The endpoint''s breaker is open for %s more; SELECT insp.callback_breaker_reset(%s) closes it.',
+                        insp.in_words(h.open_until - clock_timestamp()), e.id)
+                    WHEN h.open_until IS NOT NULL THEN ' The endpoint''s breaker is half open: one attempt at a time is made.'
+                    ELSE ' The endpoint''s breaker is closed.' END) END)
+        FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id
+            LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id
+            LEFT JOIN LATERAL (SELECT x.code, x.http_status FROM insp.callback_attempt x WHERE x.callback_id = c.id
+                ORDER BY x.attempt DESC LIMIT 1) a ON true
+        WHERE c.id = one.id AND c.job_id = p_job AND c.endpoint_id = one.endpoint_id;
+    END LOOP;
+END
 $$;
-COMMENT ON FUNCTION insp.explain_callbacks(bigint) IS 'What insp.explain_job says of each callback of a job';
+COMMENT ON FUNCTION insp.explain_callbacks(bigint) IS 'The part of insp.explain_job for a job''s callbacks';
 
 CREATE OR REPLACE FUNCTION insp.explain_job(id text) RETURNS TABLE (aspect text, explanation text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
-    -- Asked in the query, it would be searched for in the planning and again for each partition.
+    -- Within the query, it would be evaluated during planning and again for each partition.
     whole constant uuid := insp.find_job(explain_job.id);
     j record;
     waits boolean := false;

@@ -1,14 +1,14 @@
--- Jobs that name a face id, from their request to their end.
+-- Jobs with a face id, from their request to their end.
 --
--- The feature never lies in a payload, a step or a result. A worker hands it over under its lease, and what finishes the job
--- decides in the same transaction whether it becomes a template; whatever way a job of these workflows reaches 128, its
--- picture, its stages and a feature that was not kept go then.
+-- No payload, step or result ever contains the feature. A worker hands it over under its lease, and the transaction that finishes
+-- the job decides whether it becomes a template. However a job of these workflows reaches 128, its image, its stages and a
+-- feature that was not kept are then deleted.
 
 CREATE OR REPLACE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF p_flow.capabilities && ARRAY['authentication', 'enrollment'] THEN
-        -- Printable, so that it can be told from another one in a list.
+        -- Printable, so that ids can be distinguished in a list.
         IF jsonb_typeof(p -> 'faceId') IS DISTINCT FROM 'string' OR p ->> 'faceId' !~ '^[[:print:]]{1,100}$' THEN
             PERFORM insp.refuse('FACE_ID_INVALID');
         END IF;
@@ -21,7 +21,7 @@ BEGIN
             PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no threshold',
                 insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'));
         ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
-            -- Below a half the calibration has seen strangers match.
+            -- Below a half, strangers matched in the calibration.
             PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold', 'threshold is a number from 0.5 to 0.999.');
         END IF;
     END IF;
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_face_request(jsonb, insp.workflow) IS
-    'Refuses the keys faceId, threshold and enrollmentMode of a payload if anything in them is wrong for the workflow';
+    'Refuses the keys faceId, threshold and enrollmentMode of a payload if they are invalid for the workflow';
 
 CREATE OR REPLACE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -61,7 +61,7 @@ BEGIN
     PERFORM insp.check_enrollment(NEW, id);
     INSERT INTO insp.face_job (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
     SELECT p.face_attempts, p.face_window INTO STRICT limits FROM insp.partner p WHERE p.id = NEW.partner_id;
-    -- A few that have run out, so that the table holds no more than the windows that run.
+    -- Deletes a few expired ones, so that the table contains little more than current windows.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.face_rate x WHERE x.since < now() - interval '1 day' ORDER BY x.since LIMIT 10
         FOR UPDATE SKIP LOCKED));
@@ -71,14 +71,14 @@ BEGIN
             attempts = CASE WHEN r.since <= now() - limits.face_window THEN 1 ELSE r.attempts + 1 END
     RETURNING r.attempts INTO used;
     IF used > limits.face_attempts THEN
-        -- The refusal takes the count back with it: who is refused does not make it worse.
+        -- The refusal rolls the count back: refused attempts do not count.
         PERFORM insp.refuse('FACE_RATE_LIMITED', format('%s within %s', limits.face_attempts, limits.face_window));
     END IF;
     RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.face_submitted() IS
-    'Notes a new job that names a face id, and refuses it where the face id had too many recently, or is another person''s';
+    'Records a new job with a face id; refuses it if the face id had too many recently or is another person''s';
 CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
     FOR EACH ROW WHEN (NEW.workflow IN ('authentication', 'enrollment')) EXECUTE FUNCTION insp.face_submitted();
 
@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_of(bigint, bigint) IS
-    'The face id that a leased job names: its generation (0: not enrolled), the enrolment''s mode, and its templates, a row each, all of one moment; LEASE_LOST if the lease does not hold';
+    'The face id of a leased job: its generation (0: not enrolled), the enrolment''s mode, and its templates, a row each, from one snapshot; LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.face_of(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_stage(
@@ -110,10 +110,10 @@ DECLARE
     job insp.job;
     face insp.face_job;
 BEGIN
-    -- Locked, so that the lease cannot end between this read and the commit: nothing is left behind for a job that is over.
+    -- Locked, so that the lease cannot end between this read and the commit, leaving data behind for a finished job.
     PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence FOR KEY SHARE;
     IF FOUND THEN
-        -- A cancellation leaves a lease that is locked, and goes by the job.
+        -- A cancellation skips a locked lease, and checks the job.
         SELECT * INTO job FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR SHARE;
     END IF;
     IF FOUND THEN
@@ -127,17 +127,17 @@ BEGIN
     VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_feature)
     ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, feature = p_feature
         WHERE f.job_id = p_job;
-    -- After the insert: it waits for one that is being finished, and this sees what that left.
+    -- After the insert, which waits for an enrolment that is being finished, so that this sees its outcome.
     IF NOT FOUND OR p_generation <> coalesce((SELECT f.generation FROM insp.face f
         WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id), 0) THEN
         PERFORM insp.refuse('FACE_BUSY');
     END IF;
-    -- As when it came in: the face may have got a person since. From here on until the job ends it gets no other.
+    -- Checked as on acceptance: the face may have got a person since. From here until the job ends it gets no other.
     PERFORM insp.check_enrollment(job, face.face_id);
 END
 $$;
 COMMENT ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) IS
-    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, FACE_TAKEN if it is another person''s, LEASE_LOST if the lease does not hold';
+    'Hands over the feature of a leased enrolment, decided on a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or another job is enrolling it, FACE_TAKEN if it is another person''s, LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_finished() RETURNS trigger
@@ -153,12 +153,12 @@ BEGIN
     IF id IS NULL THEN
         RETURN NULL;
     END IF;
-    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
+    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id) ON CONFLICT DO NOTHING;
     DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
     IF pending.job_id IS NOT NULL THEN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
-            -- A template is found by its person alone: where the job is not linked yet, this waits for the person.
+            -- A template is found only by its person: if the job is not linked yet, this waits for the person.
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
                 pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id, insp.person_of(
                     NEW.partner_id, insp.reference_index(insp.personal(NEW.personal, NEW.seal) ->> 'userReference'))));
@@ -170,7 +170,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_finished() IS
-    'Ends a job that names a face id, whatever way it reached 128: keeps the feature that it handed over or drops it, and removes its picture and stages';
+    'Called when a job with a face id reaches 128 in any way: keeps or drops its feature, and removes its image and stages';
 CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
     FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND NEW.workflow IN ('authentication', 'enrollment'))
     EXECUTE FUNCTION insp.face_finished();

@@ -1,4 +1,4 @@
--- Faces that partners enrol: templates under the partner's own face ids, compared 1:1 by the workflow authentication.
+-- Faces that partners enrol: templates under the partner's own face ids, for 1:1 comparison by the workflow authentication.
 
 CREATE OR REPLACE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -10,7 +10,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_feature(text, text, text) IS 'Refuses what cannot be a feature with its engine and model';
+COMMENT ON FUNCTION insp.check_feature(text, text, text) IS 'Refuses an invalid feature, engine or model';
 
 CREATE OR REPLACE FUNCTION insp.face_keep(
     p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid,
@@ -21,7 +21,7 @@ DECLARE
     template bigint;
     former bigint;
 BEGIN
-    -- The face's row first: whatever changes templates locks in this order.
+    -- The face's row first: all changes of templates lock in this order.
     SELECT f.person_id INTO former FROM insp.face f WHERE f.partner_id = p_partner AND f.face_id = p_face FOR UPDATE;
     INSERT INTO insp.face AS f (partner_id, face_id, person_id) VALUES (p_partner, p_face, p_person)
     ON CONFLICT (partner_id, face_id) DO UPDATE SET generation = f.generation + 1, changed_at = now(),
@@ -41,7 +41,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_keep(integer, text, boolean, text, text, text, uuid, bigint) IS
-    'Adds a template to a face, in place of the others if asked so, and drops the oldest beyond the partner''s limit';
+    'Adds a template to a face or, if requested, replaces the others, and drops the oldest beyond the partner''s limit';
 
 CREATE OR REPLACE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_face_owner(integer, text, bytea) IS
-    'Refuses a face that is enrolled for another person than the one of a reference; null, or a face of nobody, fits everyone';
+    'Refuses a face that is enrolled for another person than that of a reference; a null reference, or a face without a person, is accepted';
 
 CREATE OR REPLACE FUNCTION insp.face_import(
     partner text, face_id text, feature text, engine text, model_sha256 text, "replace" boolean DEFAULT false,
@@ -107,7 +107,7 @@ BEGIN
         PERFORM insp.refuse('PARAMETER_INVALID', 'user_reference is empty', 'Leave it out where there is none.');
     END IF;
     PERFORM insp.check_feature(face_import.engine, face_import.model_sha256, face_import.feature);
-    -- In the place of an enrolment: one that is under way was decided by the templates and the person that it has seen.
+    -- Takes the place of an enrolment: one under way was decided on the templates and the person that it has read.
     INSERT INTO insp.face_pending (partner_id, face_id, engine, model_sha256, feature)
     VALUES (owner, face_import.face_id, face_import.engine, face_import.model_sha256, face_import.feature)
     ON CONFLICT DO NOTHING;
@@ -126,7 +126,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) IS
-    'Enrols a feature that an engine of the same name and model made elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
+    'Enrols a feature that an engine of the same name and model computed elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text)
@@ -136,7 +136,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     WHERE t.partner_id = insp.partner_number(face_features.partner) AND t.face_id = face_features.face_id ORDER BY t.id
 $$;
 COMMENT ON FUNCTION insp.face_features(text, text) IS
-    'The features enrolled under a face id, for the partner''s side alone: biometric data';
+    'The features enrolled under a face id, for the partner only: biometric data';
 GRANT EXECUTE ON FUNCTION insp.face_features(text, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_templates(partner text, face_id text)
@@ -146,7 +146,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     FROM insp.face f JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
     WHERE f.partner_id = insp.partner_number(face_templates.partner) AND f.face_id = face_templates.face_id ORDER BY t.id
 $$;
-COMMENT ON FUNCTION insp.face_templates(text, text) IS 'What is enrolled under a face id, without the features';
+COMMENT ON FUNCTION insp.face_templates(text, text) IS 'The templates of a face id, without the features';
 GRANT EXECUTE ON FUNCTION insp.face_templates(text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
@@ -160,14 +160,14 @@ DECLARE
     persons bigint[];
 BEGIN
     PERFORM insp.need_read_committed();
-    -- The jobs first: whatever finishes jobs locks in this order. One that is being finished now is waited for, and what it
-    -- keeps is found below.
+    -- The jobs first: everything that finishes jobs locks in this order. This waits for a job being finished, and finds its
+    -- template below.
     SELECT array_agg(j.job_id ORDER BY j.job_id) INTO open FROM insp.face_job j
     WHERE j.partner_id = owner AND j.face_id = face_delete.face_id;
     IF open IS NOT NULL THEN
         ended := insp.end_unclaimed(open, 'FACE_DELETED', NULL);
     END IF;
-    -- No request names it any more.
+    -- Removes it from all requests.
     open := ARRAY(SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = owner AND n.face_id = face_delete.face_id);
     PERFORM FROM insp.job j WHERE j.id = ANY (open) ORDER BY j.id FOR NO KEY UPDATE;
     UPDATE insp.job j SET personal = insp.personal_bytes(insp.readable_personal(j.personal, j.seal) - 'faceId') WHERE j.id = ANY (open);
@@ -181,7 +181,7 @@ BEGIN
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.face_rate x WHERE x.partner_id = owner AND x.face_id = face_delete.face_id
         FOR UPDATE SKIP LOCKED));
-    -- The face id is a person's: the record says that it was done, not to whom.
+    -- The face id is personal data: the record has the deletion, not the id.
     PERFORM insp.record('face_delete', 'partner ' || face_delete.partner,
         jsonb_build_object('templates', removed, 'jobs', ended));
     RETURN jsonb_build_object('templates', removed, 'jobs', ended, 'deletedAt', insp.iso_time(clock_timestamp()));
@@ -191,7 +191,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.face_delete(text, text) IS
-    'Deletes a partner''s face id with all its templates, and ends its waiting and running jobs as FACE_DELETED. Returns how many templates and jobs; 0 and 0: there was nothing. ROW_LOCKED if another transaction holds something of it for five seconds';
+    'Deletes a partner''s face id with all its templates, and ends its waiting and running jobs as FACE_DELETED. Returns how many templates and jobs; 0 and 0: there was nothing. ROW_LOCKED if another transaction holds one of its rows for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_delete(text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
@@ -202,7 +202,7 @@ DECLARE
     free bigint[];
 BEGIN
     PERFORM insp.need_read_committed();
-    -- The windows that are over, so that the ids do not wait for the next job that names one.
+    -- Expired windows, so that their ids are not kept until the next job with a face id.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.face_rate x
         WHERE x.since <= now() - (SELECT p.face_window FROM insp.partner p WHERE p.id = x.partner_id)
@@ -216,7 +216,7 @@ BEGIN
     IF due = '{}' THEN
         RETURN 0;
     END IF;
-    -- A face that somebody holds is left for the next time.
+    -- A face whose row is held is left for the next round.
     WITH faces AS MATERIALIZED (
         SELECT f.partner_id, f.face_id FROM insp.face f
         WHERE (f.partner_id, f.face_id) IN (SELECT t.partner_id, t.face_id FROM insp.face_template t WHERE t.id = ANY (due))
@@ -227,7 +227,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_purge(integer) IS
-    'Retention, run by maintenance: removes templates that are older than their partner keeps them; returns how many';
+    'Retention, run by maintenance: removes templates older than their partner''s period; returns how many';
 GRANT EXECUTE ON FUNCTION insp.face_purge(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.set_face_limits(
@@ -265,8 +265,8 @@ SELECT p.name AS partner, count(DISTINCT t.face_id) AS faces, count(*) AS templa
     min(t.created_at) AS oldest, max(t.created_at) AS newest
 FROM insp.face_template t JOIN insp.partner p ON p.id = t.partner_id
 GROUP BY p.name, t.engine, t.model_sha256;
-COMMENT ON VIEW insp.v_faces IS 'How many faces partners have enrolled, by engine: those of an engine that is gone must be enrolled anew';
-COMMENT ON COLUMN insp.v_faces.partner IS 'Whose';
+COMMENT ON VIEW insp.v_faces IS 'How many faces partners have enrolled, by engine: those of an engine no longer in use must be enrolled again';
+COMMENT ON COLUMN insp.v_faces.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_faces.faces IS 'Face ids with a template of the engine';
 COMMENT ON COLUMN insp.v_faces.templates IS 'Templates';
 COMMENT ON COLUMN insp.v_faces.engine IS 'The engine';

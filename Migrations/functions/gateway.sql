@@ -1,6 +1,6 @@
--- What the HTTP gateway calls. Its role reaches jobs through these functions alone, each of which checks the credential again: a
--- gateway that keeps a credential in memory for a while can do nothing with it once it is revoked. A number is no secret: the
--- caller shows what only the credential's owner can have given it.
+-- Functions of the HTTP gateway. Its role reaches jobs only through these, each of which checks the credential again: a gateway
+-- that caches a credential can do nothing with it once it is revoked. A credential's number is no secret, so the caller passes the
+-- digest of the secret, which only the credential's owner can have provided.
 
 CREATE OR REPLACE FUNCTION insp.gateway_credential(
     p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[],
@@ -14,7 +14,7 @@ BEGIN
     SELECT x.id INTO number FROM insp.credential x
     WHERE x.key_id = p_key_id AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now())
         AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
-    -- A row is written once an hour at most, and not waited for.
+    -- A row is written at most once an hour, without waiting for its lock.
     UPDATE insp.credential c SET used_at = date_trunc('hour', now()) WHERE c.ctid = (
         SELECT x.ctid FROM insp.credential x
         WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
-    'A credential that is valid now, given the SHA-256 of its secret; no row: there is none of that name and secret. Notes its use';
+    'A credential that is valid now, given the SHA-256 of its secret; no row: there is none of that name and secret. Records its use';
 GRANT EXECUTE ON FUNCTION insp.gateway_credential(text, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
@@ -43,7 +43,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_partner(bigint, bytea, text) IS
-    'The partner that a credential speaks for, if the SHA-256 of its secret is right and it allows the scope';
+    'The partner of a credential, if the SHA-256 of its secret is right and it allows the scope';
 
 CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_credential bigint,
@@ -62,19 +62,19 @@ DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, p_scope);
     given text;
 BEGIN
-    -- Whose job it is follows from the credential, and which lane from what kind of call it is.
+    -- The credential determines the partner, and the kind of call the lane.
     SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
     IF given IS NOT NULL THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
             'The credential and the path say whose job it is and in which lane it waits.');
     END IF;
     SELECT insp.enqueue_parts(p_payload || jsonb_build_object('partner', p.name)
-            -- Somebody stands in front of a camera and waits.
+            -- A person waits in front of a camera.
             || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
         p_kinds, p_contents)
     INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
     SELECT j.id INTO gateway_create.job FROM insp.job j WHERE j.public_id = gateway_create.id;
-    -- Set afterwards: a request that is repeated under its idempotency key is the same request, also in another span.
+    -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span.
     IF p_traceparent IS NOT NULL THEN
         UPDATE insp.job j SET traceparent = p_traceparent
         WHERE j.id = gateway_create.job AND j.created_at = now() AND j.traceparent IS NULL;
@@ -96,7 +96,7 @@ DECLARE
     j insp.job;
 BEGIN
     SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
-    -- Another partner's job is one that does not exist; a session's scope opens sessions alone.
+    -- Another partner's job does not exist for the caller; a session's scope permits only sessions.
     IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND j.workflow <> 'liveness' THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
@@ -109,7 +109,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) IS
-    'What insp.job_result says, for the partner of a credential, with the job''s internal number; records that a result was given out';
+    'insp.job_result for the partner of a credential, with the job''s internal number; records that a result was read';
 GRANT EXECUTE ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
@@ -118,7 +118,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     SELECT u.id FROM unnest(p_jobs) AS u (id)
     WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.id = u.id AND j.status < 128)
 $$;
-COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished, or gone: one query for all that wait';
+COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished or no longer exist: one query for all waiting clients';
 GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
@@ -127,7 +127,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT 'access', c.key_id, p_action, p_job::text, p_scope FROM insp.credential c WHERE c.id = p_credential
 $$;
 COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
-    'Records that a job came in through the gateway, or that a result went out';
+    'Records that a job was created or a result was read through the gateway';
 
 CREATE OR REPLACE VIEW insp.v_access AS
 SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
@@ -136,10 +136,10 @@ SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
 FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.purpose IS NOT NULL
     LEFT JOIN insp.partner p ON p.id = c.partner_id
 WHERE r.chain = 'access' AND (r.purpose IS NULL OR c.id IS NOT NULL);
-COMMENT ON VIEW insp.v_access IS 'Who brought which job and who was given its result, operators among them; add WHERE or LIMIT';
-COMMENT ON COLUMN insp.v_access.at IS 'When';
-COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job is gone';
-COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that was shown to the gateway; null: an operator';
+COMMENT ON VIEW insp.v_access IS 'Who created which job and who read its result, including operators; add WHERE or LIMIT';
+COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
+COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
+COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: an operator';
 COMMENT ON COLUMN insp.v_access.operator IS 'The operator''s login; null: a credential';
 COMMENT ON COLUMN insp.v_access.action IS 'create, read or session';
 COMMENT ON COLUMN insp.v_access.job IS 'The job';

@@ -1,12 +1,12 @@
--- What waits, what was left behind, what is over. Any worker does it; the duties are rows, which nobody can hold who has no
--- right to them, and what is held is passed over.
+-- Maintenance: delayed jobs, lost jobs, expired jobs. Any worker performs it. The duties are rows, which only roles with rights on
+-- them can hold, and rows that are held are skipped.
 
 CREATE OR REPLACE FUNCTION insp.duty_take(p_name text, p_spacing interval) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     is_mine boolean;
 BEGIN
-    -- A time to come is a clock that was set back: the duty is done, and its time noted anew.
+    -- A time in the future means that the clock was set back: the duty runs, and its time is written again.
     PERFORM FROM insp.duty d WHERE d.name = p_name
         AND NOT coalesce(d.finished_at > clock_timestamp() - p_spacing AND d.finished_at <= clock_timestamp(), false)
     FOR UPDATE SKIP LOCKED;
@@ -17,18 +17,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.duty_take(text, interval) IS
-    'Takes a duty for the time of the transaction and names it in the setting insp.duty; false: another worker has it, or did it less than p_spacing ago';
+    'Takes a duty for the duration of the transaction and stores its name in the setting insp.duty; false: another worker has it, or ran it less than p_spacing ago';
 GRANT EXECUTE ON FUNCTION insp.duty_take(text, interval) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- Not every half second: while any old transaction runs, each note leaves a row behind that cannot be removed.
+    -- Not every half second: while an old transaction runs, each update leaves a dead row that cannot be removed.
     UPDATE insp.duty d SET finished_at = clock_timestamp(), took = clock_timestamp() - now(), run_by = p_by,
         outcome = p_outcome, error = NULL, failures = 0
     WHERE d.name = p_name AND p_outcome IS DISTINCT FROM '-1' AND (d.error IS NOT NULL OR d.finished_at IS NULL
         OR d.finished_at NOT BETWEEN clock_timestamp() - interval '4 s' AND clock_timestamp())
 $$;
-COMMENT ON FUNCTION insp.duty_done(text, text, jsonb) IS 'Notes that a round of a duty has ended well; -1: it could not scan, and nothing is noted';
+COMMENT ON FUNCTION insp.duty_done(text, text, jsonb) IS 'Records that a round of a duty succeeded; -1: it could not scan, and nothing is recorded';
 GRANT EXECUTE ON FUNCTION insp.duty_done(text, text, jsonb) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) RETURNS void
@@ -36,7 +36,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     UPDATE insp.duty d SET failed_at = clock_timestamp(), run_by = p_by, error = left(p_error, 500), failures = d.failures + 1
     WHERE d.name IN (SELECT x.name FROM insp.duty x WHERE x.name = p_name FOR UPDATE SKIP LOCKED)
 $$;
-COMMENT ON FUNCTION insp.duty_failed(text, text, text) IS 'Notes that a round of a duty has failed';
+COMMENT ON FUNCTION insp.duty_failed(text, text, text) IS 'Records that a round of a duty failed';
 GRANT EXECUTE ON FUNCTION insp.duty_failed(text, text, text) TO insp_worker;
 
 CREATE OR REPLACE VIEW insp.v_maintenance AS
@@ -46,18 +46,18 @@ SELECT d.name AS duty, d.every, d.finished_at, greatest(interval '0', clock_time
         WHEN clock_timestamp() - coalesce(d.finished_at, d.since) > greatest(interval '1 minute', 10 * d.every) THEN 'late'
         ELSE 'well' END AS state
 FROM insp.duty d;
-COMMENT ON VIEW insp.v_maintenance IS 'Duties of maintenance: when each was last done, by whom, and how it went';
+COMMENT ON VIEW insp.v_maintenance IS 'Maintenance duties: when each last ran, on which worker, and its outcome';
 COMMENT ON COLUMN insp.v_maintenance.duty IS 'The duty';
-COMMENT ON COLUMN insp.v_maintenance.every IS 'How often it is meant to be done';
-COMMENT ON COLUMN insp.v_maintenance.finished_at IS 'When a round last ended well; null: never';
-COMMENT ON COLUMN insp.v_maintenance.age IS 'How long ago that was, or, if never, how long the duty has been there';
+COMMENT ON COLUMN insp.v_maintenance.every IS 'How often it should run';
+COMMENT ON COLUMN insp.v_maintenance.finished_at IS 'When a round last succeeded; null: never';
+COMMENT ON COLUMN insp.v_maintenance.age IS 'Time since then or, if never, since the duty was introduced';
 COMMENT ON COLUMN insp.v_maintenance.took IS 'How long that round took';
-COMMENT ON COLUMN insp.v_maintenance.run_by IS 'Host and process that did it';
+COMMENT ON COLUMN insp.v_maintenance.run_by IS 'Host and process that ran it';
 COMMENT ON COLUMN insp.v_maintenance.outcome IS 'What its function returned';
 COMMENT ON COLUMN insp.v_maintenance.failed_at IS 'When a round last failed';
-COMMENT ON COLUMN insp.v_maintenance.failures IS 'Rounds that failed one after the other since the last good one';
+COMMENT ON COLUMN insp.v_maintenance.failures IS 'Failed rounds since the last success';
 COMMENT ON COLUMN insp.v_maintenance.error IS 'Why the last round failed; null: it did not';
-COMMENT ON COLUMN insp.v_maintenance.state IS 'well; late: not done for ten times as long as meant, and a minute; fails: the last round failed';
+COMMENT ON COLUMN insp.v_maintenance.state IS 'well; late: no success for ten times its interval and at least a minute; fails: the last round failed';
 GRANT SELECT ON insp.v_maintenance TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
@@ -65,7 +65,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-    -- As a value: the function itself, being volatile, would be compared with every row of the index.
+    -- As a value: the volatile function itself would be evaluated for every row of the index.
     moment constant timestamptz := clock_timestamp();
     lanes smallint[];
     moved integer;
@@ -111,9 +111,9 @@ BEGIN
     PERFORM insp.check_epoch();
     PERFORM insp.watch(p_dead_after, p_elapsed);
     SELECT s.last_value INTO watched FROM insp.steady s;
-    -- Dead is who was watched for so long without a heartbeat. Time in which nobody scanned counts for little, so that neither
-    -- a clock that is set nor a database that stood still or was away makes anybody look dead. A worker that nobody
-    -- watched, and that is silent by the clock as well, is dead once it must have dropped its work itself.
+    -- A worker is dead if it was watched for this long without a heartbeat. Time without scans counts for little, so that
+    -- neither a changed clock nor a database that was frozen or unavailable makes workers look dead. A worker that was not
+    -- watched, and is silent by the clock as well, is dead once it must have dropped its work itself.
     SELECT coalesce(array_agg(w.id), '{}') INTO dead FROM (
         SELECT w.id FROM insp.worker w
         WHERE w.beat <= watched - patience
@@ -129,8 +129,8 @@ BEGIN
             FOR UPDATE SKIP LOCKED) x
         LIMIT p_limit
     ), orphans AS MATERIALIZED (
-        -- Of workers that are gone (claimed while being rescued), and whatever the floors hide: what lies below its worker's
-        -- floor no heartbeat shows it, so nobody works on it. Reads the whole table.
+        -- Leases of removed workers (claimed during their rescue), and those below floors: no heartbeat returns leases below the
+        -- worker's floor, so nobody works on them. Reads the whole table.
         SELECT l.ctid AS row FROM insp.lease l
         WHERE p_thorough AND (l.deadline < clock_timestamp()
             OR NOT EXISTS (SELECT FROM insp.worker w WHERE w.id = l.worker_id AND l.fence >= w.fence_floor))
@@ -139,7 +139,7 @@ BEGIN
         SELECT l.ctid AS row, l.job_id FROM insp.lease l
         WHERE l.ctid = ANY (ARRAY(SELECT s.row FROM stale s UNION SELECT o.row FROM orphans o))
     ), open AS MATERIALIZED (
-        -- A job that somebody holds is left for the next scan: to wait for it would hold up all others.
+        -- A job whose row is held is left for the next scan: waiting would delay all others.
         SELECT j.id FROM insp.job j WHERE j.id = ANY (ARRAY(SELECT x.job_id FROM lapsed x)) FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
         DELETE FROM insp.lease l
@@ -159,6 +159,7 @@ BEGIN
             INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
             SELECT u.job_id, 'rescued', u.fence, u.worker_id,
                 jsonb_build_object('attempt', u.attempt, 'crashes', u.crashes) FROM u
+            ON CONFLICT DO NOTHING
         ), begun AS (
             UPDATE insp.job j SET status = 2, started_at = u.claimed_at FROM u
             WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status = 1
@@ -192,7 +193,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rescue(interval, integer, integer, integer, boolean, interval) IS
-    'Takes jobs back from dead workers and from leases past their deadline; each counts as a crash. p_thorough also finds leases of workers that are gone, reading every lease. p_elapsed is how long ago, by its own clock, the caller scanned last; null: it never did. Returns how many jobs it put back and gave up, and how many workers it struck off';
+    'Rescues jobs from dead workers and from leases past their deadline; each counts as a crash. p_thorough also finds leases of removed workers, reading every lease. p_elapsed is the time since the caller''s last scan by its own clock; null: it never scanned. Returns how many jobs it requeued and dead-lettered, and how many workers it removed';
 GRANT EXECUTE ON FUNCTION insp.rescue(interval, integer, integer, integer, boolean, interval) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.sweep(p_limit integer DEFAULT 10000) RETURNS integer
@@ -204,7 +205,7 @@ DECLARE
 BEGIN
     PERFORM insp.check_floors();
     WITH floors AS (
-        -- The highest floor of the fleet: what lies before it some worker no longer sees.
+        -- The highest floor of the fleet: some worker no longer sees jobs below it.
         SELECT u.queue, max(u.seq) AS seq
         FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq) GROUP BY u.queue
     ), stragglers AS MATERIALIZED (
@@ -224,7 +225,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sweep(integer) IS
-    'Gives waiting jobs that lie before a worker''s floor (their producer committed very late) a new place; returns how many';
+    'Gives waiting jobs below a worker''s floor (their producer committed very late) a new place; returns how many';
 GRANT EXECUTE ON FUNCTION insp.sweep(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS integer
@@ -240,8 +241,8 @@ DECLARE
     kept bigint[] := '{}'::bigint[];
 BEGIN
     WITH due AS MATERIALIZED (
-        -- The job is locked before its row here is touched; one that somebody holds is left for the next round, and the ones
-        -- behind it come all the same.
+        -- The job is locked before its row here is changed; a job that is held is left for the next round, without delaying those
+        -- after it.
         SELECT d.row, d.job_id, coalesce(l.is_open, false) AS is_open
         FROM (SELECT x.ctid AS row, x.job_id FROM insp.expiry x WHERE x.expires_at <= moment
                 ORDER BY x.expires_at FOR UPDATE SKIP LOCKED) d
@@ -259,8 +260,8 @@ BEGIN
             FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq) GROUP BY u.queue
         ) f ON f.queue = q.id
     ), heads AS MATERIALIZED (
-        -- A queue is in the order of arrival, so jobs of the default lifetime expire at its head first. Claiming weeds
-        -- them out as well; this is for queues that nobody claims from. Read without a lock: claims pass over what is locked.
+        -- A queue is in the order of arrival, so jobs of the default lifetime expire first at its head. Claims drop them as well;
+        -- this is for queues without claims. Reads without a lock, since claims skip locked rows.
         SELECT q.queue, q.floor, r.row, r.job_id, j.is_over FROM queues q, LATERAL (
             SELECT x.ctid AS row, x.job_id FROM insp.ready x
             WHERE x.queue = q.queue AND x.seq >= q.floor
@@ -270,7 +271,7 @@ BEGIN
     ), over AS MATERIALIZED (
         SELECT h.row, h.job_id FROM heads h WHERE h.is_over
         UNION
-        -- Where the whole head is over, more lies behind it.
+        -- Where the whole head has expired, there are more after it.
         SELECT r.row, r.job_id
         FROM (SELECT h.queue, h.floor FROM heads h GROUP BY h.queue, h.floor HAVING bool_and(h.is_over) AND count(*) = 32) q,
             LATERAL (
@@ -296,8 +297,8 @@ BEGIN
     BEGIN
         RETURN insp.end_unclaimed(jobs, 'EXPIRED', NULL);
     EXCEPTION WHEN lock_not_available THEN
-        -- Something beside the job is held, as the face that it was to enrol: one by one, then. If many wait, it is no one
-        -- job's affair, and all that is left waits for the next round.
+        -- Something other than the job is held, such as the face that it enrols: then one by one. If many wait, the cause is shared,
+        -- and the rest waits for the next round.
         FOREACH job IN ARRAY jobs LOOP
             IF cardinality(kept) < 3 THEN
                 BEGIN
@@ -316,7 +317,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.expire(integer) IS
-    'Finishes jobs that are past their deadline as EXPIRED, up to p_limit that have a deadline of their own and as many of those that wait; returns how many. A job that somebody holds is left for the next time';
+    'Finishes jobs past their deadline as EXPIRED, up to p_limit with their own deadline and as many of those that wait; returns how many. A job whose row is held is left for the next round';
 GRANT EXECUTE ON FUNCTION insp.expire(integer) TO insp_worker;
 
 CREATE OR REPLACE VIEW insp.v_xmin_holders AS
@@ -332,12 +333,12 @@ UNION ALL
 SELECT 'replication slot', s.slot_name::text, NULL, s.plugin::text, greatest(age(s.xmin), age(s.catalog_xmin)), NULL,
     CASE WHEN s.active THEN 'active' ELSE 'inactive' END, format('SELECT pg_drop_replication_slot(%L)', s.slot_name)
 FROM pg_replication_slots s WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL;
-COMMENT ON VIEW insp.v_xmin_holders IS 'What keeps VACUUM from removing dead rows; the queue slows down while it lasts';
+COMMENT ON VIEW insp.v_xmin_holders IS 'What holds the xmin horizon and so keeps VACUUM from removing dead rows; meanwhile the queue slows down';
 COMMENT ON COLUMN insp.v_xmin_holders.kind IS 'session, prepared transaction or replication slot';
 COMMENT ON COLUMN insp.v_xmin_holders.name IS 'Process id or name';
 COMMENT ON COLUMN insp.v_xmin_holders.role IS 'Role';
 COMMENT ON COLUMN insp.v_xmin_holders.application IS 'Application name, or the slot''s plugin';
-COMMENT ON COLUMN insp.v_xmin_holders.xids_held IS 'Transactions since; the worst have the most';
+COMMENT ON COLUMN insp.v_xmin_holders.xids_held IS 'Transactions since; the most is the worst';
 COMMENT ON COLUMN insp.v_xmin_holders.since IS 'For how long';
 COMMENT ON COLUMN insp.v_xmin_holders.state IS 'State of the session or slot';
 COMMENT ON COLUMN insp.v_xmin_holders.remedy IS 'The statement that ends it, once you are sure';

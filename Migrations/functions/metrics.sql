@@ -1,6 +1,6 @@
--- What is measured: depth and age for the metrics, and one snapshot for `inspectd top`. Every worker and every
--- open `top` asks every few seconds, so the cost must depend neither on the backlog nor on history: counts stop at a bound or
--- are estimated from a sample of pages, and recent events are read from the ends of append-only tables.
+-- Measurements: depth and age for the metrics, and one snapshot for `inspectd top`. Every worker and every open `top` calls them
+-- every few seconds, so the cost must depend neither on the backlog nor on history: counts stop at a limit or are estimated from a
+-- sample of pages, and recent events are read from the ends of append-only tables.
 
 CREATE OR REPLACE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000)
 RETURNS TABLE (queue integer, waiting bigint, is_estimate boolean, head_seq bigint, head_job bigint)
@@ -8,7 +8,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
-    -- Pages that are read at most. A table of that size is counted whole; of a larger one, so many are drawn at random.
+    -- The most pages that are read. A table of up to that size is counted in full; of a larger one, this many are drawn at random.
     most constant double precision := 512;
     share constant double precision := least(1, most / greatest(1,
         pg_relation_size('insp.ready') / current_setting('block_size')::integer));
@@ -16,14 +16,14 @@ BEGIN
     PERFORM insp.require(p_exact BETWEEN 0 AND 1000000, 'p_exact', 'p_exact is 0 to 1000000.');
     RETURN QUERY
     WITH floors AS MATERIALIZED (
-        -- What lies before the floors was claimed; its dead entries stay while any old transaction runs.
+        -- Rows below the floors were claimed; their dead entries remain while any old transaction runs.
         SELECT f.queue, f.seq FROM insp.v_floor f
     ), head AS MATERIALIZED (
         SELECT q.id AS queue, h.seq, h.job_id FROM insp.queue q LEFT JOIN floors f ON f.queue = q.id CROSS JOIN LATERAL (
             SELECT x.seq, x.job_id FROM insp.ready x WHERE x.queue = q.id AND x.seq >= coalesce(f.seq, 0)
             ORDER BY x.seq LIMIT 1) h
     ), counted AS MATERIALIZED (
-        -- A large table may be nearly empty, and a sample would find nothing in it: few rows are counted one by one.
+        -- A large table may be nearly empty, and a sample would find nothing: few rows are counted exactly.
         SELECT c.queue FROM head h CROSS JOIN LATERAL (
             SELECT x.queue FROM insp.ready x WHERE x.queue = h.queue AND x.seq >= h.seq
             ORDER BY x.seq LIMIT p_exact + 1) c
@@ -37,14 +37,14 @@ BEGIN
         SELECT c.queue, count(*) AS rows FROM counted c
         WHERE (SELECT t.rows FROM total t) <= p_exact GROUP BY c.queue
     )
-    -- The sample may miss a small queue, but its head was seen.
+    -- The sample may miss a small queue, but its head was read.
     SELECT h.queue, coalesce(e.rows, greatest(1, round(s.rows / share))::bigint, 1), e.rows IS NULL AND share < 1,
         h.seq, h.job_id
     FROM head h LEFT JOIN exact e ON e.queue = h.queue LEFT JOIN sampled s ON s.queue = h.queue;
 END
 $$;
 COMMENT ON FUNCTION insp.waiting_by_queue(integer) IS
-    'Waiting jobs of each queue that has any, with the first of them. Exact while the table is small or few jobs wait; beyond p_exact in all estimated from a sample of 512 pages, and is_estimate says so';
+    'Waiting jobs of each queue that has any, with the first of them. Exact while the table is small or few jobs wait; beyond p_exact in total estimated from a sample of 512 pages, with is_estimate set';
 GRANT EXECUTE ON FUNCTION insp.waiting_by_queue(integer) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.delayed_by_queue()
@@ -62,7 +62,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.delayed_by_queue() IS
-    'Jobs that wait for a time, by queue and code of the last failure (null: scheduled); of a large table estimated from 512 pages';
+    'Jobs that wait for a time, by queue and code of the last failure (null: scheduled); estimated from 512 pages if the table is large';
 GRANT EXECUTE ON FUNCTION insp.delayed_by_queue() TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.pending_callbacks(
@@ -82,7 +82,7 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
         LIMIT 10001) k
 $$;
 COMMENT ON FUNCTION insp.pending_callbacks() IS
-    'Callbacks to be delivered, those among them after a failed attempt, the age of the oldest in seconds, and those dead-lettered and held; counting stops at 10,000';
+    'Callbacks to be delivered, how many of them after a failed attempt, the age of the oldest in seconds, and how many are dead-lettered and held; counting stops at 10,000';
 GRANT EXECUTE ON FUNCTION insp.pending_callbacks() TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.depth() RETURNS TABLE (measure text, lane text, value double precision)
@@ -118,7 +118,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.depth() IS
-    'How much waits, for how long, and what runs: measures waiting, oldest (seconds since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (10,000 at most) and callbacks_oldest for all. Cheap however much waits';
+    'How much waits, for how long, and what runs: measures waiting, oldest (seconds since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000) and callbacks_oldest for all. Cheap whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.depth() TO insp_worker, insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.recently_finished(p_within interval DEFAULT '5 minutes', p_pages integer DEFAULT 32)
@@ -129,8 +129,8 @@ SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     part record;
 BEGIN
-    -- Events are only ever appended, so the newest lie at the end of a partition. Jobs of one time have ids near one another;
-    -- a backlog and late retries spread them over a few partitions.
+    -- Events are only appended, so the newest are at the end of a partition. Jobs of one time have similar ids; a backlog and late
+    -- retries spread them over a few partitions.
     FOR part IN
         SELECT i.inhrelid::regclass AS name, pg_relation_size(i.inhrelid) / current_setting('block_size')::integer AS pages
         FROM pg_inherits i WHERE i.inhparent = 'insp.event'::regclass AND pg_relation_size(i.inhrelid) > 0
@@ -150,7 +150,7 @@ CREATE OR REPLACE FUNCTION insp.recent_attempts(p_within interval DEFAULT '5 min
 RETURNS TABLE (at timestamptz, duration_ms integer, delivered boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-    -- By callback and not by place: rows that retention removes make room in the middle of the table.
+    -- By callback and not by page: rows that retention removes leave free space in the middle of the table.
     SELECT a.started_at, a.duration_ms, a.error IS NULL FROM (
         SELECT * FROM insp.callback_attempt x ORDER BY x.callback_id DESC, x.attempt DESC LIMIT greatest(p_limit, 0)) a
     WHERE clock_timestamp() - a.started_at < p_within
@@ -193,7 +193,7 @@ BEGIN
             sum(e.delayed) AS delayed, sum(e.running) AS running
         FROM each e GROUP BY e.partner_id
     ), shown AS (
-        -- Those with most to do, and those that were stopped on purpose.
+        -- Those with the most work, and those that were paused.
         SELECT p.name, p.paused, coalesce(s.waiting, 0) AS waiting, coalesce(s.is_estimate, false) AS is_estimate, s.first_job,
             coalesce(s.delayed, 0) AS delayed, coalesce(s.running, 0) AS running
         FROM insp.partner p LEFT JOIN partners s ON s.partner_id = p.id WHERE s.partner_id IS NOT NULL OR p.paused
@@ -241,7 +241,7 @@ BEGIN
             GROUP BY u.code, p.name ORDER BY 3 DESC, 4 DESC LIMIT 200) e),
         'finished', (SELECT jsonb_build_object(
                 'count', count(*), 'perSecond', count(*) FILTER (WHERE moment - f.at < p_rate) / greatest(0.001,
-                    -- A tail that does not reach back so far covers less time.
+                    -- A tail that does not reach back that far covers less time.
                     least(extract(epoch FROM p_rate), CASE WHEN count(*) > 1000 THEN extract(epoch FROM moment - min(f.at))
                         ELSE extract(epoch FROM p_rate) END)),
                 'waitMedian', percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM j.started_at - j.created_at)),
@@ -267,5 +267,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.snapshot(interval) IS
-    'What inspectd top shows, as one document: lanes, the busiest partners, workers and their jobs, recently finished jobs, errors of the last hour, callbacks. Rates are over p_rate, times in seconds; the cost does not depend on the backlog';
+    'The data of inspectd top, as one document: lanes, the busiest partners, workers and their jobs, recently finished jobs, errors of the last hour, callbacks. Rates are over p_rate, times in seconds; the cost does not depend on the backlog';
 GRANT EXECUTE ON FUNCTION insp.snapshot(interval) TO insp_worker, insp_operator, insp_auditor;

@@ -1,4 +1,4 @@
--- Everything that grows with history lies in partitions by job id: made ahead of need, dropped when all of it is over.
+-- Everything that grows with history is in partitions by job id: created ahead of need, dropped when all their jobs are over.
 
 CREATE OR REPLACE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
@@ -14,8 +14,8 @@ BEGIN
     SELECT coalesce(max(substring(c.relname FROM 'job_p([0-9]+)$')::bigint + 1), 0) * width INTO lower
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;
     WHILE lower <= target LOOP
-        -- One at a time, also when many workers notice at once; the others find the work done. A row, not an advisory lock,
-        -- which any login may hold for ever.
+        -- One at a time, even if many workers start at once; the others find the work done. A row, not an advisory lock, which any
+        -- login could hold for ever.
         PERFORM FROM insp.duty d WHERE d.name = 'partitions' FOR UPDATE;
         FOREACH name IN ARRAY ARRAY['job', 'part', 'content', 'step', 'event'] LOOP
             IF to_regclass(format('insp.%s_p%s', name, lpad((lower / width)::text, 6, '0'))) IS NOT NULL THEN
@@ -28,7 +28,7 @@ BEGIN
             EXECUTE format('CREATE TABLE insp.%1$s_p%2$s (LIKE insp.%1$s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)%3$s',
                 name, lpad((lower / width)::text, 6, '0'), options);
             IF name = 'content' THEN
-                -- Images are compressed already.
+                -- Images are already compressed.
                 EXECUTE format('ALTER TABLE insp.content_p%s ALTER COLUMN bytes SET STORAGE EXTERNAL',
                     lpad((lower / width)::text, 6, '0'));
             END IF;
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.ensure_partitions(bigint) IS
-    'Creates the partitions for so many job ids ahead and returns how many tables it made; maintenance calls it';
+    'Creates the partitions for this many job ids ahead and returns how many tables it created; maintenance calls it';
 GRANT EXECUTE ON FUNCTION insp.ensure_partitions(bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.sample_nothing() RETURNS integer
@@ -53,8 +53,8 @@ DECLARE
     place record;
     changed integer := 0;
 BEGIN
-    -- Statistics quote values. No statement is planned by those of these columns; a table that has some keeps them up to
-    -- date, since nothing would ever replace them.
+    -- Statistics contain values. No plan needs those of these columns; a table that already has some keeps collecting them, since
+    -- nothing else would replace them.
     FOR place IN
         SELECT c.oid::regclass AS name, string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ') AS changes
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_nothing() IS
-    'Keeps ANALYZE from quoting what is a person''s in the planner''s statistics, also in partitions made since the last call; returns of how many tables it changed the setting';
+    'Keeps personal data out of the planner''s statistics (ANALYZE), including in partitions created since the last call; returns for how many tables it changed the setting';
 
 CREATE OR REPLACE FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) RETURNS boolean
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -93,7 +93,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seq
         WHERE r.first_id >= p_from AND r.first_id < p_before AND r.job_id >= p_before)
 $$;
 COMMENT ON FUNCTION insp.is_content_needed(bigint, bigint) IS
-    'Whether later reruns refer to bytes that came with jobs from one number to before another';
+    'Whether later reruns refer to bytes of jobs from one number to before another';
 
 CREATE OR REPLACE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS boolean
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -105,11 +105,11 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seq
         AND NOT EXISTS (SELECT FROM insp.job_key k WHERE k.job_id >= p_from AND k.job_id < p_before)
 $$;
 COMMENT ON FUNCTION insp.is_retention_done(bigint, bigint) IS
-    'Whether retention is done with all jobs from one number to before another: passed for each time that a partner keeps things, none noted for later, no key left';
+    'Whether retention is done with all jobs from one number to before another: passed by the cursor of each period, none noted for later, no key left';
 
 CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
--- Whoever waits for a table's lock makes everybody after it wait as well, so this waits next to nothing; it comes again.
+-- Waiting for a table's lock makes all later requests wait too, so this hardly waits; it runs again.
 SET lock_timeout = '50ms' SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     width constant bigint := 5000000;
@@ -123,7 +123,7 @@ BEGIN
     PERFORM insp.need_read_committed();
     SELECT min(substring(c.relname FROM 'job_p([0-9]+)$')::bigint) * width INTO lowest
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;
-    -- Only what can get no new job, also none by a producer that took its number and is still not done.
+    -- Only a partition that can get no new job, including from a producer that drew its number and is still open.
     IF lowest IS NULL OR (SELECT s.last_value FROM insp.job_id s) < lowest + width
         OR insp.purge_horizon('job') < lowest + width - 1 THEN
         RETURN 0;
@@ -144,17 +144,17 @@ BEGIN
     IF blocked OR reached IS NOT NULL THEN
         UPDATE insp.retention_cursor c SET next_id = coalesce(start, reached) WHERE c.what = 'partitions';
     END IF;
-    -- No job was left to read: the whole partition is over, unless later reruns still need bytes that came with its jobs. What
-    -- its jobs leave elsewhere, persons and words, nobody would find without them: that goes before them, job by job.
+    -- No job was left to read: the whole partition is over, unless later reruns still need bytes of its jobs. Data of its jobs
+    -- elsewhere (persons, texts) could not be found without them, so it is removed first, job by job.
     IF reached IS NOT NULL OR insp.is_content_needed(lowest, lowest + width)
         OR NOT insp.is_retention_done(lowest, lowest + width) THEN
         RETURN 0;
     END IF;
     suffix := lpad((lowest / width)::text, 6, '0');
     BEGIN
-        -- All locks or none; if not all, the inner block's end gives back what it got.
+        -- All locks or none; otherwise the end of the inner block releases those it got.
         LOCK TABLE insp.job, insp.part, insp.content, insp.step, insp.event IN ACCESS EXCLUSIVE MODE;
-        -- A rerun that was under way is over now.
+        -- A rerun that was under way has ended by now.
         IF insp.is_content_needed(lowest, lowest + width) THEN
             RETURN 0;
         END IF;
@@ -165,12 +165,16 @@ BEGIN
         PERFORM insp.record('drop_history', format('jobs %s to %s', lowest, lowest + width - 1));
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 0;
+    WHEN dependent_objects_still_exist THEN
+        -- Somebody's own view or foreign key: the rest of retention goes on.
+        RAISE LOG 'inspectd: partition % of insp.job cannot be dropped: something depends on it', suffix;
+        RETURN 0;
     END;
     RETURN 1;
 END
 $$;
 COMMENT ON FUNCTION insp.drop_history(integer) IS
-    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every limit, insp.purge has passed it, and no rerun needs bytes of it. Reads up to p_limit jobs a call; returns 1 if it dropped one';
+    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every period, insp.purge has passed it, and no rerun needs its bytes. Reads up to p_limit jobs a call; returns 1 if it dropped one';
 GRANT EXECUTE ON FUNCTION insp.drop_history(integer) TO insp_operator;
 
 -- The first partitions, in a new database; later ones are a duty of maintenance.

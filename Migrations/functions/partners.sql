@@ -1,4 +1,4 @@
--- Partners, the logins that act for them, and what goes on for each.
+-- Partners, the logins that act for them, and their current state.
 -- After: queue
 
 CREATE OR REPLACE FUNCTION insp.partner_number(p_partner text) RETURNS integer
@@ -18,7 +18,7 @@ COMMENT ON FUNCTION insp.partner_number(text) IS 'Number of a partner; refuses o
 CREATE OR REPLACE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    -- The login itself, also where a function runs with its owner's rights.
+    -- The login itself, even where a function runs with its owner's rights.
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
     RETURN coalesce((SELECT bool_or(b.partner_id = p_partner AND b.login = session_user AND b.role = me)
@@ -43,7 +43,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason'] || jsonb_build_object(
         'lane', insp.lane_name(p.lane), 'region', coalesce((SELECT g.name FROM insp.region g WHERE g.id = p.region), 'any'))
 $$;
-COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'What operators set of a partner, under the names of insp.v_partner';
+COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'A partner''s settings for operators, under the names of insp.v_partner';
 
 CREATE OR REPLACE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}') RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_partner(text, insp.partner, jsonb) IS
-    'Records a change of a partner: what was, and what is now. Returns each setting that changed with its new value';
+    'Records a change of a partner with the old and new values. Returns each changed setting with its new value';
 
 CREATE OR REPLACE FUNCTION insp.create_partner(
     p_name text,
@@ -125,10 +125,9 @@ BEGIN
     IF set_partner.review NOT IN ('never', 'rejected', 'warning', 'always') THEN
         PERFORM insp.refuse('PARTNER_INVALID', 'review is ' || left(quote_literal(set_partner.review), 40),
             'A review is never, rejected, warning or always.');
-    ELSIF NOT (set_partner.job_lifetime > '0' AND set_partner.job_lifetime <= '1 year'
-        AND insp.is_length(set_partner.job_lifetime)) THEN
+    ELSIF NOT (set_partner.job_lifetime > '0' AND insp.is_within_year(set_partner.job_lifetime)) THEN
         PERFORM insp.refuse('PARTNER_INVALID', format('job_lifetime is %s', set_partner.job_lifetime),
-            'job_lifetime is above 0 and at most a year, without a negative part.');
+            'job_lifetime is above 0 and at most 366 days, without a negative part.');
     END IF;
     UPDATE insp.partner p SET enabled = coalesce(set_partner.enabled, p.enabled),
         region = CASE WHEN set_partner.region IS NULL THEN p.region ELSE place END,
@@ -143,7 +142,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_partner(text, boolean, text, text, text, boolean, boolean, interval) IS
-    'Changes what holds for a partner''s jobs that are accepted from now on: enabled (whether any are), region (any: every worker) and lane of those that name none, review (which decisions wait for a person: never, rejected, warning, always), consent_required, callback_required, job_lifetime. What is not given stays as it is';
+    'Changes the settings for a partner''s jobs that are accepted from now on: enabled (whether any are), region (any: every worker) and lane of jobs that specify none, review (which decisions wait for a review: never, rejected, warning, always), consent_required, callback_required, job_lifetime. Settings not given are unchanged';
 GRANT EXECUTE ON FUNCTION insp.set_partner(text, boolean, text, text, text, boolean, boolean, interval) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
@@ -162,7 +161,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_liveness_policy(text, boolean) IS
-    'Sets whether passive evidence without any finding passes liveness for a partner''s jobs that are accepted from now on. It does not prove that anyone is alive: a good print or screen shows no findings either';
+    'Sets whether passive PAD signals that find nothing suffice to pass liveness, for a partner''s jobs accepted from now on. They prove no living person: a good print or screen shows no findings either';
 GRANT EXECUTE ON FUNCTION insp.set_liveness_policy(text, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
@@ -174,10 +173,9 @@ DECLARE
 BEGIN
     -- A group is nobody's session_user.
     PERFORM insp.require(who IS NOT NULL, format('no login %s exists', left(quote_nullable(bind_producer.login), 70)));
-    -- What it had under another name.
+    -- Its bindings under another name.
     DELETE FROM insp.producer_partner b WHERE b.role = who AND b.partner_id = number AND b.login <> bind_producer.login;
-    -- What a login that is called otherwise now had under this name goes with that login: with no row left it would act for
-    -- everybody.
+    -- Rows of a renamed login under this name move with that login: without a row it would act for every partner.
     UPDATE insp.producer_partner b SET login = r.rolname FROM pg_roles r
     WHERE r.oid = b.role AND b.role <> who AND b.login = bind_producer.login AND b.partner_id = number
         AND NOT EXISTS (SELECT FROM insp.producer_partner x WHERE x.login = r.rolname AND x.partner_id = number);
@@ -189,7 +187,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.bind_producer(text, text) IS
-    'Lets a login act for a partner, and for no other that it is not bound to as well. To be called again for a login that was renamed, or made anew under the same name';
+    'Lets a login act for a partner, and for no partner to which it is not bound. Call it again for a login that was renamed, or recreated under the same name';
 GRANT EXECUTE ON FUNCTION insp.bind_producer(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
@@ -200,7 +198,7 @@ DECLARE
     who constant oid := to_regrole(quote_ident(unbind_producer.login));
 BEGIN
     PERFORM insp.require(unbind_producer.login IS NOT NULL, 'login is null');
-    -- Not the row of a login that had the name before and has another one now: without it, that one would act for everybody.
+    -- Not the row of a renamed login that had this name before: without it, that login would act for every partner.
     DELETE FROM insp.producer_partner b WHERE b.partner_id = number AND (b.role = who
         OR b.login = unbind_producer.login AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role));
     PERFORM insp.record('unbind_producer', 'login ' || unbind_producer.login,
@@ -211,20 +209,20 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.unbind_producer(text, text) IS
-    'Takes a binding back. A login that is left without any acts for every partner again: revoke insp_producer from it first';
+    'Removes a binding. A login without any acts for every partner again: revoke insp_producer from it first';
 GRANT EXECUTE ON FUNCTION insp.unbind_producer(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.find_producers() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    -- A row that somebody holds is being bound anew.
+    -- A row that is held is being bound again.
     UPDATE insp.producer_partner b SET role = coalesce(to_regrole(quote_ident(b.login))::oid, 0)
     WHERE b.ctid = ANY (ARRAY(SELECT x.ctid FROM insp.producer_partner x FOR UPDATE SKIP LOCKED));
     RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.find_producers() IS
-    'Finds the logins that bindings are of by their names, in a cluster that is another one than before: there the same numbers are other logins';
+    'Finds the logins of bindings by name in a new cluster, where the same numbers are other logins';
 CREATE OR REPLACE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch
     FOR EACH ROW WHEN (OLD.system <> NEW.system) EXECUTE FUNCTION insp.find_producers();
 
@@ -242,7 +240,7 @@ COMMENT ON COLUMN insp.v_producer.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_producer.state IS 'Whether it acts for the partner; if not, why and what to do';
 GRANT SELECT ON insp.v_producer TO insp_operator, insp_auditor;
 
--- Each table is read once for all partners: asked for each of them, hundreds would read it hundreds of times.
+-- Each table is read once for all partners: a query for each would read it hundreds of times.
 CREATE OR REPLACE VIEW insp.v_partner AS
 SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coalesce(g.name, 'any') AS region,
     coalesce(w.jobs, 0) AS waiting, coalesce(l.jobs, 0) AS running, p.max_running, p.rate_per_second,
@@ -254,7 +252,7 @@ FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
     LEFT JOIN (SELECT q.partner_id, count(*) AS jobs
         FROM insp.lease x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) l ON l.partner_id = p.id
-    -- Looked up one by one, so that no partition of jobs is read whole for a few.
+    -- Looked up one by one, so that no partition of jobs is read in full for a few.
     LEFT JOIN (SELECT j.partner_id, count(*) AS jobs
         FROM insp.dead x JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id])
         WHERE x.resolved_at IS NULL GROUP BY j.partner_id) d ON d.partner_id = p.id
@@ -263,28 +261,28 @@ FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
         WHERE j.status = 64 GROUP BY j.partner_id) r ON r.partner_id = p.id
     LEFT JOIN (SELECT x.partner_id, count(*) AS endpoints
         FROM insp.endpoint x WHERE x.enabled GROUP BY x.partner_id) e ON e.partner_id = p.id;
-COMMENT ON VIEW insp.v_partner IS 'Partners and what goes on for them';
+COMMENT ON VIEW insp.v_partner IS 'Partners with their settings and current state';
 COMMENT ON COLUMN insp.v_partner.id IS 'Number of the partner';
 COMMENT ON COLUMN insp.v_partner.name IS 'Its name in payloads';
 COMMENT ON COLUMN insp.v_partner.enabled IS 'Whether its jobs are accepted';
-COMMENT ON COLUMN insp.v_partner.lane IS 'Lane of jobs that name none';
-COMMENT ON COLUMN insp.v_partner.region IS 'Region of jobs that name none';
-COMMENT ON COLUMN insp.v_partner.running IS 'Jobs being worked on';
-COMMENT ON COLUMN insp.v_partner.dead_lettered IS 'Dead letters that nobody has resolved';
+COMMENT ON COLUMN insp.v_partner.lane IS 'Lane of jobs that specify none';
+COMMENT ON COLUMN insp.v_partner.region IS 'Region of jobs that specify none';
+COMMENT ON COLUMN insp.v_partner.running IS 'Jobs in work';
+COMMENT ON COLUMN insp.v_partner.dead_lettered IS 'Unresolved dead letters';
 COMMENT ON COLUMN insp.v_partner.endpoints IS 'Enabled callback endpoints';
-COMMENT ON COLUMN insp.v_partner.paused IS 'Whether nothing of it is claimed';
-COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; of many, an estimate';
+COMMENT ON COLUMN insp.v_partner.paused IS 'Whether claiming its jobs is stopped';
+COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
 COMMENT ON COLUMN insp.v_partner.max_running IS 'Most jobs running at once; null: no limit';
 COMMENT ON COLUMN insp.v_partner.rate_per_second IS 'Most jobs started in a second; null: no limit';
-COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why nothing of it is claimed (insp.pause)';
+COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why it is paused (insp.pause)';
 COMMENT ON COLUMN insp.v_partner.rate_burst IS 'Jobs that may start at once after a quiet time (insp.limit_partner)';
 COMMENT ON COLUMN insp.v_partner.review IS 'Which decisions wait for a review: never, rejected, warning, always';
 COMMENT ON COLUMN insp.v_partner.in_review IS 'Jobs that wait for insp.review';
 COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.set_retention)';
 COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
 COMMENT ON COLUMN insp.v_partner.liveness_evidence_suffices IS
-    'Whether passive evidence passes liveness (insp.set_liveness_policy)';
+    'Whether passive PAD signals suffice to pass liveness (insp.set_liveness_policy)';
 COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must record the end user''s consent';
 COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any callback URL is refused';
-COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'After which time a job that names no expiresAt ends as EXPIRED';
+COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'Time after which a job without expiresAt ends as EXPIRED';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -1,4 +1,4 @@
--- The inputs of jobs: what they may be, and how a worker gets them. Checks set no search_path: see urls.sql.
+-- The inputs of jobs: their checks, and how a worker reads them. Checks set no search_path: see urls.sql.
 
 CREATE OR REPLACE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -39,7 +39,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_part_url(text, jsonb, boolean, boolean) IS 'Refuses a part by URL if anything in it is wrong';
+COMMENT ON FUNCTION insp.check_part_url(text, jsonb, boolean, boolean) IS 'Refuses an invalid part by URL';
 
 CREATE OR REPLACE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -59,7 +59,8 @@ BEGIN
         ELSIF jsonb_typeof(part) <> 'array' THEN
             PERFORM insp.check_part_url(name, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
         ELSIF NOT has_many THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name), 'FRAMES alone may be an array.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name),
+                (SELECT string_agg(k.kind, ' and ' ORDER BY k.place) FROM insp.part_kind k WHERE k.is_many) || ' alone may be an array.');
         ELSIF jsonb_array_length(part) = 0 THEN
             PERFORM insp.refuse('PART_EMPTY', name);
         ELSIF jsonb_array_length(part) > 256 THEN
@@ -72,7 +73,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_part_urls(jsonb, insp.endpoint) IS
-    'Refuses the parts object of a payload if anything in it is wrong, or a URL leads where the job''s endpoint allows none';
+    'Refuses the parts object of a payload if it is invalid, or if the job''s endpoint does not allow a URL';
 
 CREATE OR REPLACE FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -97,7 +98,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_digests(jsonb, text[]) IS
-    'Refuses digests of anything but the parts that come as bytes';
+    'Refuses digests of anything other than the parts sent as bytes';
 
 CREATE OR REPLACE FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -126,9 +127,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
-    'Refuses parts that a workflow or document does not have, and requests that lack one it needs';
+    'Refuses parts that a workflow or document does not have, and requests without a required part';
 
--- The sum of the parts is known before a byte is read, and where parts by URL may lead to is what the job's endpoint allows.
+-- The sum of the parts is known before a byte is read; the job's endpoint decides where parts by URL may lead.
 CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)
 RETURNS TABLE (
     kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[]
@@ -140,18 +141,18 @@ DECLARE
     total bigint;
     content bigint;
 BEGIN
-    -- With an equality a plan for an empty table reads lease_worker, the index of fences, from end to end.
+    -- The fence as in insp.claim.
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence) THEN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
-    -- All that is here came with one job.
+    -- All bytes here came with one job.
     SELECT sum(p.size), max(p.content_id) INTO total, content FROM insp.part p WHERE p.job_id = p_job AND p.content_id IS NOT NULL;
     IF total > p_limit THEN
         PERFORM insp.refuse('PARTS_TOO_LARGE', format('%s bytes, limit %s', total, p_limit));
     END IF;
     RETURN QUERY
     SELECT p.kind, p.ordinal, p.sha256, p.location,
-        -- Known before the plan is begun, so that it opens one partition.
+        -- Known before execution, so that the plan opens one partition.
         (SELECT c.bytes FROM insp.content c
             WHERE c.id = content AND c.id = p.content_id AND c.kind = p.kind AND c.ordinal = p.ordinal),
         coalesce(e.allow_http, false), insp.may_lead(e, p.location),
@@ -161,5 +162,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.parts(bigint, bigint, bigint) IS
-    'The inputs of a leased job, with what its endpoint allows for those by URL; LEASE_LOST if the lease does not hold, and PARTS_TOO_LARGE, before any bytes are read, if the parts that are here have more than p_limit bytes';
+    'The inputs of a leased job, with its endpoint''s permissions for those by URL; LEASE_LOST if the lease is lost, and PARTS_TOO_LARGE, before any bytes are read, if the stored parts have more than p_limit bytes';
 GRANT EXECUTE ON FUNCTION insp.parts(bigint, bigint, bigint) TO insp_worker;

@@ -1,4 +1,4 @@
--- Persons, and the references by which partners know them and their jobs. A reference is found by its index, never by itself.
+-- Persons, and the references by which partners identify them and their jobs. A reference is found by its index, never by its text.
 
 CREATE OR REPLACE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
 LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(p_reference, 'UTF8')) $$;
@@ -13,12 +13,12 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         FROM insp.partner x WHERE x.name = u.payload ->> 'partner' OFFSET 0) p
     WHERE p.index IS NOT NULL AND NOT EXISTS (
             SELECT FROM insp.person k WHERE k.partner_id = p.id AND k.reference_index = p.index OFFSET 0)
-        -- A repeated request adds nobody: of its person there may be nothing left.
+        -- A repeated request adds no person: its person may have been erased.
         AND NOT EXISTS (
             SELECT FROM insp.job_key k WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey' OFFSET 0)
     ORDER BY 1, 2
 $$;
-COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Whom payloads name by userReference and nobody named before, sorted';
+COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Persons that payloads identify by a new userReference, sorted';
 
 CREATE OR REPLACE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
@@ -27,13 +27,13 @@ BEGIN
     SELECT u.partner_id, u.index FROM unnest(p_partners, p_indexes) AS u (partner_id, index)
     ON CONFLICT DO NOTHING;
 EXCEPTION WHEN lock_not_available THEN
-    -- Another transaction adds or forgets one of them and stays open. It holds up nobody: the jobs are found by their references,
-    -- and linked later.
+    -- Another open transaction adds or removes one of them. Nobody waits for it: the jobs are found by their references, and
+    -- linked later.
     NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.add_persons(integer[], bytea[]) IS
-    'Adds persons; none, where an open transaction is adding or forgetting one of them';
+    'Adds persons; none, if an open transaction is adding or removing one of them';
 
 CREATE OR REPLACE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -43,8 +43,8 @@ DECLARE
     partners integer[];
     indexes bytea[];
 BEGIN
-    -- Who was added or forgotten since such a transaction's snapshot would fail it with 40001, for a conflict that its producer knows
-    -- nothing of and that concerns no job. Its jobs are linked after its commit.
+    -- A person added or removed since such a transaction's snapshot would make it fail with 40001, for a conflict unknown to its
+    -- producer that concerns no job. Its jobs are linked after its commit.
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
         RETURN NULL;
     END IF;
@@ -52,7 +52,7 @@ BEGIN
     IF partners IS NOT NULL THEN
         PERFORM insp.add_persons(partners, indexes);
     END IF;
-    -- Held, so that nobody finds a person of whom nothing is left before the new jobs can be seen.
+    -- Locked, so that no transaction removes a person as empty before the new jobs are visible.
     RETURN ARRAY(
         SELECT k.id FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n)
             LEFT JOIN LATERAL (SELECT p.id FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) p ON true
@@ -63,14 +63,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.persons(jsonb[]) IS
-    'The persons whom payloads name by userReference, in the payloads'' order; null: none, or one whom insp.link_persons has to link, because another open transaction adds or forgets the person, or this one is REPEATABLE READ or stricter';
+    'The persons identified by payloads'' userReferences, in the payloads'' order; null: none, or one that insp.link_persons links later, because another open transaction adds or removes the person, or this one is REPEATABLE READ or stricter';
 
 CREATE OR REPLACE FUNCTION insp.person_of(p_partner integer, p_index bytea) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     person bigint;
 BEGIN
-    -- Again if somebody was faster, or forgot the person between the two.
+    -- Again if another transaction was faster, or removed the person between the two.
     WHILE person IS NULL AND p_index IS NOT NULL LOOP
         SELECT p.id INTO person FROM insp.person p
         WHERE p.partner_id = p_partner AND p.reference_index = p_index FOR KEY SHARE;
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.person_of(integer, bytea) IS
-    'The person of a reference, added if need be; waits for a transaction that adds or forgets the same one';
+    'The person of a reference, added if necessary; waits for a transaction that adds or removes the same one';
 
 CREATE OR REPLACE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
@@ -101,13 +101,13 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     SELECT n.partner_id, n.kind, n.index, n.id FROM named n
 $$;
 COMMENT ON FUNCTION insp.note_references(bigint[], jsonb[]) IS
-    'Notes by which references new jobs are found, and which of them are to be linked to their person';
+    'Records new jobs'' references, and which jobs must be linked to their person';
 
 CREATE OR REPLACE FUNCTION insp.link_persons(p_jobs bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    -- Finished ones, which no worker waits for. Locked before their references are read: who removes these holds the jobs.
+    -- Finished jobs, for which no worker waits. Locked before their references are read: removing these locks the jobs.
     free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j
         WHERE j.id = ANY (p_jobs) AND j.status = 128 AND j.person_id IS NULL FOR NO KEY UPDATE SKIP LOCKED);
     partners integer[];
@@ -133,7 +133,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.link_persons(bigint[]) IS
-    'Links finished jobs to their persons; those that are not finished, or whose person somebody holds, are noted for later';
+    'Links finished jobs to their persons; jobs that are not finished, or whose person is locked, are recorded for later';
 
 CREATE OR REPLACE FUNCTION insp.jobs_by_reference(
     partner text, customer_reference text DEFAULT NULL, user_reference text DEFAULT NULL, status smallint DEFAULT NULL
@@ -147,23 +147,23 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
             UNION SELECT r.job_id FROM insp.job_reference r
             WHERE r.partner_id = p.id AND r.kind = 'user' AND r.index = insp.reference_index(user_reference)) r
         JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
-    -- Filtered here: an index on a column that changes would cost every update of a job.
+    -- Filtered here: an index on a column that changes would make every update of a job dearer.
     WHERE jobs_by_reference.status IS NULL OR j.status = jobs_by_reference.status
     ORDER BY j.id DESC
 $$;
 COMMENT ON FUNCTION insp.jobs_by_reference(text, text, text, smallint) IS
-    'A partner''s jobs with a customerInternalReference or a userReference, newest first; those of one status if asked so';
+    'A partner''s jobs with a customerInternalReference or a userReference, newest first; only those of a status, if given';
 GRANT EXECUTE ON FUNCTION insp.jobs_by_reference(text, text, text, smallint) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    -- Who holds one may be adding a job, or removing another of the last.
+    -- A transaction that holds one may be adding a job, or removing another of its last jobs.
     free constant bigint[] := ARRAY(SELECT p.id FROM unnest(p_persons) AS u (id), LATERAL (
         SELECT x.id FROM insp.person x WHERE x.id = u.id AND x.erased_at IS NULL FOR UPDATE SKIP LOCKED) p);
 BEGIN
-    -- A new statement sees the jobs of those who held them.
+    -- A new statement sees the jobs of the transactions that held them.
     WITH bare AS MATERIALIZED (
         SELECT u.id FROM unnest(free) AS u (id), LATERAL (
             SELECT x.partner_id, x.reference_index FROM insp.person x WHERE x.id = u.id OFFSET 0) p
@@ -177,13 +177,13 @@ BEGIN
     SELECT now() + interval '1 minute', 'persons', u.id FROM unnest(p_persons) AS u (id), LATERAL (
         SELECT x.erased_at FROM insp.person x WHERE x.id = u.id OFFSET 0) p
     WHERE p.erased_at IS NULL
-        -- An older snapshot does not see what others have removed.
+        -- An older snapshot does not see removals by others.
         AND (u.id <> ALL (free) OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable'))
     ON CONFLICT DO NOTHING;
 END
 $$;
 COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
-    'Removes the references of those of the given persons who have no job and no face any more; waits for nobody: retention comes back to those whom somebody holds';
+    'Removes the references of the given persons who no longer have a job or a face; does not wait: retention returns to those that are locked';
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -199,10 +199,10 @@ DECLARE
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
-    -- The jobs before the person, in the order of every other erasure. Their chains may hold jobs that no longer name the person.
+    -- The jobs before the person, in the order of every other erasure. Their chains may contain jobs no longer linked to the person.
     PERFORM insp.lock_chains(ARRAY(
         SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by));
-    -- A new statement: what another erasure did while this one waited is not done again.
+    -- A new statement, so that this does not repeat what another erasure did meanwhile.
     SELECT array_agg(j.public_id ORDER BY j.id) INTO jobs
     FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
     WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by;
@@ -212,7 +212,7 @@ BEGIN
         IF rest THEN
             erased := erased + 1;
         END IF;
-        -- What came in beside it: afterwards nobody finds the job by its person any more.
+        -- Jobs accepted concurrently: later they could no longer be found by the person.
         WHILE rest LOOP
             rest := insp.erase(job);
         END LOOP;
@@ -221,7 +221,7 @@ BEGIN
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));
     PERFORM insp.forget_persons(ARRAY[person]);
     IF person IS NOT NULL OR erased > 0 THEN
-        -- The reference is the person's: the record says that it was done, not to whom.
+        -- The reference is personal data: the record has the erasure, not the reference.
         PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased));
     END IF;
     RETURN erased;
@@ -231,5 +231,5 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_person(text, text) IS
-    'insp.erase for all jobs of the person whom a partner''s userReference names, and the person''s faces; returns how many jobs, each with its chain of reruns. All or, if one is not finished, none';
+    'insp.erase for all jobs and faces of the person identified by a partner''s userReference; returns how many jobs, each with its chain of reruns. All or, if one is not finished, none';
 GRANT EXECUTE ON FUNCTION insp.erase_person(text, text) TO insp_operator;

@@ -1,19 +1,19 @@
--- How what has come of age goes: bytes, results and references job by job, the rest with whole partitions.
+-- Retention: removes bytes, results and references job by job, the rest with whole partitions.
 --
--- Finished jobs that have come of age are not searched for: job has no index on any column that changes, and needs none. For each
--- distinct time that partners keep things, a cursor walks the jobs in the order of their ids, which is nearly that of
--- their age, and passes each job once. The few that were not finished, or finished late, when the cursor came by are noted in
--- purge_later with the time to come back.
+-- Finished jobs that are due are not searched for: job has no index on any column that changes, and needs none. For each distinct
+-- retention period, a cursor walks the jobs in the order of their ids, which is nearly that of their age, and passes each job
+-- once. The few that were not finished, or finished late, when the cursor passed are recorded in purge_later with the time to
+-- return.
 
 CREATE OR REPLACE FUNCTION insp.purge(
     p_limit integer DEFAULT 1000,
     OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
--- What somebody holds is left for later, so nothing is waited for that takes longer than a statement of others.
+-- Rows that are held are left for later, so this waits at most for single statements of others.
 SET lock_timeout = '200ms' SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-    -- Well below the time after which a worker gives a statement up.
+    -- Well below the worker's statement time-out.
     deadline constant timestamptz := clock_timestamp() + interval '3 seconds';
     class record;
     done record;
@@ -28,8 +28,8 @@ BEGIN
     callbacks := 0;
     partitions := 0;
     more := false;
-    -- One call at a time, and no change of the times between its statements. A change that stays open holds all of this up,
-    -- which must show.
+    -- One call at a time, and no change of the periods between its statements. An open change blocks all of this, which must be
+    -- visible.
     PERFORM FROM insp.retention_horizon h ORDER BY h.what FOR UPDATE SKIP LOCKED;
     GET DIAGNOSTICS others = ROW_COUNT;
     IF others < 2 THEN
@@ -43,7 +43,7 @@ BEGIN
             SELECT c.what, c.keep FROM insp.retention_classes() c
             UNION ALL VALUES ('late', interval '0'), ('callbacks', interval '0'), ('rows', interval '0')) k
             LEFT JOIN insp.retention_cursor c ON c.what = k.what AND c.keep = k.keep
-        -- In a backlog, who was not served the last time comes first.
+        -- In a backlog, cursors not served the last time come first.
         ORDER BY c.ran_at NULLS FIRST, k.what, k.keep
     LOOP
         IF clock_timestamp() > deadline THEN
@@ -85,7 +85,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge(integer) IS
-    'Retention, run by maintenance: removes what has come of age, at most of p_limit jobs for each time that something is kept, for a few seconds. Rows that somebody holds are left for later. Returns how many jobs'' parts and results, keys, callbacks and partitions it removed, and whether more may wait. Fails with SQLSTATE 55P03 while another call is at it, or insp.set_retention is not committed';
+    'Retention, run by maintenance: removes due data of at most p_limit jobs for each retention period, for a few seconds. Rows that are held are left for later. Returns how many jobs'' parts and results, keys, callbacks and partitions it removed, and whether more may be due. Fails with SQLSTATE 55P03 while another call runs or a call of insp.set_retention is not committed';
 GRANT EXECUTE ON FUNCTION insp.purge(integer) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.purge_horizon(p_what text) RETURNS bigint
@@ -100,7 +100,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN (SELECT x.safe_id FROM insp.retention_horizon x WHERE x.what = p_what);
     END IF;
-    -- The number first: who draws a later one need not be waited for.
+    -- The number first: transactions that draw a later one need not be waited for.
     IF p_what = 'job' THEN
         SELECT s.last_value INTO drawn FROM insp.job_id s;
         sequence := 'insp.job_id';
@@ -117,7 +117,7 @@ BEGIN
         h.safe_id := drawn;
         h.waits_for := '{}';
     ELSIF NOT h.waits_for && open THEN
-        -- All that it waited for are over, or this is the first time that it asks.
+        -- All that it waited for have ended, or this is the first call.
         h.safe_id := greatest(h.safe_id, h.next_id);
         h.next_id := drawn;
         h.waits_for := open;
@@ -128,14 +128,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_horizon(text) IS
-    'Up to which job (or callback) retention may walk; moves on as far as open transactions allow';
+    'Up to which job (or callback) retention may advance; moves ahead as far as open transactions allow';
 
 CREATE OR REPLACE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'job');
-    -- Few partners of many have a time of their own: the walk passes the others' jobs without reading their parts.
+    -- Few partners have their own period: the cursor passes the others' jobs without reading their parts.
     members constant integer[] := ARRAY(SELECT p.id FROM insp.partner p WHERE insp.keep_of(p, p_what) = p_keep);
     start bigint;
     reached bigint;
@@ -147,13 +147,13 @@ BEGIN
         SELECT j.id, j.partner_id, j.status, j.created_at, j.completed_at
         FROM insp.job j WHERE j.id >= start AND j.id <= safe ORDER BY j.id LIMIT 10 * p_limit
     ), old AS MATERIALIZED (
-        -- Up to the first one that is too young even if it had ended at once.
+        -- Up to the first one that would be too young even if it had ended at once.
         SELECT g.*, g.status = 128 AND g.completed_at <= now() - p_keep AS is_due
         FROM page g
         WHERE g.partner_id = ANY (members)
             AND g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > now() - p_keep), 9223372036854775807)
     ), sized AS MATERIALIZED (
-        -- No more than 64 MB of bytes in one go, beyond the first job's: they are removed in pieces of 2 KB.
+        -- At most 64 MB of bytes at once, plus the first job's: they are removed in pieces of 2 KB.
         SELECT w.id, sum(w.size) OVER (ORDER BY w.id) - w.size AS before, row_number() OVER (ORDER BY w.id) AS n
         FROM (
             SELECT o.id, CASE p_what WHEN 'parts' THEN (
@@ -185,21 +185,24 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_class(text, interval, integer) IS
-    'Walks on for the partners that keep parts, results or references so long: over up to ten times p_limit jobs, of which p_limit are due. Returns of how many it removed them, and whether more wait';
+    'Advances the cursor of a retention period of parts, results or references: over up to ten times p_limit jobs, of which p_limit are due. Returns for how many jobs it removed them, and whether more are due';
 
 CREATE OR REPLACE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT CASE p_what WHEN 'parts' THEN insp.remove_parts(p_jobs) WHEN 'results' THEN insp.remove_results(p_jobs, 'purgedAt')
-        ELSE insp.remove_references(p_jobs, false) END
+        WHEN 'references' THEN insp.remove_references(p_jobs, false) WHEN 'callbacks' THEN insp.retire_callbacks(p_jobs)
+        WHEN 'persons' THEN (SELECT 0 FROM insp.forget_persons(p_jobs)) WHEN 'links' THEN (SELECT 0 FROM insp.link_persons(p_jobs)) END
 $$;
-COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS 'Removes what is called so; returns of how many jobs';
+COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS
+    'Removes data of the given kind (as insp.purge_later has it); returns of how many jobs or callbacks';
 
 CREATE OR REPLACE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    -- What erases, copies or finishes a job holds its row.
-    free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED);
+    -- Erasing, copying or finishing a job locks its row. Callbacks, persons and links are locked where they are changed.
+    free constant bigint[] := CASE WHEN p_what IN ('parts', 'results', 'references') THEN ARRAY(
+        SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED) ELSE p_jobs END;
     held bigint[] := ARRAY(SELECT unnest(p_jobs) EXCEPT SELECT unnest(free));
     broken bigint[] := '{}'::bigint[];
     removed integer := 0;
@@ -211,7 +214,7 @@ BEGIN
         IF insp.is_passing(SQLSTATE) AND SQLSTATE NOT IN ('55P03', '40P01') THEN
             RAISE;
         END IF;
-        -- Somebody holds something else of one of them, or a row cannot be processed: one by one, and as long as there is time.
+        -- Another row of one of them is held, or a row cannot be processed: one by one, while there is time.
         FOREACH job IN ARRAY free LOOP
             BEGIN
                 IF clock_timestamp() < statement_timestamp() + interval '5 seconds' THEN
@@ -224,7 +227,7 @@ BEGIN
                 IF insp.is_passing(SQLSTATE) THEN
                     RAISE;
                 END IF;
-                RAISE LOG 'inspectd: retention cannot remove % of job %: SQLSTATE %', p_what, job, SQLSTATE;
+                RAISE LOG 'inspectd: retention cannot process % of %: SQLSTATE %', p_what, job, SQLSTATE;
                 broken := broken || job;
                 CONTINUE;
             END;
@@ -239,7 +242,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_jobs(text, bigint[]) IS
-    'Removes parts, results or references of jobs that are due; those that somebody holds, or whose rows cannot be processed, are noted for later';
+    'Removes what is due of jobs, callbacks or persons (insp.purge_batch); those whose rows are held or cannot be processed are recorded for later';
 
 CREATE OR REPLACE FUNCTION insp.purge_late(
     p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer
@@ -255,7 +258,7 @@ DECLARE
     links bigint[];
 BEGIN
     WITH due AS MATERIALIZED (
-        -- Links by themselves: those of jobs that are not finished come again each hour, and must not keep others waiting.
+        -- Links separately: those of unfinished jobs return each hour, and must not delay others.
         SELECT o.row FROM (SELECT l.ctid AS row FROM insp.purge_later l WHERE l.what <> 'links' AND l.due_at <= now()
             ORDER BY l.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED) o
         UNION ALL
@@ -264,7 +267,7 @@ BEGIN
     ), taken AS (
         DELETE FROM insp.purge_later l WHERE l.ctid = ANY (ARRAY(SELECT d.row FROM due d)) RETURNING l.what, l.job_id
     ), judged AS MATERIALIZED (
-        -- A job that went with its partition is found no more, and forgotten.
+        -- The entry of a job that was dropped with its partition is removed.
         SELECT DISTINCT t.what, t.job_id, j.completed_at, k.keep, j.status = 128 AND j.completed_at <= now() - k.keep AS is_due
         FROM taken t JOIN insp.job j ON j.id = t.job_id JOIN insp.partner p ON p.id = j.partner_id,
             LATERAL (SELECT insp.keep_of(p, t.what) AS keep) k
@@ -284,17 +287,17 @@ BEGIN
     parts := CASE WHEN part_jobs IS NULL THEN 0 ELSE insp.purge_jobs('parts', part_jobs) END;
     results := CASE WHEN result_jobs IS NULL THEN 0 ELSE insp.purge_jobs('results', result_jobs) END;
     requests := CASE WHEN request_jobs IS NULL THEN 0 ELSE insp.purge_jobs('references', request_jobs) END;
-    callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.retire_callbacks(late) END;
+    callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.purge_jobs('callbacks', late) END;
     IF persons IS NOT NULL THEN
-        PERFORM insp.forget_persons(persons);
+        PERFORM insp.purge_jobs('persons', persons);
     END IF;
     IF links IS NOT NULL THEN
-        PERFORM insp.link_persons(links);
+        PERFORM insp.purge_jobs('links', links);
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS
-    'Comes back to what was too young or locked when retention passed it, and links jobs to their persons';
+    'Returns to what was too young or locked when retention passed it, and links jobs to their persons';
 
 CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -306,7 +309,7 @@ DECLARE
     due record;
     n integer;
 BEGIN
-    -- Each from its oldest rows on; those that somebody holds stay for the next time.
+    -- Each from its oldest rows on; rows that are held are left for the next round.
     DELETE FROM insp.job_key k WHERE k.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.job_key x WHERE x.ctid = ANY (ARRAY(
             SELECT y.ctid FROM (SELECT z.ctid, z.created_at FROM insp.job_key z ORDER BY z.job_id LIMIT p_limit) y
@@ -333,7 +336,7 @@ BEGIN
     DELETE FROM insp.secret s WHERE s.id = ANY (ARRAY(
         SELECT x.id FROM insp.secret x WHERE x.valid_until < now() - interval '1 hour'
         ORDER BY x.valid_until LIMIT p_limit FOR UPDATE SKIP LOCKED));
-    -- Persons of whom nothing is left: the records of their erasure have come of age as well.
+    -- Erased persons: the records of their erasure are due as well.
     DELETE FROM insp.person p WHERE p.id = ANY (ARRAY(
         SELECT x.id FROM insp.person x WHERE x.erased_at <= done_until
         ORDER BY x.erased_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
@@ -341,4 +344,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes idempotency keys, rows of the record, batches of events, challenges and secrets that have come of age, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
+    'Removes due idempotency keys, rows of the record, batches of events, challenges and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';

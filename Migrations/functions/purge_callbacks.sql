@@ -1,4 +1,4 @@
--- How callbacks that have come of age go, each with its attempts.
+-- Retention of callbacks, each with its attempts.
 
 CREATE OR REPLACE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -16,18 +16,18 @@ BEGIN
     )
     SELECT array_agg(g.id) INTO old FROM page g
     WHERE g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > horizon), 9223372036854775807);
-    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to come back.
+    -- Each is passed once; those still to be delivered or dead-lettered are recorded with the time to return.
     walked := coalesce(cardinality(old), 0);
     removed := 0;
     IF walked > 0 THEN
-        removed := insp.retire_callbacks(old);
+        removed := insp.purge_jobs('callbacks', old);
         UPDATE insp.retention_cursor c SET next_id = (SELECT max(o.id) + 1 FROM unnest(old) AS o (id))
         WHERE c.what = 'callbacks' AND c.keep = '0';
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.purge_callbacks(integer) IS
-    'Removes callbacks that have come of age, with their attempts, among the next p_limit; returns how many, and how many it passed';
+    'Removes due callbacks with their attempts among the next p_limit; returns how many, and how many it passed';
 
 CREATE OR REPLACE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -40,7 +40,7 @@ DECLARE
     bare bigint[];
     removed integer := 0;
 BEGIN
-    -- A new statement sees a replay that came before the lock; one that comes after it waits, and finds nothing.
+    -- A new statement sees a replay from before the lock; a later one waits, and finds nothing.
     WITH judged AS MATERIALIZED (
         SELECT c.id, c.job_id, c.created_at, insp.callback_delivered_at(c) AS delivered_at,
             EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id AND w.state = 'dead') AS is_dead
@@ -59,7 +59,7 @@ BEGIN
     )
     SELECT (SELECT array_agg(o.id) FROM over o), array_agg(g.id) INTO over, bare
     FROM judged g WHERE g.delivered_at IS NULL AND NOT EXISTS (SELECT FROM over o WHERE o.id = g.id)
-        -- The job's own retention has been there, or there is no job any more.
+        -- The job's own retention has run, or the job no longer exists.
         AND NOT EXISTS (SELECT FROM insp.job j WHERE j.id = g.job_id AND j.forgotten_at IS NULL);
     BEGIN
         DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (over);
@@ -76,4 +76,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.retire_callbacks(bigint[]) IS
-    'Removes those of the given callbacks that are delivered or dead-lettered for longer than they are kept, with their attempts, and notes the others for later; returns how many';
+    'Removes the given callbacks that were delivered or dead-lettered longer ago than their period, with their attempts, and records the others for later; returns how many';

@@ -1,5 +1,5 @@
--- Queues, lanes and how workers are woken; what operators read first. Every view costs little, also with ten million
--- jobs waiting.
+-- Queues, lanes, notifications of workers, and the operators' main views. Every view is cheap, even with ten million waiting
+-- jobs.
 -- After: metrics
 
 CREATE OR REPLACE FUNCTION insp.lane_name(p_lane smallint) RETURNS text
@@ -31,7 +31,7 @@ BEGIN
         INSERT INTO insp.queue AS q (region, lane, partner_id) VALUES (p_region, p_lane, p_partner)
         ON CONFLICT DO NOTHING RETURNING q.id INTO found_id;
         IF found_id IS NULL THEN
-            -- Somebody else made it meanwhile.
+            -- Another transaction created it meanwhile.
             SELECT q.id INTO found_id FROM insp.queue q
             WHERE q.region = p_region AND q.lane = p_lane AND q.partner_id = p_partner;
         END IF;
@@ -39,9 +39,9 @@ BEGIN
     RETURN found_id;
 END
 $$;
-COMMENT ON FUNCTION insp.queue_of(smallint, smallint, integer) IS 'The queue of a region, lane and partner; makes it if need be';
+COMMENT ON FUNCTION insp.queue_of(smallint, smallint, integer) IS 'The queue of a region, lane and partner; created if necessary';
 
--- Made with the partner: made by its first enqueue, a queue would stay unseen, and other producers waiting, until that commits.
+-- Created with the partner: if the first enqueue created it, it would be invisible, and other producers would wait, until the commit.
 CREATE OR REPLACE FUNCTION insp.make_queue() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
@@ -49,15 +49,15 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.make_queue() IS 'Makes the queue that a partner''s jobs wait in by default';
+COMMENT ON FUNCTION insp.make_queue() IS 'Creates the default queue of a partner';
 CREATE OR REPLACE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner
     FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
 
 CREATE OR REPLACE FUNCTION insp.wake(p_lane smallint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- A notification in every commit would serialise all commits (they share one lock), so a lane is announced at most
-    -- once in 50 ms. Sequences, not a row: they are not subject to MVCC, so nobody waits and nothing bloats.
+    -- A notification in every commit would serialise all commits (they share one lock), so a lane is notified at most once in
+    -- 50 ms. Sequences, not a row: they are not subject to MVCC, so nobody waits and nothing bloats.
     tick constant bigint := floor(extract(epoch FROM clock_timestamp()) * 20);
     last bigint;
 BEGIN
@@ -82,11 +82,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.wake(smallint) IS
-    'Announces waiting jobs of a lane on channel insp_ready, at most once in 50 ms, unless insp.notify is off; a hint only, workers poll as well';
+    'Notifies workers of waiting jobs of a lane on channel insp_ready, at most once in 50 ms, unless insp.notify is off; only a hint, since workers also poll';
 
 CREATE OR REPLACE FUNCTION insp.wake_all() RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- Not insp.wake: its announcement may be spared if a producer made one in the same 50 ms, before this commit.
+    -- Not insp.wake: it may omit its notification if a producer sent one in the same 50 ms, before this commit.
     SELECT insp.notify('insp_ready', l::text) FROM generate_series(0, 2) l;
     SELECT insp.tell()
 $$;
@@ -97,7 +97,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT insp.notify('insp_control', coalesce(p_worker::text, '*'))
 $$;
 COMMENT ON FUNCTION insp.tell(bigint) IS
-    'Asks one worker or all of them, on channel insp_control, to poll at once, unless insp.notify is off; a hint only, heartbeats and claims see everything anyway';
+    'Asks one worker or all, on channel insp_control, to poll at once, unless insp.notify is off; only a hint, since heartbeats and claims see everything anyway';
 
 CREATE OR REPLACE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -114,7 +114,7 @@ CREATE OR REPLACE VIEW insp.v_floor AS
 SELECT u.queue, min(u.seq) AS seq
 FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq)
 GROUP BY u.queue;
-COMMENT ON VIEW insp.v_floor IS 'Where the slowest worker''s scan of each queue begins; below it are only rows that were claimed';
+COMMENT ON VIEW insp.v_floor IS 'Where the slowest worker''s scan of each queue begins; all rows below it were claimed';
 COMMENT ON COLUMN insp.v_floor.queue IS 'The queue';
 COMMENT ON COLUMN insp.v_floor.seq IS 'The floor';
 GRANT SELECT ON insp.v_floor TO insp_operator, insp_auditor;
@@ -138,16 +138,16 @@ FROM (SELECT 0::smallint AS id UNION ALL SELECT id FROM insp.region) r
         FROM insp.lease x JOIN insp.queue q ON q.id = x.queue GROUP BY q.region, q.lane) l
         ON l.region = r.id AND l.lane = c.lane
 WHERE r.id = 0 OR EXISTS (SELECT FROM insp.queue q WHERE q.region = r.id AND q.lane = c.lane);
-COMMENT ON VIEW insp.v_queue IS 'How much waits and runs in each region and lane';
+COMMENT ON VIEW insp.v_queue IS 'Waiting and running jobs in each region and lane';
 COMMENT ON COLUMN insp.v_queue.region IS 'Region; any: jobs that every worker may process';
 COMMENT ON COLUMN insp.v_queue.lane IS 'Lane';
 COMMENT ON COLUMN insp.v_queue.paused IS 'Whether claims are stopped (pause, resume)';
 COMMENT ON COLUMN insp.v_queue.waiting IS 'Jobs ready to be claimed';
-COMMENT ON COLUMN insp.v_queue.is_estimate IS 'Whether waiting is an estimate, as it is where more than 20,000 jobs wait in all';
+COMMENT ON COLUMN insp.v_queue.is_estimate IS 'Whether waiting is an estimate, as with more than 20,000 waiting jobs in total';
 COMMENT ON COLUMN insp.v_queue.oldest IS 'Age of the oldest among the first of each queue';
-COMMENT ON COLUMN insp.v_queue.delayed IS 'Jobs that wait for a time; of many, an estimate';
-COMMENT ON COLUMN insp.v_queue.running IS 'Jobs being worked on';
-COMMENT ON COLUMN insp.v_queue.weight IS 'The lane''s share of claims while others wait as well (control.weight)';
+COMMENT ON COLUMN insp.v_queue.delayed IS 'Jobs that wait for a time; an estimate if there are many';
+COMMENT ON COLUMN insp.v_queue.running IS 'Jobs in work';
+COMMENT ON COLUMN insp.v_queue.weight IS 'The lane''s share of claims while others wait too (control.weight)';
 GRANT SELECT ON insp.v_queue TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_running AS
@@ -155,15 +155,15 @@ SELECT j.public_id AS id, p.name AS partner, j.workflow, greatest(j.status, 2::s
     now() - l.claimed_at AS running_for, l.deadline, l.worker_id, w.host, w.process, l.fence, l.job_id
 FROM insp.lease l JOIN insp.job j ON j.id = l.job_id JOIN insp.partner p ON p.id = j.partner_id
     LEFT JOIN insp.worker w ON w.id = l.worker_id;
-COMMENT ON VIEW insp.v_running IS 'Jobs being worked on';
+COMMENT ON VIEW insp.v_running IS 'Jobs in work';
 COMMENT ON COLUMN insp.v_running.id IS 'The job''s public id';
-COMMENT ON COLUMN insp.v_running.partner IS 'Whose job';
+COMMENT ON COLUMN insp.v_running.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_running.workflow IS 'Its workflow';
 COMMENT ON COLUMN insp.v_running.status IS 'Furthest stored stage';
 COMMENT ON COLUMN insp.v_running.attempt IS 'Number of the attempt';
 COMMENT ON COLUMN insp.v_running.crashes IS 'Earlier attempts that crashed';
 COMMENT ON COLUMN insp.v_running.running_for IS 'Time since it was claimed';
-COMMENT ON COLUMN insp.v_running.deadline IS 'When it will be taken back';
+COMMENT ON COLUMN insp.v_running.deadline IS 'When it will be rescued';
 COMMENT ON COLUMN insp.v_running.worker_id IS 'The worker (v_workers)';
 COMMENT ON COLUMN insp.v_running.host IS 'The worker''s host';
 COMMENT ON COLUMN insp.v_running.process IS 'The worker''s process id';
@@ -189,7 +189,7 @@ FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id LEFT JOIN insp.regi
         ORDER BY y.queue, y.seq LIMIT 1) x
     JOIN insp.job j ON j.id = x.job_id AND j.status < 128
 WHERE j.created_at < now() - interval '5 minutes';
-COMMENT ON VIEW insp.v_stuck IS 'Jobs that do not move as they should: running over 2 minutes, due over 1 minute, first in a queue for over 5';
+COMMENT ON VIEW insp.v_stuck IS 'Jobs that do not progress: running over 2 minutes, due over 1 minute, first in a queue for over 5';
 COMMENT ON COLUMN insp.v_stuck.id IS 'The job''s public id';
 COMMENT ON COLUMN insp.v_stuck.job_id IS 'Its internal number';
 COMMENT ON COLUMN insp.v_stuck.state IS 'running, delayed or waiting';
@@ -201,8 +201,8 @@ CREATE OR REPLACE FUNCTION insp.why_waiting(p_queues integer[])
 RETURNS TABLE (queue integer, why text, remedy text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
     WITH worker AS MATERIALIZED (
-        -- A job that fetches its parts or asks a vendor has a lease and no slot: workers say how many have one. What they
-        -- said a moment ago may be over.
+        -- A job that fetches its parts or waits for a vendor has a lease but no slot; workers report how many have one. The report
+        -- may be outdated.
         SELECT x.lanes, x.region, x.slots, l.running, least(x.busy, l.running) AS busy
         FROM insp.worker x CROSS JOIN LATERAL (
             SELECT count(*) AS running FROM insp.lease l WHERE l.worker_id = x.id AND l.fence >= x.fence_floor) l
@@ -249,7 +249,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     WHERE q.id = ANY (p_queues)
 $$;
 COMMENT ON FUNCTION insp.why_waiting(integer[]) IS
-    'Of each of some queues the first thing that keeps its jobs waiting, and what can be done about it; counts no job that waits';
+    'The first reason why jobs of each given queue wait, and the remedy; does not count waiting jobs';
 GRANT EXECUTE ON FUNCTION insp.why_waiting(integer[]) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_waiting AS
@@ -258,12 +258,12 @@ SELECT coalesce(g.name, 'any') AS region, insp.lane_name(q.lane) AS lane, p.name
 FROM insp.waiting_by_queue() w JOIN insp.queue q ON q.id = w.queue JOIN insp.partner p ON p.id = q.partner_id
     LEFT JOIN insp.region g ON g.id = q.region
     JOIN insp.why_waiting(ARRAY(SELECT x.id FROM insp.queue x)) y ON y.queue = q.id;
-COMMENT ON VIEW insp.v_waiting IS 'Queues in which jobs wait, and why nobody works on them at this moment';
+COMMENT ON VIEW insp.v_waiting IS 'Queues with waiting jobs, and why no worker takes them at present';
 COMMENT ON COLUMN insp.v_waiting.region IS 'Region; any: jobs that every worker may process';
 COMMENT ON COLUMN insp.v_waiting.lane IS 'Lane';
-COMMENT ON COLUMN insp.v_waiting.partner IS 'Whose jobs';
-COMMENT ON COLUMN insp.v_waiting.waiting IS 'Jobs ready to be claimed; of many, an estimate';
+COMMENT ON COLUMN insp.v_waiting.partner IS 'The partner';
+COMMENT ON COLUMN insp.v_waiting.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
 COMMENT ON COLUMN insp.v_waiting.oldest IS 'Age of the first of them';
-COMMENT ON COLUMN insp.v_waiting.why IS 'The first thing that keeps them waiting';
+COMMENT ON COLUMN insp.v_waiting.why IS 'The first reason why they wait';
 COMMENT ON COLUMN insp.v_waiting.remedy IS 'What can be done about it';
 GRANT SELECT ON insp.v_waiting TO insp_operator, insp_auditor;

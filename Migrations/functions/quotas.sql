@@ -1,10 +1,10 @@
--- What a partner may have waiting and stored. Taken in rows that no transaction waits for, and counted by maintenance.
+-- Quotas of waiting jobs and stored bytes. Changes are written to rows without waiting, and added up by maintenance.
 
 CREATE OR REPLACE FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 BEGIN
-    -- A row that nobody holds, or a new one: no transaction waits for another one's end. A snapshot that is older than the
-    -- last change of a row could not change it.
+    -- A row that is not held, or a new one: no transaction waits for another. A snapshot older than a row's last change could
+    -- not update it.
     IF current_setting('transaction_isolation') = 'read committed' THEN
         UPDATE insp.quota_use u SET waiting = u.waiting + p_waiting, bytes = u.bytes + p_bytes
         WHERE u.ctid = (SELECT x.ctid FROM insp.quota_use x WHERE x.partner_id = p_partner LIMIT 1 FOR UPDATE SKIP LOCKED);
@@ -15,7 +15,7 @@ BEGIN
     INSERT INTO insp.quota_use (partner_id, waiting, bytes) VALUES (p_partner, p_waiting, p_bytes);
 END
 $$;
-COMMENT ON FUNCTION insp.take_quota(integer, bigint, bigint) IS 'Adds to what a partner took since the last measurement';
+COMMENT ON FUNCTION insp.take_quota(integer, bigint, bigint) IS 'Adds to a partner''s usage since the last measurement';
 
 CREATE OR REPLACE FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.take_waiting(integer, bigint, bigint) IS
-    'Refuses jobs beyond a partner''s quota. What transactions under way at the same time took is not seen: they may exceed it by what they bring';
+    'Refuses jobs beyond a partner''s quota. Concurrent transactions do not see each other''s jobs, and may exceed it by these';
 
 CREATE OR REPLACE FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -40,7 +40,7 @@ BEGIN
     PERFORM insp.take_quota(p_partner, 0, p_bytes);
 END
 $$;
-COMMENT ON FUNCTION insp.take_bytes(integer, bigint, bigint) IS 'Refuses parts beyond a partner''s quota, as insp.take_waiting does jobs';
+COMMENT ON FUNCTION insp.take_bytes(integer, bigint, bigint) IS 'Refuses parts beyond a partner''s quota, like insp.take_waiting for jobs';
 
 CREATE OR REPLACE FUNCTION insp.content_freed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -55,7 +55,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.content_freed() IS 'Gives bytes that are removed back to their partners'' quotas';
+COMMENT ON FUNCTION insp.content_freed() IS 'Returns removed bytes to their partners'' quotas';
 CREATE OR REPLACE TRIGGER content_freed AFTER DELETE ON insp.content
     REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
 
@@ -65,13 +65,13 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     partners integer[];
 BEGIN
-    -- Who is measured elsewhere at this moment is measured.
+    -- Partners being measured elsewhere at this moment are skipped.
     partners := ARRAY(SELECT q.partner_id FROM insp.quota q FOR UPDATE SKIP LOCKED);
     IF partners = '{}' THEN
         RETURN 0;
     END IF;
-    -- First what was taken goes, then jobs are counted: the later statement sees every job of the rows that the earlier one
-    -- removed. A row that a transaction under way holds stays, and is counted twice until its end at most.
+    -- First the usage rows are removed, then jobs are counted: the later statement sees every job of the removed rows. A row that
+    -- an open transaction holds remains, and is counted twice at most until that ends.
     WITH gone AS (
         DELETE FROM insp.quota_use u WHERE u.ctid = ANY (ARRAY(
             SELECT x.ctid FROM insp.quota_use x WHERE x.partner_id = ANY (partners) FOR UPDATE SKIP LOCKED))
@@ -84,7 +84,7 @@ BEGIN
         SELECT k.partner_id, count(*) AS jobs FROM insp.delayed d JOIN insp.queue k ON k.id = d.queue
         WHERE k.partner_id = ANY (partners) GROUP BY k.partner_id
     ), floors AS MATERIALIZED (
-        -- Below them lie the entries of jobs that were claimed, which stay for as long as any old transaction runs.
+        -- Below them are dead entries of claimed jobs, which remain while any old transaction runs.
         SELECT k.partner_id, k.id AS queue, coalesce(f.seq, 0) AS seq
         FROM insp.queue k LEFT JOIN insp.v_floor f ON f.queue = k.id WHERE k.partner_id = ANY (partners)
     )
@@ -98,7 +98,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.measure_quotas() IS
-    'Counts the waiting jobs of partners with a quota, and adds up what their parts take; maintenance calls it. Returns how many partners';
+    'Counts the waiting jobs of partners with a quota, and adds up the bytes of their parts; maintenance calls it. Returns how many partners';
 GRANT EXECUTE ON FUNCTION insp.measure_quotas() TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.set_quota(partner text, max_waiting bigint DEFAULT NULL, max_bytes bigint DEFAULT NULL) RETURNS text
@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_quota(text, bigint, bigint) IS
-    'Limits how many of a partner''s jobs may wait and how many bytes its parts may take; without numbers it has no quota. Reads all jobs of the partner where max_bytes is given, and counts anew';
+    'Limits how many of a partner''s jobs may wait and how many bytes its parts may occupy; without numbers it has no quota. With max_bytes, reads all jobs of the partner and counts again';
 GRANT EXECUTE ON FUNCTION insp.set_quota(text, bigint, bigint) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_quota AS
@@ -137,11 +137,11 @@ SELECT p.name AS partner, p.max_waiting, CASE WHEN p.max_waiting IS NOT NULL THE
 FROM insp.quota q JOIN insp.partner p ON p.id = q.partner_id
     LEFT JOIN (SELECT x.partner_id, sum(x.waiting)::bigint AS waiting, sum(x.bytes)::bigint AS bytes
         FROM insp.quota_use x GROUP BY x.partner_id) u ON u.partner_id = q.partner_id;
-COMMENT ON VIEW insp.v_quota IS 'Partners with a quota, and what counts against it (set_quota)';
+COMMENT ON VIEW insp.v_quota IS 'Partners with a quota, and their usage (set_quota)';
 COMMENT ON COLUMN insp.v_quota.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_quota.max_waiting IS 'Jobs that may wait';
-COMMENT ON COLUMN insp.v_quota.waiting IS 'Jobs that count as waiting: those of the last measurement and those accepted since';
-COMMENT ON COLUMN insp.v_quota.max_bytes IS 'Bytes that parts may take';
-COMMENT ON COLUMN insp.v_quota.bytes IS 'Bytes that they take';
+COMMENT ON COLUMN insp.v_quota.waiting IS 'Jobs that count as waiting: those of the last measurement and those accepted since then';
+COMMENT ON COLUMN insp.v_quota.max_bytes IS 'Bytes that parts may occupy';
+COMMENT ON COLUMN insp.v_quota.bytes IS 'Bytes that they occupy';
 COMMENT ON COLUMN insp.v_quota.measured_at IS 'When the waiting jobs were counted last; workers do it every two seconds';
 GRANT SELECT ON insp.v_quota TO insp_operator, insp_auditor;

@@ -1,25 +1,25 @@
--- The record of who did what, and its chains. A writer that gave its row a place in a chain would lock the chain's end until its
--- transaction is over, and one open transaction of an operator would stop everybody who is recorded. So rows are written without
--- a place, and the duty `record` gives it to those that have committed.
+-- The record of who did what, and its chains. If writers gave their rows places, they would lock the chain's end until their
+-- commit, and an operator's open transaction would stop all others. So rows are written without a place, and the duty `record`
+-- gives one to those that have committed.
 
 CREATE OR REPLACE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}') RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     INSERT INTO insp.record (chain, action, subject, detail, words, words_salt, words_sha256)
     SELECT 'operator', p_action, p_subject, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
     FROM (SELECT jsonb_strip_nulls(coalesce(p_detail, '{}')) AS detail) g
-        -- What goes when a job's person is erased.
+        -- What is removed when a job's person is erased.
         CROSS JOIN (SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] AS keys) k
         LEFT JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(g.detail) e WHERE e.key = ANY (k.keys) HAVING count(*) > 0) s ON true
 $$;
-COMMENT ON FUNCTION insp.record(text, text, jsonb) IS 'Records what the session''s role does';
+COMMENT ON FUNCTION insp.record(text, text, jsonb) IS 'Records an action of the session''s role';
 
 CREATE OR REPLACE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT sha256(uuid_send(p_salt) || convert_to(p_words::text, 'UTF8'))
 $$;
-COMMENT ON FUNCTION insp.words_digest(uuid, jsonb) IS 'What stays in the record of words that may go';
+COMMENT ON FUNCTION insp.words_digest(uuid, jsonb) IS 'The digest that remains in the record when words are removed';
 
 CREATE OR REPLACE FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -38,11 +38,11 @@ DECLARE
     linked integer := 0;
     seen text[] := '{}'::text[];
 BEGIN
-    -- One at a time; a chain that retention works on has its turn later.
+    -- One at a time; a chain that retention is processing is linked later.
     FOR c IN SELECT * FROM insp.record_chain x ORDER BY x.chain FOR UPDATE SKIP LOCKED LOOP
         seen := seen || c.chain;
         FOR r IN
-            -- What an erasure that is not committed holds gets its place later.
+            -- Rows held by an uncommitted erasure get their place later.
             SELECT x.* FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
             ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED
         LOOP
@@ -62,7 +62,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.link_record(integer) IS
-    'Gives rows of the record that have committed and have none their place at the end of their chain, oldest first; returns how many, or -1: somebody holds a chain in which rows wait. An open transaction delays its own rows alone';
+    'Gives committed rows of the record without a place one at the end of their chain, oldest first; returns how many, or -1: another transaction holds a chain in which rows wait. An open transaction delays only its own rows';
 GRANT EXECUTE ON FUNCTION insp.link_record(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retire_record(p_chain text, p_before timestamptz, p_limit integer) RETURNS integer
@@ -76,7 +76,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    -- From the start on, up to the first row that is to stay: a chain has no holes.
+    -- From the start up to the first row to be kept: a chain has no gaps.
     SELECT o.seq, o.hash INTO c.anchor_seq, c.anchor_hash FROM (
         SELECT x.seq, x.hash, bool_and(x.at <= p_before) OVER (ORDER BY x.seq) AS is_old FROM (
             SELECT y.seq, y.hash, y.at FROM insp.record y WHERE y.chain = p_chain AND y.seq > c.anchor_seq
@@ -94,7 +94,7 @@ EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
 END
 $$;
 COMMENT ON FUNCTION insp.retire_record(text, timestamptz, integer) IS
-    'Removes a chain''s rows from its start up to the first that is younger, at most p_limit, and notes what the rest builds on; returns how many';
+    'Removes a chain''s rows from its start up to the first that is younger, at most p_limit, and stores the hash on which the rest builds; returns how many';
 
 CREATE OR REPLACE FUNCTION insp.record_guard() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -113,7 +113,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_guard() IS
-    'Refuses to change the record, also to the owner, but for what insp.link_record, erasure (words) and insp.retire_record do: what is younger than a year stays, endpoints'' rows apart';
+    'Refuses all changes of the record, even by the owner, except those of insp.link_record, erasure (words) and insp.retire_record; rows younger than a year are never removed, except endpoints'' rows';
 CREATE OR REPLACE TRIGGER record_guard BEFORE UPDATE OR DELETE ON insp.record
     FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
 CREATE OR REPLACE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record
@@ -125,7 +125,7 @@ BEGIN
     IF TG_OP <> 'UPDATE' THEN
         RAISE EXCEPTION 'insp.record_chain keeps its rows' USING ERRCODE = 'insufficient_privilege';
     END IF;
-    -- An end stays as it is, or moves on to a row that is there; the start moves over rows that retention may remove.
+    -- An end is unchanged or moves ahead to an existing row; the start moves over rows that retention may remove.
     IF NEW.chain = OLD.chain
         AND ((NEW.seq, NEW.hash) = (OLD.seq, OLD.hash) OR NEW.seq > OLD.seq AND EXISTS (
             SELECT FROM insp.record r WHERE r.chain = NEW.chain AND r.seq = NEW.seq AND r.hash = NEW.hash))
@@ -140,7 +140,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_chain_guard() IS
-    'Refuses to move the ends of a chain, also to the owner, but as insp.link_record and insp.retire_record do: on, to a row that is there';
+    'Refuses to move the ends of a chain, even for the owner, except as insp.link_record and insp.retire_record do: ahead, to an existing row';
 CREATE OR REPLACE TRIGGER record_chain_guard BEFORE UPDATE OR DELETE ON insp.record_chain
     FOR EACH ROW EXECUTE FUNCTION insp.record_chain_guard();
 CREATE OR REPLACE TRIGGER record_chain_truncate BEFORE TRUNCATE ON insp.record_chain
@@ -190,14 +190,14 @@ BEGIN
         RETURN;
     END IF;
     IF p_seq > last THEN
-        -- Rows went, and the chain's end with them: only who noted one of them knows.
+        -- Rows were removed together with the chain's end: only a hash noted elsewhere can show this.
         broken_at := last + 1;
         reason := format('ends at %s, and had a row %s when that was noted', last, p_seq);
         RETURN;
     END IF;
     broken_at := NULL;
     SELECT count(*), min(x.at) INTO waiting, since FROM insp.record x WHERE x.chain = p_chain AND x.seq IS NULL;
-    -- What has no place yet can be changed unnoticed; a moment of it is how the record works.
+    -- Rows without a place can be changed unnoticed; for a moment this is by design.
     IF since < clock_timestamp() - interval '1 minute' THEN
         outcome := 'inconclusive';
         reason := format('%s rows wait for their place, since %s: see insp.v_maintenance', waiting, since);
@@ -213,16 +213,16 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.verify_record(text, bigint, text) IS
-    'Whether a chain of the record is whole: whole, from first to last, whose hash is given; broken, at which place and how; inconclusive, and why. Reads all of it. erased: rows whose words went with a person. A superuser can make a chain anew or take its end away: give last and hash as they were noted elsewhere, and a chain that went back, or is another one, is broken';
+    'Verifies a chain of the record: whole, from first to last, with the hash of last; broken, with place and reason; inconclusive, with the reason. Reads the whole chain. erased: rows whose words were removed with a person. A superuser can rebuild a chain or cut off its end: pass last and hash as noted elsewhere, and a chain that was cut off or replaced is reported as broken';
 GRANT EXECUTE ON FUNCTION insp.verify_record(text, bigint, text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_operator_events AS
 SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail
 FROM insp.record r WHERE r.chain = 'operator' ORDER BY r.id DESC;
 COMMENT ON VIEW insp.v_operator_events IS 'What operators did, newest first';
-COMMENT ON COLUMN insp.v_operator_events.at IS 'When';
+COMMENT ON COLUMN insp.v_operator_events.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in';
 COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
-COMMENT ON COLUMN insp.v_operator_events.subject IS 'What it was done to: a job''s public id, or a partner, lane or worker';
+COMMENT ON COLUMN insp.v_operator_events.subject IS 'The object: a job''s public id, or a partner, lane or worker';
 COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';
 GRANT SELECT ON insp.v_operator_events TO insp_operator, insp_auditor;

@@ -1,5 +1,5 @@
--- What a request must be. Everything is checked here, so that each caller in each language gets the same one clear error.
--- The helpers set no search_path: see urls.sql.
+-- Validation of requests. Everything is checked here, so that callers in every language get the same clear error. The helpers
+-- set no search_path: see urls.sql.
 
 CREATE OR REPLACE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
@@ -12,13 +12,13 @@ END
 $$;
 COMMENT ON FUNCTION insp.request_text(jsonb, text) IS 'A string of a payload; refuses other types';
 
--- An offset such as +21:32 has the right form and is none: that is the request's fault, not the server's.
+-- An offset such as +21:32 has the right form but is invalid: that is the request's fault, not the server's.
 CREATE OR REPLACE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamptz
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     value constant text := insp.request_text(p_payload, p_key);
 BEGIN
-    -- RFC 3339 alone: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are no one's contract.
+    -- RFC 3339 only: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are not part of the contract.
     IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.');
     END IF;
@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.request_partner(jsonb) IS
-    'The partner that a payload names; refuses those that the login may not act for, and disabled ones';
+    'The partner of a payload; refuses those for which the login may not act, and disabled ones';
 
 CREATE OR REPLACE FUNCTION insp.request_workflow(p jsonb) RETURNS insp.workflow
 LANGUAGE plpgsql STABLE AS $$
@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.request_workflow(jsonb) IS
-    'The workflow that a payload names, by name or definition key';
+    'The workflow of a payload, by name or definition key';
 
 CREATE OR REPLACE FUNCTION insp.request_lane(p jsonb) RETURNS smallint
 LANGUAGE plpgsql STABLE AS $$
@@ -86,21 +86,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.request_lane(jsonb) IS
-    'The lane that a payload names';
+    'The lane of a payload';
 
 CREATE OR REPLACE FUNCTION insp.region_hint() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT coalesce(format('Regions are %s.', string_agg(g.name, ', ' ORDER BY g.name)), 'There are no regions.')
     FROM insp.region g
 $$;
-COMMENT ON FUNCTION insp.region_hint() IS 'Which regions there are, for who named another one';
+COMMENT ON FUNCTION insp.region_hint() IS 'The list of regions, for the hint of a refusal';
 
 CREATE OR REPLACE FUNCTION insp.workflow_hint(p_capabilities text[], p_what text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT format('Workflows with %s are %s.', p_what, string_agg(w.name, ', ' ORDER BY w.name))
     FROM insp.workflow w WHERE w.capabilities && p_capabilities
 $$;
-COMMENT ON FUNCTION insp.workflow_hint(text[], text) IS 'Which workflows take what another one does not';
+COMMENT ON FUNCTION insp.workflow_hint(text[], text) IS 'The workflows that accept a part that another one does not';
 
 CREATE OR REPLACE FUNCTION insp.request_region(p jsonb) RETURNS smallint
 LANGUAGE plpgsql STABLE AS $$
@@ -116,7 +116,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.request_region(jsonb) IS
-    'The region that a payload names';
+    'The region of a payload';
 
 CREATE OR REPLACE FUNCTION insp.check_document(p jsonb) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -190,12 +190,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_consent(jsonb, insp.partner) IS
-    'Refuses a payload without the consent that the partner''s policy demands';
+    'Refuses a payload without the consent that the partner''s policy requires';
 
 CREATE OR REPLACE FUNCTION insp.request_review(p jsonb, partner insp.partner) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    -- Each makes more decisions wait than the one before it.
+    -- Each makes more decisions wait than the previous one.
     reviews constant text[] := ARRAY['never', 'rejected', 'warning', 'always'];
     needle constant text := insp.request_text(p, 'review');
 BEGIN
@@ -203,12 +203,12 @@ BEGIN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'review is ' || left(quote_literal(needle), 40),
             'A review is never, rejected, warning or always.');
     END IF;
-    -- A request may ask for more people to look than its partner's policy does, never for fewer.
+    -- A request may be stricter than its partner's policy, never less strict.
     RETURN reviews[greatest(array_position(reviews, needle), array_position(reviews, partner.review))];
 END
 $$;
 COMMENT ON FUNCTION insp.request_review(jsonb, insp.partner) IS
-    'Which decisions of the job wait for a review: what a payload asks for, or the partner''s policy where that is stricter';
+    'Which decisions of the job wait for a review: by the payload, or by the partner''s policy if that is stricter';
 
 CREATE OR REPLACE FUNCTION insp.request_traceparent(p jsonb) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
@@ -248,7 +248,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.request_run_at(jsonb) IS
-    'When a payload wants its job to run: runAt, or after delaySeconds; null: at once';
+    'When the job should run: runAt, or after delaySeconds; null: at once';
 
 CREATE OR REPLACE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
 LANGUAGE plpgsql STABLE AS $$
@@ -265,7 +265,7 @@ DECLARE
     unknown jsonb;
     review text;
 BEGIN
-    -- What a payload does not have costs no call.
+    -- Absent keys cost no call.
     IF p IS NULL OR jsonb_typeof(p) <> 'object' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'not an object');
     ELSIF pg_column_size(p) > 16384 THEN
@@ -291,7 +291,7 @@ BEGIN
         IF length(insp.request_text(p, name)) > 100 THEN
             PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
         ELSIF p ->> name = '' AND name <> 'reportingCriteria' THEN
-            -- It would join all who have none.
+            -- It would group all persons without a reference.
             PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is empty', 'Leave it out where there is none.');
         END IF;
     END LOOP;
@@ -345,7 +345,7 @@ BEGIN
     r.request := (p - ARRAY(SELECT jsonb_object_keys(r.personal))
             - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
         || jsonb_build_object('workflow', flow.name)
-        -- Stored only where somebody must look: workers decide by it, and most jobs need no word about it.
+        -- Stored only where a review is possible: workers decide by it, and most jobs need none.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
         || CASE WHEN partner.liveness_evidence_suffices AND 'liveness' = ANY (flow.capabilities)
             THEN jsonb_build_object('evidenceSuffices', true) ELSE '{}' END;
@@ -353,4 +353,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_request(jsonb, text[]) IS
-    'Checks a payload, given the kinds of parts that come as bytes; raises one error, or returns the request taken apart';
+    'Validates a payload, given the kinds of parts sent as bytes; raises one error, or returns the request by field';

@@ -1,4 +1,4 @@
--- The result of a job, for its callers.
+-- Results of jobs, for callers.
 
 CREATE OR REPLACE FUNCTION insp.iso_time(p_time timestamptz) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -11,7 +11,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE p_workflow WHEN 'id' THEN '2' WHEN 'id_identity' THEN '3' WHEN 'similarity' THEN '5'
         WHEN 'liveness' THEN '6' WHEN 'authentication' THEN '9' WHEN 'enrollment' THEN 'enrollment' END
 $$;
-COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API (insp.workflow), written out for what composes a callback for each job; null: no such workflow';
+COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API (insp.workflow), written out for the functions that compose a callback for each job; null: no such workflow';
 
 CREATE OR REPLACE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
@@ -19,7 +19,7 @@ LANGUAGE sql STABLE AS $$
         || coalesce(s.summary - 'labels', '{}')
 $$;
 COMMENT ON FUNCTION insp.step_document(insp.step) IS
-    'What was found by a stage or is the result of a job, as one document; what is sealed is left out';
+    'The result of a stage or a job as one document; sealed data is left out';
 
 CREATE OR REPLACE FUNCTION insp.visible_job(p_id uuid) RETURNS insp.job
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -33,16 +33,16 @@ BEGIN
     RETURN j;
 END
 $$;
-COMMENT ON FUNCTION insp.visible_job(uuid) IS 'A job of a partner that the login may act for; refuses others';
+COMMENT ON FUNCTION insp.visible_job(uuid) IS 'A job of a partner for which the login may act; refuses others';
 
 CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- By membership, which a role that inherits nothing has as well.
+    -- By membership, which a role with NOINHERIT also has.
     INSERT INTO insp.record (chain, action, subject)
     SELECT 'access', 'read', p_job::text WHERE pg_has_role(session_user, 'insp_operator', 'MEMBER')
 $$;
 COMMENT ON FUNCTION insp.record_reading(uuid) IS
-    'Records that an operator reads what a job says of a person. A producer''s calls are its partner''s own; the gateway''s are recorded with the credential';
+    'Records that an operator reads personal data of a job. A producer''s calls are its partner''s own; the gateway''s are recorded with the credential';
 
 CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -66,7 +66,7 @@ BEGIN
             'rerunOf', j.rerun_of));
 END
 $$;
-COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that know who is given it';
+COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that check the reader';
 
 CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.job_result(uuid) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it says how far the job is. Results that retention removed are replaced by purgedAt, those of a person''s right by erasedAt. What an operator reads is recorded (insp.v_access)';
+    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Reads by operators are recorded (insp.v_access)';
 GRANT EXECUTE ON FUNCTION insp.job_result(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64) RETURNS jsonb
@@ -91,5 +91,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.stage_result(uuid, integer) IS
-    'What was found by the stage of a job that brought it to a status (64: what a review is about); null: nothing is stored. What an operator reads is recorded (insp.v_access)';
+    'The result of the stage with which a job reached a status (64: the decision under review); null: nothing is stored. Reads by operators are recorded (insp.v_access)';
 GRANT EXECUTE ON FUNCTION insp.stage_result(uuid, integer) TO insp_operator;

@@ -1,28 +1,22 @@
--- Manual review: a decision that a person must confirm waits at status 64 until insp.review, a cancellation or its deadline
--- ends it.
+-- Manual review: a decision that must be confirmed waits at status 64 until insp.review, a cancellation or its deadline.
 
-CREATE OR REPLACE FUNCTION insp.hold_for_review(
-    p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
+-- A part of insp.hold_for_review, called with its settings.
+CREATE OR REPLACE FUNCTION insp.hold_ended(
+    p_jobs bigint[], p_fences bigint[], p_workers bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamptz[],
     p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
-) RETURNS SETOF bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET lock_timeout = '50ms' AS $$
+) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
 DECLARE
     held bigint[];
     fences bigint[];
 BEGIN
-    WITH ended AS (
-        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
-            AS u (job_id, fence, summary, body)
-        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, l.worker_id, l.claimed_at, u.summary::jsonb AS summary, u.body
-    ), risen AS (
+    WITH risen AS (
         -- A job that was cancelled in the meantime stays cancelled.
-        UPDATE insp.job j SET status = 64, started_at = coalesce(j.started_at, e.claimed_at)
-        FROM ended e WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status < 64
-        RETURNING j.id, j.expires_at, e.fence, e.worker_id, e.summary, e.body
+        UPDATE insp.job j SET status = 64, started_at = coalesce(j.started_at, u.started)
+        FROM unnest(p_jobs, p_fences, p_workers, p_summaries, p_bodies, p_started)
+            AS u (job_id, fence, worker_id, summary, body, started)
+        WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 64
+        RETURNING j.id, j.expires_at, u.fence, u.worker_id, u.summary, u.body
     ), stored AS (
         INSERT INTO insp.step (job_id, status, fence, summary, body)
         SELECT r.id, 64, r.fence, r.summary, r.body FROM risen r
@@ -39,19 +33,70 @@ BEGIN
     INSERT INTO insp.step (job_id, status, fence, body)
     SELECT u.job_id, u.status, u.fence, u.body
     FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
-    -- A fence is given out once, so it names the claim by itself; a stage of an earlier claim is not taken.
+    -- A fence is given out once and so identifies the claim; a stage of an earlier claim is not stored.
     WHERE u.fence = ANY (fences)
     ON CONFLICT DO NOTHING;
-    RETURN QUERY SELECT unnest(held);
+    RETURN held;
+END
+$$;
+COMMENT ON FUNCTION insp.hold_ended(bigint[], bigint[], bigint[], jsonb[], bytea[], timestamptz[], bigint[], bigint[], smallint[], bytea[]) IS
+    'Makes jobs whose leases insp.hold_for_review has ended wait for a review, and stores results of their stages; returns those that wait';
+
+CREATE OR REPLACE FUNCTION insp.hold_for_review(
+    p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
+    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
+) RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET lock_timeout = '50ms' AS $$
+DECLARE
+    e record;
+BEGIN
+    WITH ended AS (
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
+            AS u (job_id, fence, summary, body)
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
+        RETURNING l.job_id, l.fence, l.worker_id, l.claimed_at, l.attempt, l.crashes, u.summary, u.body
+    )
+    SELECT array_agg(x.job_id) AS jobs, array_agg(x.fence) AS fences, array_agg(x.worker_id) AS workers,
+        array_agg(x.summary) AS summaries, array_agg(x.body) AS bodies, array_agg(x.claimed_at) AS started,
+        array_agg(x.attempt) AS attempts, array_agg(x.crashes) AS crashes
+    INTO e FROM ended x;
+    IF e.jobs IS NULL THEN
+        RETURN;
+    END IF;
+    BEGIN
+        RETURN QUERY SELECT unnest(insp.hold_ended(e.jobs, e.fences, e.workers, e.summaries::jsonb[], e.bodies, e.started,
+            p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+    EXCEPTION WHEN OTHERS THEN
+        IF insp.is_passing(SQLSTATE) THEN
+            RAISE;
+        END IF;
+        -- One by one, as in insp.settle.
+        FOR place IN 1..cardinality(e.jobs) LOOP
+            BEGIN
+                RETURN QUERY SELECT unnest(insp.hold_ended(e.jobs[place:place], e.fences[place:place], e.workers[place:place],
+                    e.summaries[place:place]::jsonb[], e.bodies[place:place], e.started[place:place],
+                    p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+            EXCEPTION WHEN OTHERS THEN
+                IF insp.is_passing(SQLSTATE) THEN
+                    RAISE;
+                END IF;
+                PERFORM insp.finish_damaged(e.jobs[place], e.fences[place], SQLSTATE, e.attempts[place], e.crashes[place],
+                    e.started[place]);
+            END;
+        END LOOP;
+    END;
 END
 $$;
 COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Stores leased jobs'' decided results, and stages'' results before that, and lets the jobs wait at status 64 for insp.review. Returns the jobs that wait now; the others'' leases were lost';
+    'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL, note text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
--- An enrolment ends with its person's row, which a request that is not committed may hold.
+-- Ending an enrolment writes its person's row, which an uncommitted request may hold.
 SET lock_timeout = '5s' SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -64,7 +109,7 @@ BEGIN
     IF review.decision IS NULL OR review.decision NOT IN ('PASSED', 'WARNING', 'REJECTED') THEN
         PERFORM insp.refuse('REVIEW_INVALID', 'the decision ' || left(quote_nullable(review.decision), 40));
     ELSIF word !~ '^[A-Z][A-Z0-9_]{0,63}$' THEN
-        -- Free text belongs into the note, which stays here; the label goes to the partner.
+        -- Free text belongs in the note, which stays here; the label goes to the partner.
         PERFORM insp.refuse('REVIEW_INVALID', 'the label');
     END IF;
     -- The job first, in the order of every call that finishes jobs: the second one finds it at 128.
@@ -74,15 +119,27 @@ BEGIN
     ELSIF held.status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || held.status);
     END IF;
-    SELECT * INTO STRICT decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
-    entry := jsonb_build_object('by', session_user, 'at', insp.iso_time(clock_timestamp()), 'decision', review.decision,
-        'label', word, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
-            'label', decided.summary #> '{decision,details,label}'));
-    PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || jsonb_build_object('review', entry,
-        'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
-            'risk', jsonb_build_object('score',
-                CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
-        ARRAY[decided.body], NULL, decided.seal);
+    SELECT * INTO decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
+    BEGIN
+        IF jsonb_typeof(decided.summary) IS DISTINCT FROM 'object' THEN
+            RAISE data_corrupted;
+        END IF;
+        entry := jsonb_build_object('by', session_user, 'at', insp.iso_time(clock_timestamp()), 'decision', review.decision,
+            'label', word, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
+                'label', decided.summary #> '{decision,details,label}'));
+        PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || jsonb_build_object('review', entry,
+            'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
+                'risk', jsonb_build_object('score',
+                    CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
+            ARRAY[decided.body], NULL, decided.seal);
+    EXCEPTION WHEN OTHERS THEN
+        IF insp.is_passing(SQLSTATE) THEN
+            RAISE;
+        END IF;
+        -- The server's own words may quote the row.
+        PERFORM insp.refuse('INTERNAL_ERROR', format('the job''s row cannot be processed: SQLSTATE %s', SQLSTATE),
+            format('SELECT insp.cancel(%L) ends the job.', review.id));
+    END;
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;
     PERFORM insp.record('review', review.id::text, entry - ARRAY['by', 'at'] || jsonb_build_object('note', review.note));
     RETURN entry;
@@ -92,22 +149,22 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
-    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result says who reviewed it and what was decided before; the note stays in v_operator_events. ROW_LOCKED if another transaction holds something of the job for five seconds';
+    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result has the reviewer and the original decision; the note stays in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_review AS
 SELECT j.public_id AS id, p.name AS partner, j.workflow,
     s.summary #>> '{decision,type}' AS decision, now() - w.since AS since, j.expires_at - now() AS expires,
     (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
-     FROM jsonb_array_elements(s.summary -> 'labels') l) AS because, w.job_id
+     FROM jsonb_array_elements(CASE jsonb_typeof(s.summary -> 'labels') WHEN 'array' THEN s.summary -> 'labels' END) l) AS because, w.job_id
 FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id AND j.status = 64
     JOIN insp.partner p ON p.id = j.partner_id JOIN insp.step s ON s.job_id = w.job_id AND s.status = 64
 ORDER BY w.since;
 COMMENT ON VIEW insp.v_review IS 'Jobs that wait for insp.review, oldest first';
-COMMENT ON COLUMN insp.v_review.id IS 'The job''s public id, which insp.review takes';
-COMMENT ON COLUMN insp.v_review.partner IS 'Whose job';
+COMMENT ON COLUMN insp.v_review.id IS 'The job''s public id, the argument of insp.review';
+COMMENT ON COLUMN insp.v_review.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_review.workflow IS 'Its workflow';
-COMMENT ON COLUMN insp.v_review.decision IS 'What was decided';
+COMMENT ON COLUMN insp.v_review.decision IS 'The decision';
 COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels';

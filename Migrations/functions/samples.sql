@@ -1,4 +1,4 @@
--- The queue, sampled each minute for plots. Counts are those of metrics.sql: they end at a bound or are estimated.
+-- Samples of the queue each minute, for plots. Counts are those of metrics.sql: they stop at a limit or are estimated.
 
 CREATE OR REPLACE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 64)
 RETURNS TABLE (region smallint, lane smallint, finished bigint)
@@ -15,7 +15,7 @@ DECLARE
     middle bigint;
     is_recent boolean;
 BEGIN
-    -- As in insp.recently_finished: events are only ever appended, in the order of time.
+    -- As in insp.recently_finished: events are only appended, in the order of time.
     FOR part IN
         SELECT i.inhrelid::regclass AS name, pg_relation_size(i.inhrelid) / current_setting('block_size')::integer AS pages
         FROM pg_inherits i WHERE i.inhparent = 'insp.event'::regclass AND pg_relation_size(i.inhrelid) > 0
@@ -34,7 +34,7 @@ BEGIN
                 older := middle;
             END IF;
         END LOOP;
-        -- Of more pages, the last ones stand for all.
+        -- If there are more pages, the last ones represent all.
         EXECUTE format(
             'SELECT array_agg(g.region), array_agg(g.lane), array_agg(g.jobs) FROM (
                 SELECT j.region, j.lane, count(*) AS jobs FROM %s e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id])
@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.finished_by_queue(interval, integer) IS
-    'Jobs that reached 128 in the last p_within, by partition of insp.event, region and lane; counted in p_pages pages of each partition (some 80 jobs a page), and estimated by the number of pages where there are more';
+    'Jobs that reached 128 in the last p_within, by partition of insp.event, region and lane; counted in p_pages pages of each partition (some 80 jobs a page), and extrapolated by the number of pages if there are more';
 
 CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -54,11 +54,11 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     taken integer;
 BEGIN
-    -- From the oldest on, and more than one comes in, so that a shortened time is worked off as well.
+    -- From the oldest on, and more than one for each new one, so that a shortened period takes effect as well.
     DELETE FROM insp.queue_sample s WHERE s.at = ANY (ARRAY(
         SELECT x.at FROM insp.queue_sample x
         WHERE x.at < clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples') ORDER BY x.at LIMIT 1000));
-    -- Asked for every few seconds, so that no minute is left out.
+    -- Called every few seconds, so that no minute is missed.
     IF EXISTS (SELECT FROM insp.queue_sample s WHERE s.at = date_trunc('minute', clock_timestamp())) THEN
         RETURN 0;
     END IF;
@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_queue() IS
-    'Notes how the queue is in this minute, once, and removes samples that have come of age; returns 1, or 0 where it was noted before. Cheap however much waits';
+    'Stores a sample of the queue once a minute, and removes due samples; returns 1, or 0 if this minute has one already. Cheap whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.sample_queue() TO insp_worker;
 
 CREATE OR REPLACE VIEW insp.v_queue_sample AS
@@ -118,17 +118,17 @@ FROM insp.queue_sample s
         AS u (region, lane, waiting, oldest, running, delayed, finished, failed) ON true
     LEFT JOIN insp.region g ON g.id = u.region;
 COMMENT ON VIEW insp.v_queue_sample IS
-    'The queue minute by minute, a row for each region and lane in which something waited, ran or ended; one without a lane where nothing did';
+    'The queue minute by minute, a row for each region and lane with jobs that waited, ran or ended; one row without a lane if there were none';
 COMMENT ON COLUMN insp.v_queue_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.v_queue_sample.region IS 'Region; any: jobs that every worker may process';
 COMMENT ON COLUMN insp.v_queue_sample.lane IS 'Lane';
-COMMENT ON COLUMN insp.v_queue_sample.waiting IS 'Jobs ready to be claimed; of many, an estimate';
+COMMENT ON COLUMN insp.v_queue_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
 COMMENT ON COLUMN insp.v_queue_sample.oldest IS 'Age of the first of them';
-COMMENT ON COLUMN insp.v_queue_sample.running IS 'Jobs being worked on';
-COMMENT ON COLUMN insp.v_queue_sample.delayed IS 'Jobs that wait for a time; of many, an estimate';
-COMMENT ON COLUMN insp.v_queue_sample.finished IS 'Jobs that ended in the minute before; of many, an estimate';
-COMMENT ON COLUMN insp.v_queue_sample.failed IS 'Those among them that were dead-lettered';
-COMMENT ON COLUMN insp.v_queue_sample.callbacks IS 'Callbacks to be delivered, of all lanes; 10,000 at most';
+COMMENT ON COLUMN insp.v_queue_sample.running IS 'Jobs in work';
+COMMENT ON COLUMN insp.v_queue_sample.delayed IS 'Jobs that wait for a time; an estimate if there are many';
+COMMENT ON COLUMN insp.v_queue_sample.finished IS 'Jobs that ended in the minute before; an estimate if there are many';
+COMMENT ON COLUMN insp.v_queue_sample.failed IS 'How many of these were dead-lettered';
+COMMENT ON COLUMN insp.v_queue_sample.callbacks IS 'Callbacks to be delivered, of all lanes; at most 10,000';
 COMMENT ON COLUMN insp.v_queue_sample.callbacks_oldest IS 'Age of the oldest of them';
 COMMENT ON COLUMN insp.v_queue_sample.workers IS 'Live workers, of all lanes';
 GRANT SELECT ON insp.v_queue_sample TO insp_operator, insp_auditor;

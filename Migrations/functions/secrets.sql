@@ -1,8 +1,8 @@
--- How secrets are made, kept and read. No role may call any of these.
+-- Creates, stores and reads secrets. No role may call any of these.
 
 CREATE OR REPLACE FUNCTION insp.random_key() RETURNS bytea
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    -- Three random UUIDs carry 366 bits of the server's strong random source; SHA-256 makes 256 of them, evenly spread.
+    -- Three random UUIDs contain 366 bits of the server's strong random source; SHA-256 reduces them to 256 uniform bits.
     SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
 $$;
 COMMENT ON FUNCTION insp.random_key() IS '32 random bytes';
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION insp.random_token() RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT translate(rtrim(encode(insp.random_key(), 'base64'), '='), '+/', '-_')
 $$;
-COMMENT ON FUNCTION insp.random_token() IS '32 random bytes as 43 characters that fit into a URL or header (base64url)';
+COMMENT ON FUNCTION insp.random_token() IS '32 random bytes as 43 characters for a URL or header (base64url)';
 
 CREATE OR REPLACE FUNCTION insp.new_secret() RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -28,9 +28,9 @@ LANGUAGE sql IMMUTABLE AS $$
             FROM (SELECT octet_length(decode(split_part(p_key, '_', 2), 'base64')) AS bytes) k) END
 $$;
 COMMENT ON FUNCTION insp.signing_purpose(text) IS
-    'What a key of Standard Webhooks is for: signing_secret (whsec_ and base64 of 16 to 64 bytes) or signing_key (whsk_ and base64 of 32 bytes, or of 64 with the public key); null: it is no such key';
+    'The purpose of a key of Standard Webhooks: signing_secret (whsec_ and base64 of 16 to 64 bytes) or signing_key (whsk_ and base64 of 32 bytes, or of 64 with the public key); null: it is no such key';
 
--- Without settings of its own, so that it becomes part of its caller's statement: a claim asks it for every endpoint.
+-- Without its own settings, so that it is inlined into the caller's statement: a claim calls it for every endpoint.
 CREATE OR REPLACE FUNCTION insp.secrets(p_owner text, p_purposes text[])
 RETURNS TABLE (id bigint, purpose text, value bytea, valid_until timestamptz)
 LANGUAGE sql STABLE AS $$
@@ -50,7 +50,7 @@ DECLARE
 BEGIN
     UPDATE insp.secret s SET valid_until = moment + p_overlap
     WHERE s.owner = p_owner AND s.purpose = p_purpose AND s.valid_until IS NULL AND p_overlap > '0';
-    -- Without an overlap also those of earlier overlaps: what leaked may be one of them.
+    -- Without an overlap, also those of earlier overlaps: the leaked one may be among them.
     DELETE FROM insp.secret s
     WHERE s.owner = p_owner AND s.purpose = p_purpose AND (p_overlap <= '0' OR s.valid_until <= moment);
     INSERT INTO insp.secret (owner, purpose, value)
@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_secret(text, text, text, interval) IS
-    'Replaces an owner''s current secret for a purpose (null: by none); the old one stays valid for p_overlap, and without an overlap all older ones end. Whoever calls it has locked the owner''s row';
+    'Replaces an owner''s current secret for a purpose (null: by none); the old one stays valid for p_overlap, and without an overlap all older ones end. The caller must have locked the owner''s row';
 
 CREATE OR REPLACE FUNCTION insp.need_consent_key() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -68,7 +68,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.need_consent_key() IS 'Makes the key of the digests that stay of consents, if there is none yet';
+COMMENT ON FUNCTION insp.need_consent_key() IS 'Creates the key for the digests of consents, if there is none yet';
 
 CREATE OR REPLACE FUNCTION insp.secret_owner_gone() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -77,7 +77,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.secret_owner_gone() IS 'Removes the secrets of an endpoint or credential with it';
+COMMENT ON FUNCTION insp.secret_owner_gone() IS 'Removes the secrets of a deleted endpoint or credential';
 CREATE OR REPLACE TRIGGER secret_owner_gone AFTER DELETE ON insp.endpoint
     FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
 CREATE OR REPLACE TRIGGER secret_owner_gone AFTER DELETE ON insp.credential

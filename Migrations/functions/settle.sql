@@ -1,6 +1,6 @@
--- What ends a lease, and the one way to 128: workers' results, dead-lettered, cancelled and expired jobs all end in insp.finish.
--- A row that somebody holds costs its own job alone: a write waits 50 ms, which is long enough for a session that holds a row
--- for a moment, and a worker that meets a row that is held sets its job apart (insp.locked_jobs).
+-- Ends leases, and is the only way to 128: settled, dead-lettered, cancelled and expired jobs all end in insp.finish. A row that
+-- is held delays only its own job: a write waits 50 ms, which is enough for a lock held for a moment, and a worker that meets a
+-- held row sets its job apart (insp.locked_jobs).
 
 CREATE OR REPLACE FUNCTION insp.finish(
     p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL,
@@ -31,7 +31,7 @@ BEGIN
             coalesce(CASE WHEN d.own_callback AND p_readable THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
             d.person_id IS NOT NULL OR p_readable AND coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false),
-            -- A URL that the job brought is read only where there is a result to be kept from it.
+            -- The job's own URL is read only if a result must be withheld from it.
             CASE WHEN NOT p_readable THEN false WHEN e.inline_result AND d.own_callback THEN (
                 SELECT insp.endpoint_owns(x, insp.personal(d.personal, d.seal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
                 ELSE e.inline_result END
@@ -42,7 +42,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], smallint, boolean) IS
-    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is. p_readable false: what may name a person is not read, and the callback goes to the endpoint''s own URL';
+    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]
@@ -63,7 +63,7 @@ BEGIN
             RETURN QUERY SELECT f.id FROM insp.finish_damaged(p_jobs[1], p_fences[1], SQLSTATE, p_attempts[1], p_crashes[1]) AS f (id);
             RETURN;
         END IF;
-        -- One row that cannot be processed must not keep the others from their end.
+        -- One row that cannot be processed must not prevent the others from finishing.
         FOR one IN SELECT * FROM unnest(p_jobs, p_fences, p_codes, p_details, p_attempts, p_crashes)
             AS x (job_id, fence, code, detail, attempts, crashes) LOOP
             RETURN QUERY SELECT f.id FROM insp.finish_failed(ARRAY[one.job_id], ARRAY[one.fence], ARRAY[one.code], ARRAY[one.detail],
@@ -71,7 +71,7 @@ BEGIN
         END LOOP;
         RETURN;
     END;
-    -- Cancelled and expired jobs are no one's fault, and nobody has to deal with them.
+    -- Cancelled and expired jobs need no operator.
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     SELECT u.job_id, u.code, u.detail, u.attempts, u.crashes
     FROM unnest(p_jobs, p_codes, p_details, p_attempts, p_crashes) AS u (job_id, code, detail, attempts, crashes)
@@ -83,31 +83,46 @@ $$;
 COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], smallint[], smallint[]) IS
     'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the dead-lettered ones in insp.dead. One whose row cannot be processed ends by insp.finish_damaged';
 
-CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '42', '53', '55', '57', '58']) OR p_state = 'XX000'
-$$;
-COMMENT ON FUNCTION insp.is_passing(text) IS
-    'Whether the same call may succeed later: somebody holds a row, the server lacks something, or a function or table is not as it was made. Any other SQLSTATE comes again each time';
-
 CREATE OR REPLACE FUNCTION insp.finish_damaged(
     p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamptz DEFAULT NULL
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- The server's own words may quote the row.
+    -- The server's own message may quote the row.
     detail constant text := format('the job''s row cannot be processed: SQLSTATE %s', p_state);
+    strays bigint[];
 BEGIN
-    IF EXISTS (SELECT FROM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
-        ARRAY[p_started], 0::smallint, false)) THEN
-        INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
-        VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
-        RETURN NEXT p_job;
+    PERFORM FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
     END IF;
+    -- An end that insp.finish did not write stands where the job's own is to be written.
+    DELETE FROM insp.step s WHERE s.job_id = p_job AND s.status = 128;
+    DELETE FROM insp.event e WHERE e.job_id = p_job AND e.kind = 'finished';
+    WITH gone AS (
+        DELETE FROM insp.callback c WHERE c.job_id = p_job AND c.event = 'job.finished' RETURNING c.id, c.endpoint_id
+    ), freed AS (
+        DELETE FROM insp.callback_lease l USING gone g WHERE l.endpoint_id = ANY (ARRAY[g.endpoint_id]) AND l.callback_id = g.id
+    )
+    SELECT array_agg(g.id) INTO strays FROM gone g;
+    DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (strays);
+    DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
+    PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
+        ARRAY[p_started], 0::smallint, false);
+    INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
+    VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
+    RETURN NEXT p_job;
+EXCEPTION WHEN OTHERS THEN
+    IF insp.is_passing(SQLSTATE) THEN
+        RAISE;
+    END IF;
+    -- It cannot end at all: maintenance tries again, and the others of its batch go on.
+    RAISE LOG 'inspectd: job % cannot be finished: SQLSTATE %', p_job, SQLSTATE;
+    INSERT INTO insp.expiry (expires_at, job_id) VALUES (now() + interval '1 day', p_job) ON CONFLICT DO NOTHING;
 END
 $$;
 COMMENT ON FUNCTION insp.finish_damaged(bigint, bigint, text, smallint, smallint, timestamptz) IS
-    'Dead-letters a job as INTERNAL_ERROR without reading what may name a person: the end of one whose row cannot be processed. Returns it if it was not finished before';
+    'Dead-letters a job whose row cannot be processed as INTERNAL_ERROR, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before; if it cannot end at all, maintenance tries again after a day (insp.expiry)';
 
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint
@@ -130,12 +145,12 @@ BEGIN
             AND j.status < i.status
         RETURNING i.job_id, i.fence
     ), level AS MATERIALIZED (
-        -- A stage that the job has passed already, or one that is sent again.
+        -- A stage that the job has already passed, or one sent again.
         SELECT i.job_id, i.fence FROM held i, LATERAL (
             SELECT FROM insp.job j
             WHERE j.id = ANY (ARRAY[i.job_id]) AND j.status < 128 AND j.status >= i.status FOR SHARE) j
     ), open AS MATERIALIZED (
-        -- Only what is locked and not finished: nothing may be written for a job that was cancelled, and perhaps erased, since.
+        -- Only jobs that are locked and not finished: nothing may be written for a job that was cancelled, and perhaps erased, since.
         SELECT * FROM risen UNION ALL SELECT * FROM level
     ), stored AS (
         INSERT INTO insp.step (job_id, status, fence, body)
@@ -146,7 +161,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], bytea[]) IS
-    'Stores results of stages and raises the jobs'' status. Returns the jobs whose lease still holds; nothing is written for the others';
+    'Stores results of stages and raises the jobs'' status. Returns the jobs whose lease is still valid; nothing is written for the others';
 GRANT EXECUTE ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 -- A part of insp.settle, called with its settings.
@@ -161,18 +176,18 @@ BEGIN
     IF NOT cardinality(p_step_jobs) > 0 THEN
         RETURN ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS f (id));
     END IF;
-    -- Before the end of the job, which may take them away again: insp.face_finished.
+    -- Before the end of the job, which may remove them again: insp.face_finished.
     INSERT INTO insp.step (job_id, status, fence, body)
     SELECT u.job_id, u.status, u.fence, u.body
     FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
-    -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once,
-    -- so it names the claim by itself.
+    -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once and so
+    -- identifies the claim.
     WHERE u.fence = ANY (p_fences)
     ON CONFLICT DO NOTHING;
     finished := ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS f (id));
     IF cardinality(finished) < cardinality(p_jobs) THEN
-        -- A job that was cancelled meanwhile may have been erased, too: nothing of it may be left. To take the stages back is
-        -- cheaper than to lock every job before they are written.
+        -- A job that was cancelled meanwhile may have been erased too: nothing of it may remain. Removing its stages is cheaper
+        -- than locking every job before they are written.
         DELETE FROM insp.step s USING unnest(p_jobs, p_fences) AS u (job_id, fence)
         WHERE s.job_id = ANY (ARRAY[u.job_id]) AND s.status < 128 AND s.fence = u.fence AND u.job_id <> ALL (finished);
     END IF;
@@ -192,18 +207,18 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 DECLARE
     jobs bigint[];
     fences bigint[];
-    summaries jsonb[];
+    summaries text[];
     bodies bytea[];
     started timestamptz[];
     attempts smallint[];
     crashes smallint[];
 BEGIN
     WITH settled AS (
-        -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
+        -- Job and fence as in insp.claim, also below.
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
             AS u (job_id, fence, summary, body)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, u.summary::jsonb AS summary, u.body, l.claimed_at, l.attempt, l.crashes
+        RETURNING l.job_id, l.fence, u.summary, u.body, l.claimed_at, l.attempt, l.crashes
     )
     SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.summary), array_agg(s.body), array_agg(s.claimed_at),
         array_agg(s.attempt), array_agg(s.crashes)
@@ -212,16 +227,17 @@ BEGIN
         RETURN;
     END IF;
     BEGIN
-        RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries, bodies, started,
+        -- Read here: a summary that is no JSON costs its own job alone.
+        RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries::jsonb[], bodies, started,
             p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
     EXCEPTION WHEN OTHERS THEN
         IF insp.is_passing(SQLSTATE) THEN
             RAISE;
         END IF;
-        -- One by one: a row that cannot be processed costs its own job alone.
+        -- One by one: a row that cannot be processed affects only its own job.
         FOR place IN 1..cardinality(jobs) LOOP
             BEGIN
-                RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place],
+                RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place]::jsonb[],
                     bodies[place:place], started[place:place], p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
             EXCEPTION WHEN OTHERS THEN
                 IF insp.is_passing(SQLSTATE) THEN
@@ -235,7 +251,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost. A job whose row cannot be processed is dead-lettered as INTERNAL_ERROR';
+    'Finishes leased jobs with their results, after storing results of their stages. Returns the jobs it finished; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retry_later(
@@ -262,11 +278,12 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
         SELECT e.job_id, 'retry', e.fence, e.worker_id,
             jsonb_build_object('code', e.code, 'attempt', e.attempt, 'afterSeconds', round(e.seconds::numeric, 1))
         FROM ended e
+        ON CONFLICT DO NOTHING
     )
     SELECT e.job_id FROM ended e
 $$;
 COMMENT ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) IS
-    'Puts leased jobs that failed aside for so many seconds. Returns the jobs whose lease held';
+    'Delays leased jobs that failed by this many seconds. Returns the jobs whose lease was valid';
 GRANT EXECUTE ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])
@@ -315,7 +332,7 @@ BEGIN
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
         RETURNING l.*
     ), waiting AS (
-        -- The attempt is refunded: it was not the job that failed. A finished job has only a stale lease to drop.
+        -- The attempt is refunded, since the job did not fail. A finished job has only a stale lease to drop.
         INSERT INTO insp.ready (job_id, queue, attempt, crashes)
         SELECT e.job_id, e.queue, e.attempt - 1, e.crashes
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
@@ -326,6 +343,7 @@ BEGIN
         INSERT INTO insp.event (job_id, kind, fence, worker_id)
         SELECT e.job_id, 'released', e.fence, e.worker_id
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
+        ON CONFLICT DO NOTHING
     )
     SELECT e.job_id FROM ended e;
     FOR touched IN SELECT DISTINCT j.lane FROM insp.job j WHERE j.id = ANY (p_jobs) LOOP
@@ -334,7 +352,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.release(bigint[], bigint[]) IS
-    'Returns leased jobs to the queue with their attempt refunded. Returns the jobs whose lease held';
+    'Releases leased jobs to the queue with their attempt refunded. Returns the jobs whose lease was valid';
 GRANT EXECUTE ON FUNCTION insp.release(bigint[], bigint[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
@@ -368,8 +386,8 @@ BEGIN
     SELECT coalesce(array_agg(f.id), '{}') INTO ended FROM insp.finish_failed(
         p_jobs, array_fill(0::bigint, ARRAY[n]), array_fill(p_code, ARRAY[n]), array_fill(p_detail, ARRAY[n]),
         array_fill(0::smallint, ARRAY[n]), array_fill(0::smallint, ARRAY[n])) AS f (id);
-    -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The
-    -- row in ready stays as well; the worker that claims it finds the same.
+    -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The row in
+    -- ready remains too; the worker that claims it finds the same.
     WITH gone AS (
         DELETE FROM insp.lease l WHERE l.ctid = ANY (ARRAY(
             SELECT x.ctid FROM insp.lease x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED))
@@ -379,10 +397,10 @@ BEGIN
     DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.delayed x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED));
     DELETE FROM insp.review_wait r WHERE r.job_id = ANY (ended);
-    -- A worker drops the job as soon as it hears of it, and with it the analyzer that works on it.
+    -- A worker drops the job and its analyzer as soon as it is notified.
     PERFORM insp.tell(w) FROM unnest(workers) w;
     RETURN cardinality(ended);
 END
 $$;
 COMMENT ON FUNCTION insp.end_unclaimed(bigint[], text, text) IS
-    'Finishes jobs from outside any lease, waiting or running; a running one''s worker can write no more';
+    'Finishes jobs without a lease of the caller, waiting or running; a running job''s worker can then write nothing more';

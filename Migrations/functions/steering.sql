@@ -1,4 +1,4 @@
--- How operators steer: pause and limit, cancel, run again. Every such act is recorded.
+-- Functions for operators: pause, limit, cancel, rerun. Every action is recorded.
 
 CREATE OR REPLACE FUNCTION insp.pause(lane text DEFAULT NULL, partner text DEFAULT NULL, reason text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -55,7 +55,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.resume(text, text) IS
-    'Lets claims go on: from a lane, of a partner or, with neither, from every lane (a partner that was paused stays so)';
+    'Resumes claims: from a lane, of a partner or, with neither, from every lane (a paused partner stays paused)';
 GRANT EXECUTE ON FUNCTION insp.resume(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.limit_partner(
@@ -77,7 +77,7 @@ BEGIN
         PERFORM insp.refuse('PARAMETER_INVALID', 'rate_burst', 'rate_burst is at least 1, and goes with a rate_per_second.');
     END IF;
     IF limit_partner.rate_per_second IS NOT NULL THEN
-        -- A rate without a burst allows at once what it allows in a second, and at least one.
+        -- A rate without a burst allows the jobs of one second at once, and at least one.
         burst := coalesce(limit_partner.rate_burst, greatest(1, ceil(limit_partner.rate_per_second))::integer);
     END IF;
     UPDATE insp.partner p
@@ -91,7 +91,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.limit_partner(text, integer, double precision, integer) IS
-    'Limits how many of a partner''s jobs run at once and how many are started in a second, over all workers; null: no limit. All limits are set by each call';
+    'Limits how many of a partner''s jobs run at once and how many are started in a second, over all workers; null: no limit. Each call sets all limits';
 GRANT EXECUTE ON FUNCTION insp.limit_partner(text, integer, double precision, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_lane_weight(lane text, weight integer) RETURNS text
@@ -130,7 +130,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.cancel(uuid) IS
-    'Finishes a job as cancelled, waiting or running; false: it was finished already. Call it in a transaction that ends at once: until then it holds the job, and nothing of the job can be written. SET LOCAL insp.notify = off as for insp.enqueue: then the worker drops a running job at its next heartbeat';
+    'Finishes a job as cancelled, waiting or running; false: it was finished already. Call it in a transaction that ends at once: until then it holds the job''s row, and nothing can be written for the job. SET LOCAL insp.notify = off as for insp.enqueue: then the worker drops a running job at its next heartbeat';
 GRANT EXECUTE ON FUNCTION insp.cancel(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL, batch integer DEFAULT 1000) RETURNS integer
@@ -144,7 +144,7 @@ DECLARE
     ended integer := 0;
 BEGIN
     PERFORM insp.require(cancel_partner.batch BETWEEN 1 AND 1000000, 'batch', 'batch is 1 to 1000000.');
-    -- Rows that a claim or maintenance holds for a moment are waited for: skipped, they could be taken for the last ones.
+    -- Waits for rows that a claim or maintenance holds for a moment: if it skipped them, it might return 0 too early.
     -- Jobs that are claimed meanwhile run now, and are cancelled by their ids.
     WITH heads AS MATERIALIZED (
         SELECT x.ctid AS row FROM insp.ready x WHERE x.queue = ANY (queues)
@@ -185,8 +185,8 @@ DECLARE
     fresh constant uuid := insp.random_id(insp.id_prefix());
 BEGIN
     PERFORM insp.need_read_committed();
-    -- Locked, so that neither erasure nor retention can remove between this read and the copy what is copied here; where
-    -- they were first, the row that is read says so.
+    -- Locked, so that neither erasure nor retention can remove data between this read and the copy; if they were first, the row
+    -- shows it.
     SELECT * INTO old FROM insp.job j WHERE j.public_id = rerun.id AND insp.may_act(j.partner_id) FOR SHARE;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
@@ -212,7 +212,7 @@ BEGIN
     VALUES (number, fresh, old.partner_id, old.endpoint_id, old.person_id, old.lane, old.region, now() + partner.job_lifetime,
         old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent, old.seal,
         old.personal,
-        -- What the partner no longer lets suffice does not suffice again.
+        -- Passive signals that no longer suffice for the partner do not suffice for the rerun.
         CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
@@ -236,7 +236,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun(uuid) IS
-    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result names the old job (rerunOf), and a job that was dead-lettered counts as resolved. It counts as a waiting job; its parts take no room of their own. insp.erase of either erases both';
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts occupy no space of their own. insp.erase of either erases both';
 GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean
@@ -246,8 +246,8 @@ DECLARE
     job bigint;
     is_bare boolean;
 BEGIN
-    -- Locked against erasure, retention and a rerun of it: what is written about the job is there before they look, or
-    -- after they are done.
+    -- Locked against erasure, retention and a rerun of it: texts about the job are written before they read it, or after they
+    -- are done.
     SELECT j.id, j.forgotten_at IS NOT NULL INTO job, is_bare
     FROM insp.job j WHERE j.public_id = resolve_dead.id FOR SHARE;
     IF NOT FOUND THEN
@@ -257,13 +257,13 @@ BEGIN
     WHERE d.job_id = job AND d.resolved_at IS NULL;
     IF NOT FOUND THEN RETURN false; END IF;
     PERFORM insp.record('resolve_dead', resolve_dead.id::text, jsonb_build_object('note',
-        -- Words about a person of whom nothing else is left.
+        -- Texts about a person who was erased.
         CASE WHEN NOT is_bare THEN resolve_dead.note END));
     RETURN true;
 END
 $$;
 COMMENT ON FUNCTION insp.resolve_dead(uuid, text) IS
-    'Marks a dead-lettered job as dealt with, without running it again; false: it is not in v_dead, or is resolved. The note is not kept of a job whose references are removed';
+    'Marks a dead-lettered job as resolved without running it again; false: it is not in v_dead, or is resolved. The note is not kept for a job whose references are removed';
 GRANT EXECUTE ON FUNCTION insp.resolve_dead(uuid, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_dead AS
@@ -272,14 +272,14 @@ SELECT j.public_id AS id, p.name AS partner, j.workflow, d.code, d.detail, d.att
 FROM insp.dead d JOIN insp.job j ON j.id = d.job_id JOIN insp.partner p ON p.id = j.partner_id;
 COMMENT ON VIEW insp.v_dead IS 'Dead-lettered jobs (finished as NOT_EXECUTED), newest last';
 COMMENT ON COLUMN insp.v_dead.id IS 'The job''s public id';
-COMMENT ON COLUMN insp.v_dead.partner IS 'Whose job';
+COMMENT ON COLUMN insp.v_dead.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_dead.workflow IS 'Its workflow';
 COMMENT ON COLUMN insp.v_dead.code IS 'Error code it ended with (insp.error_code)';
-COMMENT ON COLUMN insp.v_dead.detail IS 'What exactly was wrong';
+COMMENT ON COLUMN insp.v_dead.detail IS 'What was wrong';
 COMMENT ON COLUMN insp.v_dead.attempts IS 'Attempts made';
 COMMENT ON COLUMN insp.v_dead.crashes IS 'Attempts that ended in the death of a process or worker';
 COMMENT ON COLUMN insp.v_dead.died_at IS 'When it was dead-lettered';
-COMMENT ON COLUMN insp.v_dead.resolved_at IS 'When an operator dealt with it';
+COMMENT ON COLUMN insp.v_dead.resolved_at IS 'When an operator resolved it';
 COMMENT ON COLUMN insp.v_dead.job_id IS 'The job''s internal number';
-COMMENT ON COLUMN insp.v_dead.resolved_by IS 'Who dealt with it (rerun, resolve_dead)';
+COMMENT ON COLUMN insp.v_dead.resolved_by IS 'Who resolved it (rerun, resolve_dead)';
 GRANT SELECT ON insp.v_dead TO insp_operator, insp_auditor;

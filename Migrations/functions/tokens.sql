@@ -1,4 +1,4 @@
--- OAuth 2.0: endpoints that want an access token, and the tokens that stateless dispatchers share.
+-- OAuth 2.0: endpoints that require an access token, and the tokens that stateless dispatchers share.
 
 CREATE OR REPLACE FUNCTION insp.callback_authorize(
     p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL, p_scope text DEFAULT NULL,
@@ -17,7 +17,7 @@ BEGIN
         IF p_token_url IS NULL THEN
             PERFORM insp.refuse('CALLBACK_URL_MISSING', 'the token URL');
         END IF;
-        -- Visible characters, as RFC 6749 appendix A.1 has them.
+        -- Visible characters, as in RFC 6749 appendix A.1.
         IF coalesce(p_client_id, '') !~ '^[\x20-\x7e]{1,255}$' THEN
             PERFORM insp.refuse('CLIENT_ID_INVALID');
         END IF;
@@ -38,7 +38,7 @@ BEGIN
     ON CONFLICT (endpoint_id) DO UPDATE SET provider = excluded.provider, token_url = excluded.token_url,
         client_id = excluded.client_id, scope = excluded.scope, method = excluded.method;
     PERFORM insp.set_secret('endpoint ' || p_endpoint, 'client_secret', p_client_secret);
-    -- The next request gets a token of the new client. A refresh under way is not stored any more.
+    -- The next request gets a token of the new client. A refresh under way is no longer stored.
     UPDATE insp.access_token t SET generation = t.generation + 1, lease = NULL, lease_until = NULL, failed_until = NULL
     WHERE t.endpoint_id = p_endpoint;
     DELETE FROM insp.secret s WHERE s.owner = 'endpoint ' || p_endpoint AND s.purpose = 'access_token';
@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) IS
-    'Lets an endpoint''s callbacks carry an access token of OAuth 2.0, by default by client credentials; replaces what was set before';
+    'Sends an endpoint''s callbacks with an OAuth 2.0 access token, by default by client credentials; replaces earlier settings';
 GRANT EXECUTE ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
@@ -79,13 +79,13 @@ DECLARE
     t insp.access_token;
     held text;
 BEGIN
-    -- A row that is there must not be inserted: that would wait for the session that changes it.
+    -- An existing row must not be inserted: that would wait for the session that changes it.
     IF NOT EXISTS (SELECT FROM insp.access_token x WHERE x.endpoint_id = p_endpoint) THEN
         INSERT INTO insp.access_token (endpoint_id) VALUES (p_endpoint) ON CONFLICT DO NOTHING;
     END IF;
     SELECT * INTO t FROM insp.access_token x WHERE x.endpoint_id = p_endpoint FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        -- Somebody is changing it: all endpoints' tokens must not wait for that. What is there serves unless it was refused.
+        -- Another transaction is changing it: the other endpoints' tokens must not wait. The current token serves unless refused.
         SELECT convert_from(s.value, 'UTF8'), x.generation, greatest(1, extract(epoch FROM x.refresh_at - moment)),
             extract(epoch FROM x.expires_at - moment)
         INTO token, generation, refresh_in, expires_in
@@ -94,7 +94,7 @@ BEGIN
         RETURN;
     END IF;
     IF t.generation = p_refused THEN
-        -- The partner refused just this one; a newer one is not touched.
+        -- The partner refused this very token; a newer one is kept.
         DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
     ELSE
         SELECT convert_from(s.value, 'UTF8') INTO held FROM insp.secrets(name, ARRAY['access_token']) s;
@@ -118,7 +118,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, with seconds until its refresh and its end. With a lease number the caller, and nobody else, must get the next one and call token_store or token_fail; without token, lease and code somebody else is doing so. p_refused: the generation that the partner refused';
+    'An endpoint''s access token, with seconds until its refresh and its expiry. With a lease number the caller, and no other, must get the next one and call token_store or token_fail; without token, lease and code another dispatcher is doing so. p_refused: the generation that the partner refused';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(
@@ -129,7 +129,7 @@ SET lock_timeout = '1s' AS $$
 DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     t insp.access_token;
-    -- What a provider of its own says may be more than a date can hold.
+    -- A custom provider's lifetime may exceed the range of dates.
     lifetime constant double precision := least(greatest(p_lifetime, 0), 30 * 86400);
 BEGIN
     UPDATE insp.access_token x SET generation = x.generation + 1, lease = NULL, lease_until = NULL,
@@ -146,7 +146,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
-    'Stores a token that lives p_lifetime seconds (30 days at most) and is to be refreshed p_early seconds before; returns its generation, or null if the right had lapsed';
+    'Stores a token with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation, or null if the right had lapsed';
 GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void
@@ -157,5 +157,5 @@ SET lock_timeout = '1s' AS $$
     WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
 $$;
 COMMENT ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) IS
-    'Gives the right to refresh back after a failure; nobody asks again for p_wait seconds';
+    'Returns the right to refresh after a failure; no dispatcher tries again for p_wait seconds';
 GRANT EXECUTE ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) TO insp_worker;

@@ -1,5 +1,5 @@
--- What a URL may be, of callbacks and parts. The helpers that callers cannot execute set no search_path: they run under that
--- of the entry function, and a setting costs more than most of them do.
+-- Validation of URLs of callbacks and parts. The helpers that callers cannot execute set no search_path: they run under that of
+-- the entry function, and the setting costs more than most of them.
 
 CREATE OR REPLACE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -7,7 +7,7 @@ DECLARE
     piece text[];
     host text;
 BEGIN
-    -- The common case in one comparison; everything else is taken apart to say what is wrong.
+    -- The common case in one comparison; everything else is parsed to find the error.
     IF length(p_url) <= p_max AND p_url ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
         AND p_url !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)' THEN
         RETURN NULL;
@@ -36,7 +36,7 @@ BEGIN
         END IF;
         RETURN NULL;
     END IF;
-    -- A last label of digits alone is an IPv4 address to resolvers, in whatever notation (127.1, 2130706433, 0x7f.1).
+    -- Resolvers take a last label of digits for an IPv4 address, in any notation (127.1, 2130706433, 0x7f.1).
     IF host ~ '^\[' OR host ~ '(^|\.)([0-9]+|0x[0-9a-f]*)\.?$' THEN
         RETURN 'has an IP address in place of a host name';
     ELSIF host ~ ':' THEN
@@ -50,11 +50,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.url_problem(text, integer, boolean, boolean) IS
-    'What is wrong with a URL to call, or null. Addresses are checked again when the name is resolved';
+    'The error in a URL for callbacks or parts, or null. Addresses are checked again when the name is resolved';
 
 CREATE OR REPLACE FUNCTION insp.url_origin(p_url text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- Whatever is written in another way than this is nobody's origin: a URL that two parsers read differently gets nothing.
+    -- A URL in any other form has no origin: a URL that two parsers may read differently gets no credentials.
     SELECT lower(m[1]) || '://' || lower(m[2]) || CASE
         WHEN m[3] IS NULL OR m[3]::integer = CASE lower(m[1]) WHEN 'https' THEN 443 ELSE 80 END THEN '' ELSE ':' || m[3]::integer END
     FROM regexp_match(p_url, '^([Hh][Tt][Tt][Pp][Ss]?)://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?]|$)') m

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$ SELECT jsonb_build_object('fence', p_fence::text) $$;
-COMMENT ON FUNCTION insp.session_lease(bigint) IS 'What the record says of the lease under which a session is sent';
+COMMENT ON FUNCTION insp.session_lease(bigint) IS 'The entry in the record for the lease under which a session is sent';
 
 CREATE OR REPLACE FUNCTION insp.session_begin(p_job bigint, p_fence bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -10,7 +10,7 @@ DECLARE
     holder bigint;
     name text;
 BEGIN
-    -- Against another call for the same lease, and so that no rescue ends it meanwhile.
+    -- Locked against another call for the same lease, and so that no rescue ends it meanwhile.
     SELECT l.worker_id INTO holder FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         PERFORM insp.refuse('LEASE_LOST');
@@ -24,7 +24,7 @@ BEGIN
                 AND e.detail @> b.detail AND e.detail ->> 'outcome' = 'not_sent')) THEN
         RETURN false;
     END IF;
-    -- The same lease may ask twice, when the first answer was lost: it sends nothing before it has one.
+    -- The same lease may ask twice if the first answer was lost: it sends nothing before it has one.
     INSERT INTO insp.record (chain, actor, action, subject, detail)
     SELECT 'session', 'worker ' || holder, 'session_begin', name, insp.session_lease(p_fence)
     WHERE NOT EXISTS (SELECT FROM insp.record b
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.session_begin(bigint, bigint) IS
-    'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it. LEASE_LOST if the lease does not hold';
+    'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it. LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea)
@@ -46,7 +46,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         FROM insp.record b
         WHERE b.subject = (SELECT j.public_id::text FROM insp.job j WHERE j.id = p_job) AND b.chain <> 'access'
             AND b.action = 'session_begin' AND b.detail = insp.session_lease(p_fence)
-        -- Of two that end a session at the same moment one waits for the other, and writes nothing.
+        -- Of two calls that end a session at the same moment, one waits for the other and writes nothing.
         ON CONFLICT (subject, (detail ->> 'fence')) WHERE action = 'session_end' DO NOTHING
         RETURNING p_job AS job_id
     ), held AS MATERIALIZED (
@@ -57,17 +57,17 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         SELECT h.job_id, h.claimed_at FROM held h, LATERAL (
             SELECT FROM insp.job j WHERE j.id = h.job_id AND j.status < 128 FOR NO KEY UPDATE) j
     ), stored AS (
-        -- With the answer itself: a worker that dies after this has lost nothing, and the session cannot be used again.
+        -- With the answer itself: a worker that dies after this loses nothing, and the session cannot be used again.
         INSERT INTO insp.step (job_id, status, fence, body)
         SELECT o.job_id, 32, p_fence, p_body FROM open o
         ON CONFLICT DO NOTHING
     )
-    -- Claims hand out the results of jobs that have any: that is what the status says.
+    -- Claims return results of jobs by their status, which shows that there are some.
     UPDATE insp.job j SET status = 32, started_at = coalesce(j.started_at, o.claimed_at)
     FROM open o WHERE j.id = o.job_id AND j.status < 32
 $$;
 COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) IS
-    'Records the outcome of a session that was sent (answered; refused by the server; not_sent, which may be tried again; invalid: not as documented; lost: nobody knows), and stores the answer as the result of the job''s liveness stage';
+    'Records the outcome of a session that was sent (answered; refused by the server; not_sent, which may be tried again; invalid: not as documented; lost: unknown), and stores the answer as the result of the job''s liveness stage';
 GRANT EXECUTE ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_result(id uuid) RETURNS jsonb
@@ -91,5 +91,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.session_result(uuid) IS
-    'What POST /facetec/session answers for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished';
+    'The answer of POST /facetec/session for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished';
 GRANT EXECUTE ON FUNCTION insp.session_result(uuid) TO insp_producer, insp_operator;

@@ -1,4 +1,4 @@
--- How workers come, live and go.
+-- Registration, heartbeats and removal of workers.
 -- After: queue
 
 -- A constraint trigger cannot be replaced.
@@ -22,8 +22,8 @@ BEGIN
     END IF;
     current_epoch := insp.check_floors();
     SELECT s.last_value INTO watched FROM insp.steady s;
-    -- A new worker starts where the slowest of the fleet is, for it would otherwise wade through every row that the
-    -- fleet has claimed since the oldest snapshot.
+    -- A new worker starts at the floors of the slowest of the fleet; otherwise it would read every row that the fleet has
+    -- claimed since the oldest snapshot.
     SELECT coalesce(array_agg(f.queue), '{}'), coalesce(array_agg(f.seq), '{}') INTO floor_queues, floor_seqs FROM (
         SELECT u.queue, min(u.seq) AS seq
         FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq)
@@ -54,7 +54,7 @@ DECLARE
     watched bigint;
 BEGIN
     epoch := insp.check_epoch();
-    -- Only what a registered worker says it saw can tell that numbers went back.
+    -- Only numbers seen by a registered worker can show that the server was set back.
     IF NOT EXISTS (SELECT FROM insp.worker w WHERE w.id = p_worker AND w.incarnation = p_incarnation) THEN
         alive := false;
         draining := false;
@@ -64,9 +64,9 @@ BEGIN
         WHERE f.last_value < greatest(p_fence, p_fence_floor) OR s.last_value < p_seq) THEN
         epoch := insp.begin_epoch(greatest(p_fence, p_fence_floor), p_seq);
     END IF;
-    -- What a worker knows from another epoch says nothing of where jobs wait and which leases it has.
+    -- Floors and fences from another epoch say nothing about this one.
     holds := epoch = p_epoch;
-    -- Before the leases are read: what is claimed after that has a higher fence.
+    -- Before the leases are read: later claims have a higher fence.
     SELECT f.last_value, s.last_value INTO heartbeat.fence, watched FROM insp.fence f, insp.steady s;
     UPDATE insp.worker w
     SET heartbeat_at = clock_timestamp(), beat = watched, busy = p_busy, epoch = heartbeat.epoch,
@@ -86,17 +86,17 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.heartbeat(bigint, uuid, integer, bigint, integer[], bigint[], bigint, bigint, bigint) IS
-    'A worker''s sign of life. alive = false: it was declared dead and must drop all work. p_epoch is the epoch that its floors are of, p_fence and p_seq the highest fence and place that it saw; another epoch in the answer voids its floors. Also returns its leases from p_fence_floor on, the last fence given out before they were read, and the lanes'' weights';
+    'A worker''s heartbeat. alive = false: it was declared dead and must drop all work. p_epoch is the epoch of its floors, p_fence and p_seq the highest fence and place that it saw; a new epoch in the answer invalidates its floors. Also returns its leases from p_fence_floor on, the last fence given out before they were read, and the lanes'' weights';
 GRANT EXECUTE ON FUNCTION insp.heartbeat(bigint, uuid, integer, bigint, integer[], bigint[], bigint, bigint, bigint)
     TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- With leases left the row stays, and rescue does the rest.
+    -- If leases are left, the row remains, and rescue does the rest.
     DELETE FROM insp.worker w WHERE w.id = p_worker AND w.incarnation = p_incarnation
         AND NOT EXISTS (SELECT FROM insp.lease l WHERE l.worker_id = p_worker AND l.fence >= w.fence_floor)
 $$;
-COMMENT ON FUNCTION insp.worker_stop(bigint, uuid) IS 'Takes a worker that has handed everything back off the list';
+COMMENT ON FUNCTION insp.worker_stop(bigint, uuid) IS 'Removes a worker that has released all its jobs';
 GRANT EXECUTE ON FUNCTION insp.worker_stop(bigint, uuid) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
@@ -104,12 +104,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT NOT EXISTS (
         SELECT FROM insp.worker w JOIN insp.queue q ON q.region IN (0, w.region) AND q.lane = ANY (w.lanes)
         WHERE w.id = p_worker AND (EXISTS (SELECT FROM insp.ready x WHERE x.queue = q.id)
-            -- A row of a finished job is nothing to wait for.
+            -- Rows of finished jobs do not count.
             OR EXISTS (SELECT FROM insp.delayed x WHERE x.queue = q.id AND EXISTS (
                 SELECT FROM insp.job j WHERE j.id = ANY (ARRAY[x.job_id]) AND j.status < 128 OFFSET 0))
             OR EXISTS (SELECT FROM insp.lease x WHERE x.queue = q.id)))
 $$;
-COMMENT ON FUNCTION insp.is_empty(bigint) IS 'Whether nothing waits, is delayed or runs that the worker could ever work on';
+COMMENT ON FUNCTION insp.is_empty(bigint) IS 'Whether no job that the worker could process waits, is delayed or runs';
 GRANT EXECUTE ON FUNCTION insp.is_empty(bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.drain_worker(p_worker bigint) RETURNS boolean
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drain_worker(bigint) IS
-    'Makes a worker claim no more, finish its jobs and stop; false: no such worker';
+    'Makes a worker stop claiming, finish its jobs and stop; false: no such worker';
 GRANT EXECUTE ON FUNCTION insp.drain_worker(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.worker_drained() RETURNS trigger
@@ -135,7 +135,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.worker_drained() IS
-    'Marks a worker as draining at the end of the transaction: its row is the one that heartbeats write, and a worker whose heartbeats wait drops all its work';
+    'Marks a worker as draining at the end of the transaction: heartbeats write the same row, and a worker whose heartbeats wait drops all its work';
 CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
 
@@ -147,16 +147,16 @@ SELECT w.id, w.host, w.process, w.version, coalesce(g.name, '') AS region,
         WHEN w.draining THEN 'draining' ELSE 'live' END AS state,
     (SELECT count(*) FROM insp.lease l WHERE l.worker_id = w.id) AS leases
 FROM insp.worker w LEFT JOIN insp.region g ON g.id = w.region;
-COMMENT ON VIEW insp.v_workers IS 'Workers that are registered';
+COMMENT ON VIEW insp.v_workers IS 'Registered workers';
 COMMENT ON COLUMN insp.v_workers.id IS 'Number of the worker (for drain_worker)';
 COMMENT ON COLUMN insp.v_workers.host IS 'Its host';
 COMMENT ON COLUMN insp.v_workers.process IS 'Its process id';
 COMMENT ON COLUMN insp.v_workers.version IS 'Version of the program';
 COMMENT ON COLUMN insp.v_workers.region IS 'Region it serves; empty: only jobs without a region';
 COMMENT ON COLUMN insp.v_workers.lanes IS 'Lanes it serves';
-COMMENT ON COLUMN insp.v_workers.slots IS 'Jobs it works on at once';
-COMMENT ON COLUMN insp.v_workers.busy IS 'Jobs that had a slot at its last heartbeat; others it has wait for their parts or for a vendor''s answer';
-COMMENT ON COLUMN insp.v_workers.draining IS 'Whether it claims no more';
+COMMENT ON COLUMN insp.v_workers.slots IS 'Jobs it may run at once';
+COMMENT ON COLUMN insp.v_workers.busy IS 'Jobs that had a slot at its last heartbeat; its other jobs wait for their parts or for a vendor''s answer';
+COMMENT ON COLUMN insp.v_workers.draining IS 'Whether it has stopped claiming';
 COMMENT ON COLUMN insp.v_workers.up IS 'Time since it registered';
 COMMENT ON COLUMN insp.v_workers.silent_for IS 'Time since its last heartbeat (every 5 s)';
 COMMENT ON COLUMN insp.v_workers.state IS 'live, draining, silent (over 10 s: it stops itself) or dead (over 15 s: its jobs are rescued)';

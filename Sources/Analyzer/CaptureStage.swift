@@ -1,16 +1,16 @@
 import InspectCore
 import Vision
 
-/// The frames of a liveness capture: each decoded, measured and let go; only numbers are left.
+/// The frames of a liveness capture. Each is decoded, measured and freed; only numbers remain.
 enum CaptureStage {
     static func isFrame(_ part: PartView) -> Bool { part.kind == PartKind.frames.rawValue }
 
-    /// What is left of a frame's longer side at least: eyes 60 px apart, as from a selfie's camera.
+    /// A frame's least longer side after reduction: eyes 60 px apart, as in a selfie.
     private static let enoughSide = 640
-    /// Frames whose faces are described: the most frontal one of each quarter.
+    /// Frames whose faces get an embedding: the most frontal one of each quarter.
     private static let keyFrames = 4
 
-    /// - Parameter face: The feature of the selfie that came beside the frames, if one did.
+    /// - Parameter face: The embedding of the selfie sent with the frames, if any.
     /// - Returns: `nil` if there are no frames.
     static func facts(_ parts: [PartView], engine: FaceEngine, face: FaceEmbedding?) throws(InspectError)
         -> CaptureFacts?
@@ -32,7 +32,7 @@ enum CaptureStage {
             }
             if index == 0 { (facts.width, facts.height) = (image.facts.width, image.facts.height) }
             var frame = try tracker.next(image)
-            // One camera has one size.
+            // A camera's frames have one size.
             if image.facts.width != facts.width || image.facts.height != facts.height { frame.scene = 0 }
             if let seen = frame.face, best.map({ abs(seen.yaw) < $0.turn }) ?? true {
                 best = (index, abs(seen.yaw), image, seen.landmarks)

@@ -3,14 +3,14 @@ import Foundation
 import InspectCore
 import Vision
 
-/// The chip's part of the document stage. Nothing here fails a job: what is wrong with a chip is a finding.
+/// The chip's part of the document stage. Nothing here fails a job: a fault of a chip is a finding.
 enum ChipStage {
     static func isChipFile(_ part: PartView) -> Bool {
         part.kind == TrustAnchors.partName || PartKind(rawValue: part.kind)?.isChipFile == true
     }
 
-    /// - Parameter anchors: The certificates that were configured; those that the job brought take their place.
-    /// - Returns: `nil` if no file of a chip was given.
+    /// - Parameter anchors: The configured certificates; those of the job replace them.
+    /// - Returns: `nil` if the job has no chip file.
     static func facts(_ parts: [PartView], anchors: TrustStore, faces: FaceEngine) -> ChipFacts? {
         var groups: [Int: [UInt8]] = [:]
         var sod: [UInt8]?
@@ -50,7 +50,7 @@ enum ChipStage {
         return facts
     }
 
-    /// The chip's portrait made small; `nil` where there is none that can be read.
+    /// The chip's portrait, reduced; `nil` where none can be read.
     static func preview(_ parts: [PartView]) -> Preview? {
         guard let part = parts.first(where: { $0.kind == PartKind.dg2.rawValue }) else { return nil }
         return try? self.image(part.withBytes { Array($0) }).preview()
@@ -63,13 +63,13 @@ enum ChipStage {
 
     private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Image {
         let image = try self.image(file)
-        // Doc 9303-10 §4.7.2 and ISO/IEC 19794-5 §7.2: portraits stand upright.
+        // Doc 9303-10 §4.7.2 and ISO/IEC 19794-5 §7.2: portraits are upright.
         return FaceStageFacts.Image(image: image.facts, faces: try faces.faces(in: image, features: 1, turn: 0))
     }
 }
 
-/// How certificates of authorities travel beside a job's parts.
+/// How certificates of authorities are sent with a job's parts.
 package enum TrustAnchors {
-    /// The name of every part that is a file of certificates; there may be several.
+    /// The name of each part that is a file of certificates; there may be several.
     package static let partName = "CSCA"
 }

@@ -1,11 +1,11 @@
 internal import CSystem
 internal import InspectCore
 
-/// Memory that must not reach a disk.
+/// Keeps memory off the disk.
 package enum CoreDumps {
     /// Makes this process undumpable: no core file, and no other process of the same user can read its memory.
     ///
-    /// Analyzers are so from their fork on; every command calls this first.
+    /// Analyzers do so from their fork on; every command calls this first.
     ///
     /// - Throws: `INTERNAL_ERROR` if the kernel refuses.
     package static func disable() throws {

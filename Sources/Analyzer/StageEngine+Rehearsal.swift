@@ -3,10 +3,10 @@ internal import InspectCore
 internal import Vision
 
 extension StageEngine {
-    /// Runs every stage once, over an image without meaning.
+    /// Runs every stage once, over a test image.
     ///
-    /// Libraries set themselves up at first use: they read files, resolve names, build tables. An analyzer can open no file, and
-    /// would do the rest anew for each job; so the first use is in the warm parent, and all of that is shared by its forks.
+    /// Libraries initialise at first use: they read files, resolve names, build tables. An analyzer can open no file and would
+    /// repeat the rest for each job, so the first use is in the warm parent, and its forks share the result.
     func rehearse() throws(InspectError) {
         let card = try DecodedImage.testCard(width: 720, height: 480)
         let file = [UInt8](try card.preview().jpeg)
@@ -14,7 +14,7 @@ extension StageEngine {
             try file.withUnsafeBytes { bytes in
                 let parts = [PartKind.front, .face].map { PartView(kind: $0.rawValue, bytes: bytes) }
                 for stage in [JobStatus.acquired, .document, .face, .liveness] {
-                    _ = try self.handle(stage: stage.stageName, request: Self.withPrint, parts: parts)
+                    _ = try self.handle(stage: stage.stageName, request: Self.withVIZ, parts: parts)
                 }
             }
         } catch let error as InspectError {
@@ -27,7 +27,7 @@ extension StageEngine {
         self.forget()
     }
 
-    /// Nothing on the card looks like a line of text, so two rows of strokes are read as if they were.
+    /// The test image has no line of text, so two rows of strokes are read as if they were.
     private func rehearseText(_ card: DecodedImage) throws(InspectError) {
         let (width, height) = (Double(card.facts.width), Double(card.facts.height))
         let frame = Quad(
@@ -37,7 +37,7 @@ extension StageEngine {
         for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
     }
 
-    /// Nor is there a face on it, so the networks are asked about five points that are none.
+    /// Nor has it a face, so the networks run on five arbitrary points.
     private func rehearseFace(_ card: DecodedImage) throws(InspectError) {
         let points = [(270, 200), (310, 200), (450, 200), (410, 200), (360, 290)].map { Point(x: $0, y: $1) }
         let quality = FaceQuality(

@@ -3,7 +3,7 @@ import Foundation
 package import InspectCore
 package import Vision
 
-/// The engine of a real analyzer: the stages of an inspection over the parts of one job.
+/// The engine of a worker's analyzer: the stages of an inspection over the parts of one job.
 ///
 /// Runs in the child process only. Images are decoded on first use and kept until the process ends, so that the stages of one
 /// job decode each part once.
@@ -14,7 +14,7 @@ package final class StageEngine: AnalyzerEngine {
     let text: TextReader
     private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
-    /// Faces of images of persons, so that liveness does not look for them again.
+    /// Faces in images of persons, so that liveness does not search for them again.
     private var found: [String: [FaceFacts]] = [:]
 
     /// Loads the models; takes about a second, once, in the warm parent.
@@ -22,8 +22,8 @@ package final class StageEngine: AnalyzerEngine {
     /// - Parameters:
     ///   - models: The folder with the face models.
     ///   - textModels: The folder with Tesseract's `eng.traineddata`.
-    ///   - anchors: Files with the certificates that chips are held against, unless a job brings its own.
-    ///   - faces: What the operator chose for faces.
+    ///   - anchors: Files with the trust anchors for chips, unless a job brings its own.
+    ///   - faces: The operator's choices for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
     package init(
         models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
@@ -50,7 +50,7 @@ package final class StageEngine: AnalyzerEngine {
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
         case .acquired:
             var facts = AcquisitionFacts(images: [:])
-            // Of a capture's frames the first one: the others are decoded when they are measured.
+            // Only the first of a capture's frames: the others are decoded when they are measured.
             for part in parts where !ChipStage.isChipFile(part) && facts.images[part.kind] == nil {
                 facts.images[part.kind] = try self.image(part).facts
             }
@@ -61,7 +61,7 @@ package final class StageEngine: AnalyzerEngine {
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
                 facts.sides[part.kind] = try self.document(self.image(part), isCompared: Self.hasFace(parts))
             }
-            if request.elementsEqual(Self.withPrint) { try self.readPrint(parts, &facts) }
+            if request.elementsEqual(Self.withVIZ) { try self.readVIZ(parts, &facts) }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
@@ -72,7 +72,7 @@ package final class StageEngine: AnalyzerEngine {
                 && !ChipStage.isChipFile(part)
             {
                 let image = try self.image(part)
-                // The images of a comparison bear names of their own: nothing but their largest faces is asked for.
+                // The images of a comparison have other names: only their largest faces are needed.
                 let faces = try self.faces.faces(
                     in: image, features: 1, onlyLargest: PartKind(rawValue: part.kind) == nil)
                 self.found[part.kind] = faces
@@ -101,7 +101,7 @@ package final class StageEngine: AnalyzerEngine {
         }
     }
 
-    /// Stage of no job: answers with ``Preview``s by part name, for reports.
+    /// Not a job's stage: returns ``Preview``s by part name, for reports.
     package static let previewStage = "preview"
 
     private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
@@ -113,12 +113,11 @@ package final class StageEngine: AnalyzerEngine {
         return try Self.encode(previews)
     }
 
-    /// Request of the document stage that asks for the VIZ, too.
-    package static let withPrint = Array("print".utf8)
+    /// The document stage's request that includes reading the VIZ.
+    package static let withVIZ = Array("viz".utf8)
 
-    /// Reads the print of the front; of the back only where no front was given, since it is the front that says who the
-    /// holder is.
-    private func readPrint(_ parts: [PartView], _ facts: inout DocumentStageFacts) throws(InspectError) {
+    /// Reads the VIZ of the front, or of the back if there is no front: the front identifies the holder.
+    private func readVIZ(_ parts: [PartView], _ facts: inout DocumentStageFacts) throws(InspectError) {
         let sides = parts.filter { facts.sides[$0.kind] != nil }
         guard let part = sides.first(where: { $0.kind == PartKind.front.rawValue }) ?? sides.first,
             let side = facts.sides[part.kind]
@@ -127,14 +126,14 @@ package final class StageEngine: AnalyzerEngine {
         let today = CalendarDate(Date())
         let expected = VIZExpectation(sides: [side] + others, today: today)
         var clock = StepClock()
-        facts.sides[part.kind]?.visualZone = try clock.step("print") { () throws(InspectError) in
-            try VisualZoneStage.facts(
+        facts.sides[part.kind]?.visualZone = try clock.step("viz") { () throws(InspectError) in
+            try VIZStage.facts(
                 self.image(part), side: side, expected: expected, today: today, reader: self.text)
         }
         facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
     }
 
-    /// The feature of the largest face of an image, as frames are described: by dlib's network, also where another compares.
+    /// The embedding of the largest face of an image by dlib's network, as for frames, even where another network compares.
     private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         var face = self.found[part.kind]?.first
         if face == nil { face = try self.faces.faces(in: image, features: 0).first }
@@ -143,7 +142,7 @@ package final class StageEngine: AnalyzerEngine {
         return try self.faces.feature(in: image, landmarks: face.landmarks)
     }
 
-    /// Whether the job brings a face that the document's portrait is compared with: only then is the portrait described.
+    /// Whether the job has a face to compare with the document's portrait: only then does the portrait get an embedding.
     private static func hasFace(_ parts: [PartView]) -> Bool {
         parts.contains { ![PartKind.front, .back, .dg1, .sod].contains(PartKind(rawValue: $0.kind)) }
     }
@@ -151,13 +150,13 @@ package final class StageEngine: AnalyzerEngine {
     private func document(_ image: DecodedImage, isCompared: Bool = true) throws(InspectError) -> DocumentFacts {
         var clock = StepClock()
         let outline = try clock.step("outline") { () throws(InspectError) in try DocumentAnalyzer.outline(image) }
-        let (zone, isIllegible) = try clock.step("mrz") { () throws(InspectError) in
+        let (mrz, isIllegible) = try clock.step("mrz") { () throws(InspectError) in
             try self.mrz.read(image, outline: outline)
         }
         let barcodes = try clock.step("barcode") { () throws(InspectError) in
-            let text = zone.flatMap { MRZDocument(lines: $0.lines, today: CalendarDate(Date())) }
-            // An MRZ that proves itself says what a barcode would: only what looks like one is looked into. A passport's data
-            // page (Doc 9303-4) has none beside its MRZ.
+            let text = mrz.flatMap { MRZDocument(lines: $0.lines, today: CalendarDate(Date())) }
+            // An MRZ whose check digits hold makes a barcode redundant, so only regions that look like one are read. A passport's data
+            // page (Doc 9303-4) has no barcode.
             guard let text, text.checksHold, !text.checks.isEmpty else {
                 return try BarcodeReader.read(image, outline: outline)
             }
@@ -167,22 +166,22 @@ package final class StageEngine: AnalyzerEngine {
         let quality = try clock.step("quality") { () throws(InspectError) in
             try DocumentAnalyzer.quality(image, outline: outline)
         }
-        // Print tells which way up the side is; a side with a barcode and no MRZ is a back, and taken as it lies.
-        let turn = zone?.turn ?? (barcodes.isEmpty ? nil : 0)
-        let isBack = !barcodes.isEmpty || zone?.lines.count == 3
+        // The MRZ gives the side's orientation; a side with a barcode and no MRZ is a back, assumed upright.
+        let turn = mrz?.turn ?? (barcodes.isEmpty ? nil : 0)
+        let isBack = !barcodes.isEmpty || mrz?.lines.count == 3
         let faces = try clock.step("faces") { () throws(InspectError) in
             try self.faces.faces(
                 in: image, features: isCompared ? 1 : 0, turn: turn,
-                on: FaceEngine.DocumentSide(outline: outline, zone: zone?.quad, bearsPortrait: !isBack))
+                on: FaceEngine.DocumentSide(outline: outline, mrz: mrz?.quad, bearsPortrait: !isBack))
         }
         var facts = DocumentFacts(
-            image: image.facts, outline: outline, quality: quality, mrz: zone, barcodes: barcodes, faces: faces)
+            image: image.facts, outline: outline, quality: quality, mrz: mrz, barcodes: barcodes, faces: faces)
         facts.stepsMs = clock.steps
         facts.hasIllegibleZone = isIllegible
         return facts
     }
 
-    /// What was kept of a job's parts.
+    /// Frees what was kept of a job's parts.
     func forget() {
         self.images = [:]
         self.found = [:]
@@ -199,7 +198,7 @@ package final class StageEngine: AnalyzerEngine {
         }
     }
 
-    /// Which part it was is what the client needs to know.
+    /// Prefixes the error with the part's name, which the client needs to know.
     static func naming(_ part: PartView, _ error: InspectError) -> InspectError {
         InspectError(error.code, error.detail.isEmpty ? part.kind : "\(part.kind): \(error.detail)")
     }
@@ -222,7 +221,7 @@ enum ProcessorClock {
     }
 }
 
-/// Processor time by step.
+/// Processor time of each step.
 struct StepClock {
     private(set) var steps: [String: Double] = [:]
 

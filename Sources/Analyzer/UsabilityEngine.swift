@@ -2,14 +2,13 @@ import Foundation
 package import InspectCore
 import Vision
 
-/// The engine behind instant feedback: no models, so that it starts at once, and no reading, so that it answers at once.
+/// The engine behind instant feedback: it loads no models and reads no text, so that it starts and answers at once.
 package final class UsabilityEngine: AnalyzerEngine {
-    /// The only stage that it has.
+    /// Its only stage.
     package static let stage = "usability"
 
     package init() throws(InspectError) {
-        // What libraries set up at first use is set up here, as in ``StageEngine``: what they read of the machine they read
-        // at the first loop over a picture, so that one that takes no time will do.
+        // Libraries initialise at their first loop over an image, as in ``StageEngine``. A tiny image suffices.
         _ = try DocumentAnalyzer.outline(DecodedImage.testCard(width: 120, height: 80))
     }
 

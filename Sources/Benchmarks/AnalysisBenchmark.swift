@@ -31,7 +31,6 @@ package struct AnalysisBenchmark: Sendable {
     }
 
     let databaseURL: String
-    /// The partner that owns the jobs.
     let partner: String
     /// The files that each job has a copy of.
     let parts: [PartKind: [Data]]

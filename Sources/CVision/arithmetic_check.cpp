@@ -12,13 +12,13 @@
 
 namespace {
 
-/// Whether a sum of numbers whose magnitudes amount to `mass` is another than the plain one.
+/// Whether a sum differs from the plain one; `mass` is the sum of the magnitudes of its terms.
 bool differs(double ours, double theirs, double mass) {
-    constexpr double precision = 1e-5;  // of the mass: a hundred times what single precision rounds off
+    constexpr double precision = 1e-5;  // of the mass: a hundred times the rounding error of single precision
     return !(std::abs(ours - theirs) <= precision * mass);
 }
 
-/// Counts a run, and whether something for wide registers was part of it.
+/// Counts a run, and whether code for wide registers took part.
 template <typename Run>
 void count_run(cv_arithmetic_check &check, Run run) {
     const int64_t before = cvision::wide_runs();
@@ -27,7 +27,7 @@ void count_run(cv_arithmetic_check &check, Run run) {
     check.wide_runs += cvision::wide_runs() != before;
 }
 
-/// One layer as the MRZ's networks have them, over random numbers.
+/// One layer like those of the MRZ networks, over random numbers.
 void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     using namespace cvision::mrz;
     const int shapes[][6] = {
@@ -73,7 +73,7 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     }
 }
 
-/// One filter as the face detector has them.
+/// One filter like those of the face detector.
 void check_filter(cv::RNG &random, cv_arithmetic_check &check) {
     cvision::FilterPlane plane, scratch, sums, narrow;
     const int rows = random.uniform(12, 50), columns = random.uniform(12, 90);
@@ -101,7 +101,7 @@ void check_filter(cv::RNG &random, cv_arithmetic_check &check) {
                 sum += product, mass += std::abs(product);
             }
             check.compared += 1;
-            // Faces are found alike on every processor only if no bit differs.
+            // Faces are detected alike on every processor only if no bit differs.
             const bool alike = std::memcmp(&sums.row(y)[x], &narrow.row(y)[x], sizeof(float)) == 0;
             check.different += !alike || differs(sums.row(y)[x], sum, mass);
         }

@@ -47,7 +47,7 @@ constexpr auto stacked = ZXing::BarcodeFormat::PDF417;
 const ZXing::BarcodeFormats matrices =
     ZXing::BarcodeFormat::QRCode | ZXing::BarcodeFormat::DataMatrix | ZXing::BarcodeFormat::Aztec;
 
-/// How thoroughly ZXing looks.
+/// How thoroughly ZXing searches.
 struct Effort {
     ZXing::Binarizer binarizer = ZXing::Binarizer::LocalAverage;
     bool harder = true, rotate = true, downscale = true;
@@ -62,7 +62,7 @@ cv_barcode_format format_of(ZXing::BarcodeFormat format) {
     }
 }
 
-/// Reads all barcodes of `gray` and adds those whose bytes are not there yet. True if any was read.
+/// Reads all barcodes of `gray` and adds those with new bytes. True if any was read.
 bool scan(const cv::Mat &gray, ZXing::BarcodeFormats formats, const Effort &effort, const Back &back,
           cv_barcodes &found) {
     if (gray.empty()) return false;
@@ -115,11 +115,11 @@ cv::Mat cut(const cv::Mat &gray, const Corners &corners, double zoom, cv::Matx33
     cv::Mat result;
     cv::warpPerspective(gray, result, to_image, {cvRound(right + pad), cvRound(bottom + pad)},
                         (zoom > 1 ? cv::INTER_CUBIC : cv::INTER_LINEAR) | cv::WARP_INVERSE_MAP, cv::BORDER_CONSTANT,
-                        cv::Scalar(255));  // beyond the frame lies the quiet zone that the crop has lost
+                        cv::Scalar(255));  // beyond the frame: the quiet zone that the crop lost
     return result;
 }
 
-/// The region's own black and white stretched to full range.
+/// The region with its own black and white stretched to the full range.
 cv::Mat stretched(const cv::Mat &gray) {
     cv::Mat sorted = gray.reshape(1, 1).clone(), result;
     cv::sort(sorted, sorted, cv::SORT_ASCENDING);
@@ -130,17 +130,17 @@ cv::Mat stretched(const cv::Mat &gray) {
     return result;
 }
 
-/// A way in which a region is prepared and read.
+/// One way to prepare and read a region.
 struct Round {
     bool own;      ///< cut by the region's own four sides, which follow perspective; else by the gradients' rectangle
     double zoom;   ///< of the image's size
-    double sigma;  ///< width of the blur that is taken off, of an image not enlarged; 0 leaves the region as it is
-    double gain;   ///< how much of it; below 0 it is put on: noise is smoothed
+    double sigma;  ///< width of the blur to remove, in pixels of an image not enlarged; 0: unchanged
+    double gain;   ///< how much of it; below 0 blurs instead, against noise
     ZXing::Binarizer binarizer = ZXing::Binarizer::LocalAverage;
 };
 
-/// PDF417, the likeliest first: modules of 2 to 5 pixels, blurred by as much as half of their width, are the rule in
-/// photos; sharpened they also decode in half the time, because fewer codewords are wrong.
+/// PDF417, the likeliest first. In photos, modules usually have 2 to 5 pixels and blur up to half of their width; sharpened,
+/// they also decode in half the time, because fewer codewords are wrong.
 constexpr std::array<Round, 8> stacked_rounds{{
     {true, 1, 1.5, 1},
     {true, 1, 2, 3},
@@ -151,8 +151,8 @@ constexpr std::array<Round, 8> stacked_rounds{{
     {true, 1, 1, -1},
     {true, 1.5, 2, 3},
 }};
-/// Of them, those that come before the whole image is read, and whatever the time: a third of a second where all fail
-/// on a true barcode, next to nothing where there is none.
+/// The rounds that run before the whole image is read, whatever the time limit: a third of a second where all fail on a true
+/// barcode, almost nothing where there is none.
 constexpr size_t quick_rounds = 3;
 /// Square barcodes are large for their modules.
 constexpr std::array<Round, 2> square_rounds{{
@@ -160,7 +160,7 @@ constexpr std::array<Round, 2> square_rounds{{
     {false, 1, 0, 0, ZXing::Binarizer::GlobalHistogram},
 }};
 
-/// `piece` as `round` wants it read.
+/// `piece` prepared for `round`.
 cv::Mat prepared(const cv::Mat &piece, const Round &round) {
     if (round.sigma == 0) return piece;
     cv::Mat soft;
@@ -170,7 +170,7 @@ cv::Mat prepared(const cv::Mat &piece, const Round &round) {
     return soft;
 }
 
-/// Looks into `regions` of `gray`, harder from round to round, until something is read or the time is up.
+/// Reads `regions` of `gray`, round after round with more effort, until something is read or the time is up.
 void try_regions(const cv::Mat &gray, const std::vector<Region> &regions, const cv::Matx33d &to_image, size_t first,
                  size_t last, double deadline, cv_barcodes &found) {
     for (size_t index = first; index < last; ++index) {
@@ -190,7 +190,7 @@ void try_regions(const cv::Mat &gray, const std::vector<Region> &regions, const 
             };
             Effort effort;
             effort.binarizer = round.binarizer;
-            // The rows lie level already, either way up; reduced, modules of few pixels would only run together.
+            // The rows are level already, perhaps upside down; if reduced, modules of few pixels would merge.
             if (region.striped) effort.rotate = effort.downscale = false;
             scan(piece, region.striped ? ZXing::BarcodeFormats(stacked) : matrices, effort, back, found);
         }
@@ -221,7 +221,7 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         const size_t quick = striped ? quick_rounds : 1;
         try_regions(image->gray, regions, same, 0, quick, 0, *found);
         if (striped && found->entries.empty() && outline != nullptr) {
-            // Without perspective the barcode's stripes are parallel again, and its sides show where it touched others.
+            // Without perspective the barcode's stripes are parallel again, and its sides can be told from what touches them.
             const cv::Size2d native = quad_size(outline->corners);
             const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
             const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);

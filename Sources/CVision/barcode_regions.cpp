@@ -1,4 +1,4 @@
-// Finds what looks like a barcode: where edges are dense, and which way they run.
+// Finds regions that look like a barcode, by the density and the direction of their edges.
 #include "barcode_regions.hpp"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ constexpr double least_coherence = 0.3;
 constexpr double least_reach = 0.5;
 /// How much of its rectangle a region fills.
 constexpr double least_fill = 0.6;
-/// Longer over shorter side of a region up to which it may be a square barcode.
+/// The greatest ratio of longer to shorter side of a square barcode's region.
 constexpr double square = 1.35;
-/// How much of the smallest rectangle around it a barcode in perspective fills: 0.89 and more where its modules are fine
-/// and it is tilted by up to 35 degrees, 0.75 and more where its widest bars are too wide to be dense.
+/// How much of its smallest enclosing rectangle a barcode in perspective fills: 0.89 and more where its modules are fine and it
+/// is tilted by up to 35 degrees, 0.75 and more where its widest bars are too wide to be dense.
 constexpr double least_own_fill = 0.7;
 /// Longer over shorter side of that rectangle: 5 and less in AAMVA's barcodes, 9 and more in lines of text.
 constexpr double longest = 8;
-/// Regions that are looked into, of each kind.
+/// Regions that are read, of each kind.
 constexpr size_t most_regions = 2;
 
 /// The direction of the gradient (across the stripes) in `blob`, a mask of `gray` at `scale`, by the structure tensor
@@ -43,9 +43,9 @@ double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, 
     return 0.5 * std::atan2(2 * xy, xx - yy);
 }
 
-/// The four sides of `contour`, a barcode's: lines through its points beside the sides of the smallest rectangle around
-/// it. Unlike that rectangle they follow perspective and skew; unlike the gradients they are not turned by motion blur.
-/// In `contour`'s pixels; the first side is the one that runs rather along `angle`.
+/// The four sides of a barcode's `contour`: lines through its points near the sides of the smallest enclosing rectangle. Unlike
+/// that rectangle they follow perspective and skew; unlike the gradients, motion blur does not turn them. In `contour`'s pixels;
+/// the first side is the one closer to `angle`.
 Corners four_sides(const std::vector<cv::Point> &contour, const cv::RotatedRect &around, double angle) {
     // Of a side's length, from each end: there the corners are rounded by the window of the density.
     constexpr double corner = 0.15;
@@ -77,7 +77,7 @@ Corners four_sides(const std::vector<cv::Point> &contour, const cv::RotatedRect 
         const double turn = p[0] * q[1] - p[1] * q[0];
         const double step = ((q[2] - p[2]) * q[1] - (q[3] - p[3]) * q[0]) / turn;
         crossed[side] = cv::Point2f(static_cast<float>(p[2] + step * p[0]), static_cast<float>(p[3] + step * p[1]));
-        // Lines that hardly cross belong to no barcode's shape.
+        // Nearly parallel lines do not bound a barcode.
         const double reach = std::max(around.size.width, around.size.height) / 4;
         if (!(cv::norm(crossed[side] - corners[side]) < reach)) return corners;
     }
@@ -124,8 +124,8 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         const double shorter = std::min(high_u - low_u, high_v - low_v);
         const cv::RotatedRect around = cv::minAreaRect(contours[0]);
         const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
-        // Lines of blurred print agree on a direction, too, but across their length. In perspective or under motion
-        // blur gradients do not stand across a barcode's sides: then its own rectangle tells its shape.
+        // Lines of blurred text have one direction too, but across their length. In perspective or under motion
+        // blur, gradients are not square to a barcode's sides: then its own rectangle gives its shape.
         const double reach = (high_u - low_u) / std::max(1.0, high_v - low_v);
         const double slimness = std::max(around.size.width, around.size.height) /
                                 std::max(1.0F, std::min(around.size.width, around.size.height));

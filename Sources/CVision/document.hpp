@@ -1,4 +1,4 @@
-// What outline and quality of a document share.
+// Shared by the outline and the quality of documents.
 #pragma once
 #include <opencv2/core.hpp>
 
@@ -17,19 +17,19 @@ cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, 
 /// Maps points of `rectify`'s result (without margin) back to the image.
 cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size);
 
-/// 95th percentile of max−min over the channels of a flat document, after the tint that its paper has (the lamp's, or the
-/// paper's own) was taken out: what is left in a grey copy under any lamp is noise.
+/// 95th percentile of max−min over the channels of a flat document, with the tint of its paper (its own or the lamp's) removed:
+/// in a grey copy under any lamp only noise remains.
 double balanced_chroma(const cv::Mat &bgr);
 
-/// How much the tip of a document's corner looks like the table behind it, 0 (not at all) to 1 (the same), the worst of four
-/// corners; -1 where the table is too like the document to tell. `view` shows the document with `margin` pixels around it.
+/// How much the tip of a document's corner looks like the table behind it, 0 (not at all) to 1 (the same); the worst of four
+/// corners; -1 where table and document look too alike. `view` shows the document with `margin` pixels around it.
 double missing_corner(const cv::Mat &view, cv::Size document, int margin);
 
-/// What the spectrum of a document at the image's own resolution shows; -1 where the document is smaller than one patch.
+/// Measures of a document's spectrum at the image's own resolution; -1 where the document is smaller than one patch.
 struct Raster {
     double moire =
         -1;  ///< how far the strongest isolated peak stands out of the spectrum around it, median over patches
-    double halftone = -1;  ///< share of the patches with dots on several grids turned against each other
+    double halftone = -1;  ///< share of the patches with dots on several grids at different angles
 };
 Raster find_raster(const cv::Mat &gray, const cv::Rect &document);
 

@@ -1,4 +1,4 @@
-// Geometry of a document's outline: the shape behind the perspective, and the way back to it.
+// Geometry of a document's outline: its shape without perspective, and the mapping between both.
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>

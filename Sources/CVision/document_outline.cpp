@@ -1,4 +1,4 @@
-// Where the document is: straight edges by a directed Hough transform, then the best quad that four of them form.
+// Finds the document: straight edges by a directed Hough transform, then the best quad formed by four of them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,12 +15,12 @@ constexpr int angles = 360;  // directed: a line and its opposite polarity diffe
 constexpr double angle_step = 2 * CV_PI / angles;
 constexpr int most_lines = 28;
 constexpr float weakest_edge = 12;          // of 255, after Sobel is scaled to intensity per pixel
-constexpr double frame_support = 0.45;      // what a side along the frame counts for: nothing speaks for or against it
+constexpr double frame_support = 0.45;      // support of a side along the frame: no evidence for or against it
 constexpr double least_support = 0.68;      // of the sides that do not lie on the frame
-constexpr double least_cut_support = 0.85;  // the same where a side does: a document that leaves the frame
+constexpr double least_cut_support = 0.85;  // the same where a side does: a document that extends beyond the frame
 constexpr double portrait_area = 0.24;      // of the frame
 constexpr double portrait_aspect = 1.36;    // 35 by 45 mm (ISO/IEC 19794-5) is 1.29
-constexpr double crop_tolerance = 0.03;     // of the frame: nearer to its corners than this, the frame is the crop
+constexpr double crop_tolerance = 0.03;     // of the frame: with corners nearer to its own, the frame is the crop
 constexpr double least_side_support = 0.25;
 constexpr double least_area = 0.16;  // of the frame; smaller documents are too small to read in any photo
 
@@ -46,7 +46,7 @@ struct EdgeMap {
     std::vector<Edge> edges;
 };
 
-/// Edges of whichever colour channel changes most: documents lie on tables of the same brightness.
+/// Edges of the colour channel that changes most: a document and its table may have the same brightness.
 EdgeMap find_edges(const cv::Mat &bgr) {
     cv::Mat smooth, gx, gy;
     cv::GaussianBlur(bgr, smooth, {5, 5}, 1.0);
@@ -111,7 +111,7 @@ Line refined(Line line, const EdgeMap &map) {
     return line;
 }
 
-/// Notes for every pixel along the line whether an edge of this direction, or of the opposite one, is there.
+/// Records for each pixel along the line whether an edge of this direction, or of the opposite one, is there.
 void add_profile(Line &line, const EdgeMap &map) {
     const double reach = std::hypot(map.size.width, map.size.height);
     const int steps = static_cast<int>(2 * reach);
@@ -153,7 +153,7 @@ std::vector<Line> find_lines(const EdgeMap &map) {
     cv::blur(votes, smooth, {3, 1});
     std::vector<Line> lines;
     const float least = 0.08f * static_cast<float>(std::min(map.size.width, map.size.height));
-    // The highest vote of each angle, looked for again only where votes were cleared.
+    // The highest vote of each angle, recomputed only where votes were cleared.
     std::array<float, angles> highest;
     std::array<int, angles> place;
     const auto look = [&](int a) {
@@ -169,7 +169,7 @@ std::vector<Line> find_lines(const EdgeMap &map) {
         Line line;
         line.nx = cosines[angle], line.ny = sines[angle], line.rho = where - reach;
         lines.push_back(refined(line, map));
-        // Clear the peak's surroundings. A few degrees off, the same line has its votes at other distances.
+        // Clear the peak's surroundings. A few degrees off, the same line has votes at other distances.
         for (int offset = -5; offset <= 5; ++offset) {
             const int a = (angle + offset + angles) % angles;
             const int width = 4 + 2 * std::abs(offset);
@@ -195,8 +195,8 @@ bool intersect(const Line &a, const Line &b, cv::Point2d &p) {
     return true;
 }
 
-/// How well edges back `line` between two positions (0–1, opposite polarities against each other), over the part
-/// that is inside the frame; `visible` is that part's length.
+/// How well edges support `line` between two positions (0–1; opposite polarities cancel), over the part inside the frame;
+/// `visible` is that part's length.
 double backing(const Line &line, const EdgeMap &map, double from, double to, double &visible) {
     if (from > to) std::swap(from, to);
     // Clip to the frame.
@@ -261,7 +261,7 @@ bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candida
         }
         own_backed += side * visible;
         own_length += visible;
-        // An outline ends at its corners; lines of tables, and of print inside the document, go on.
+        // An outline ends at its corners; lines of tables, and of text inside the document, go on.
         const double beyond = 0.12 * std::abs(to - from), sign = to > from ? 1 : -1;
         for (const auto &[a, b] :
              {std::pair{from - sign * beyond, from - sign * 3.0}, {to + sign * 3.0, to + sign * beyond}}) {
@@ -276,12 +276,12 @@ bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candida
     const double aspect = rectangle_aspect(corner.data(), {w / 2, h / 2});
     if (aspect > 2.6) return false;
     if (area < portrait_area * w * h) {
-        // Inside a crop the portrait is a fine rectangle too, and stands upright where the document lies.
+        // Inside a crop the portrait is a clear rectangle too, upright where the document is landscape.
         const double across = std::hypot(corner[1].x - corner[0].x, corner[1].y - corner[0].y);
         const double down = std::hypot(corner[3].x - corner[0].x, corner[3].y - corner[0].y);
         if (aspect < portrait_aspect || (down > across && w > h)) return false;
     }
-    double prior = 0.5;  // the part of a document that the frame leaves may have any shape
+    double prior = 0.5;  // a document cut off by the frame may show any shape
     if (candidate.frame_sides == 0) {
         prior = 0;
         for (const double known : {1.586, 1.42})  // ISO/IEC 7810: ID-1; ID-2 and ID-3
@@ -351,7 +351,7 @@ extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outl
         const cv::Size full = image->bgr.size();
         if (std::min(full.width, full.height) < 32 ||
             std::max(full.width, full.height) > 8 * std::min(full.width, full.height))
-            return CV_OK;  // no document has that shape
+            return CV_OK;  // no document has such a shape
         const cv::Mat &small = image->small();
         const EdgeMap map = find_edges(small);
         const std::vector<Line> lines = find_lines(map);

@@ -1,4 +1,4 @@
-// What can be measured of an image's fitness. Limits are the rules' business.
+// Measures of image quality. The rules (InspectCore) have the limits.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace cvision {
 namespace {
 
 constexpr int reference_width = 1000;  // px of document width at which sharpness is compared
-constexpr int widest_view = 1600;      // px; edges wider than one pixel there are blur, not sampling
+constexpr int widest_view = 1600;      // px; at this width, edges wider than one pixel are blur, not sampling
 
 using Histogram = std::array<int, 256>;
 
@@ -28,7 +28,7 @@ double percentile(const Histogram &histogram, double share) {
 }
 
 Histogram histogram_of(const cv::Mat &values, const cv::Mat &mask) {
-    // Neighbours are often alike: four counters do not wait for each other's additions.
+    // Neighbours are often equal: with four counters, no addition waits for the one before.
     std::array<Histogram, 4> parts{};
     for (int y = 0; y < values.rows; ++y) {
         const uint8_t *value = values.ptr<uint8_t>(y);
@@ -78,7 +78,7 @@ double edge_width_along_rows(const cv::Mat &lines, double least_rise) {
     return *middle;
 }
 
-/// Median edge width over the blurrier of the two axes: a hand that moves sideways leaves level edges sharp.
+/// Median edge width on the blurrier of the two axes: a hand that moves sideways leaves horizontal edges sharp.
 double edge_width(const cv::Mat &gray) {
     cv::Mat smooth, turned;
     cv::GaussianBlur(gray, smooth, {3, 3}, 0.8);
@@ -89,12 +89,12 @@ double edge_width(const cv::Mat &gray) {
     return std::max(edge_width_along_rows(smooth, least_rise), edge_width_along_rows(turned, least_rise));
 }
 
-/// How much the strong gradients of an image agree on one direction: coherence of the structure tensor (Bigün and
-/// Granlund 1987), 0 to 1. Print has strokes in every direction; where a hand moved, those across the movement are gone.
+/// How much the strong gradients of an image share one direction: coherence of the structure tensor (Bigün and Granlund 1987),
+/// 0 to 1. Text has strokes in every direction; motion blur removes the edges across the movement.
 double coherence(const cv::Mat &gray) {
     cv::Mat smooth;
     cv::GaussianBlur(gray, smooth, {5, 5}, 1.2);
-    // Second moments by strength, so that one pass serves whatever limit the strengths then set.
+    // Second moments by strength, so that one pass serves any limit, which depends on the strengths.
     struct Moments {
         double count = 0, xx = 0, yy = 0, xy = 0;
     };
@@ -106,7 +106,7 @@ double coherence(const cv::Mat &gray) {
         for (int x = 1; x + 1 < smooth.cols; ++x) {
             const int gx = row[x + 1] - row[x - 1], gy = below[x] - above[x];
             const int ax = std::abs(gx), ay = std::abs(gy);
-            // The length to 12 %, without a root.
+            // The length within 12 %, without a square root.
             Moments &bin = moments[static_cast<size_t>(std::min(255, std::max(ax, ay) + std::min(ax, ay) / 2))];
             bin.count += 1, bin.xx += gx * gx, bin.yy += gy * gy, bin.xy += gx * gy;
             total += 1;
@@ -133,7 +133,7 @@ double laplacian_variance(const cv::Mat &gray) {
     return deviation[0] * deviation[0];
 }
 
-/// max - min over the channels. Small blur first: the chroma noise of a grey image is no colour.
+/// max - min over the channels, blurred slightly first: the chroma noise of a grey image is no colour.
 cv::Mat spread_of(const cv::Mat &bgr) {
     cv::Mat smooth, high, low;
     cv::blur(bgr, smooth, {3, 3});
@@ -151,18 +151,17 @@ cv::Mat darkest_channel(const cv::Mat &bgr) {
     return cv::min(cv::min(channels[0], channels[1]), channels[2]);
 }
 
-/// Thin dark marks on lighter paper: print, at the reference width.
+/// Thin dark marks on lighter paper, as text has them at the reference width.
 cv::Mat find_strokes(const cv::Mat &low) {
     cv::Mat paper;
     cv::morphologyEx(low, paper, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_RECT, {21, 21}));
     return (paper - low) > 0.4 * std::max(60.0, percentile(paper, {}, 0.5));
 }
 
-/// Burnt-out blobs whose surroundings fade gradually, on paper that is not itself burnt out.
+/// Saturated blobs whose surroundings fade gradually, on paper that is not itself saturated.
 ///
-/// White paper is as bright as glare and covers up to 90 % of a specimen. What tells them apart: print on white paper
-/// has burnt pixels beside its strokes, whereas under glare the strokes are gone too; and glare fades where a white
-/// panel ends sharply.
+/// White paper is as bright as glare and covers up to 90 % of a specimen. Two things distinguish them: text on white paper has
+/// saturated pixels beside its strokes, whereas glare hides the strokes; and glare fades out where a white panel ends sharply.
 double glare_share(const cv::Mat &low, cv::Mat strokes) {
     constexpr int burnt_from = 247;  // of the darkest channel: bright and colourless at once
     constexpr double least_solidity =
@@ -191,7 +190,7 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
         const double far = percentile(low, (away > 20) & (away < 28), 0.5);
         const bool fades = near - far >= 3 || far >= burnt_from;
         if (near < 225 || !fades) continue;
-        // A lamp's mirror image is a rounded blob; white paper goes around print and images.
+        // The reflection of a lamp is a rounded blob; white paper surrounds text and images.
         std::vector<cv::Point> outline, hull;
         cv::findNonZero(~others, outline);
         cv::convexHull(outline, hull);
@@ -209,10 +208,10 @@ double occlusion(const cv::Mat &bgr, int margin) {
     cv::cvtColor(bgr, colours, cv::COLOR_BGR2YCrCb);
     cv::inRange(colours, cv::Scalar(60, 140, 77), cv::Scalar(255, 180, 122), skin);
     cv::morphologyEx(skin, skin, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {9, 9}));
-    // Only what is inside, and connected to the rim of the document.
+    // Only what is inside and connected to the document's edge.
     const int rim = std::max(3, bgr.cols / 100);
     const cv::Rect document(margin + rim, margin + rim, bgr.cols - 2 * (margin + rim), bgr.rows - 2 * (margin + rim));
-    // The table's own colour, which may be that of skin: wood often is.
+    // The table's own colour, which may be like skin: wood often is.
     cv::Mat around(bgr.size(), CV_8U, cv::Scalar(255));
     around(cv::Rect(margin, margin, bgr.cols - 2 * margin, bgr.rows - 2 * margin)).setTo(0);
     std::vector<cv::Mat> channels;
@@ -229,7 +228,7 @@ double occlusion(const cv::Mat &bgr, int margin) {
         const bool touches = left == 0 || top == 0 || left + width == inside.cols || top + height == inside.rows;
         const int depth = std::min(width, height);
         if (!touches || depth < inside.cols / 25 || area > 0.4 * static_cast<double>(inside.total())) continue;
-        // A hand goes on outside, and is no table; a coloured band of the document itself ends at its border.
+        // A hand continues outside and is no table; a coloured band of the document itself ends at its border.
         const cv::Scalar mean = cv::mean(bgr(document), labels == index);
         const cv::Vec3d hand(mean[0], mean[1], mean[2]);
         int entering = 0, continued = 0;
@@ -259,7 +258,7 @@ struct View {
     int margin;
 
     /// - Parameters:
-    ///   - source: The image at `source_scale`; `corners` are those of the image in full.
+    ///   - source: The image at `source_scale`; `corners` refer to the full-size image.
     ///   - native: Width and height of the document in the image.
     ///   - scale: Pixels of the view over those of the image.
     View(const cv::Mat &source, double source_scale, const std::array<cv_point, 4> &corners, cv::Size2d native,
@@ -271,7 +270,7 @@ struct View {
         all = rectify(source, there.data(), size, margin);
     }
 
-    /// Without the document's border, where its outline is uncertain.
+    /// Without the border, where the outline is uncertain.
     cv::Mat core() const {
         const cv::Size size(all.cols - 2 * margin, all.rows - 2 * margin);
         const int inset = std::max(size.width, size.height) / 50;
@@ -295,7 +294,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         const double longer = std::max({native.width, native.height, 1.0});
         quality->document_width = longer;
 
-        // One view of the document's light for edges, as sharp as it is; one of its colours at the reference width.
+        // A grey view at the image's own sharpness for edges, and one in colour at the reference width.
         const cv::Mat &source = image->reduced();
         const double source_scale = static_cast<double>(source.cols) / full.width;
         const double view_scale = std::min(source_scale, widest_view / longer);

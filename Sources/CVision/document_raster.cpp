@@ -1,4 +1,4 @@
-// Periodic patterns that no genuine document has: the pixels of a screen, and the dots of a printing machine.
+// Periodic patterns that no genuine document has: the pixels of a screen, and the dots of offset printing.
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -10,21 +10,21 @@ namespace cvision {
 namespace {
 
 constexpr int side = 256;          // px of a patch, at the image's own resolution
-constexpr int lowest = 40;         // cycles in a patch: coarser patterns are print
+constexpr int lowest = 40;         // cycles in a patch: coarser patterns are the document's own
 constexpr int highest = 120;       // finer ones are sampling
-constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to be one of a raster's
+constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to belong to a raster
 
 struct Peak {
     double radius, angle, height;  // cycles in a patch; degrees, 0 to 180; ln of power over the surroundings
 };
 
-/// Spectrum over its own surroundings, half of the plane, the lowest row frequency in the middle.
+/// Spectrum over its own surroundings: half of the plane, with the lowest row frequency in the middle.
 cv::Mat relief(const cv::Mat &gray, const cv::Mat &window) {
     cv::Mat patch, spectrum, smooth, surroundings;
     gray.convertTo(patch, CV_32F);
     patch -= cv::mean(patch);
-    // Packed: of a real image's spectrum one half tells all. Columns 2u - 1 and 2u hold the parts of frequency u; the first
-    // column holds those of u = 0 in the same manner, by rows.
+    // OpenCV's packed format: a real image's spectrum is symmetric. Columns 2u - 1 and 2u hold the parts of frequency u; the
+    // first column holds those of u = 0 by rows.
     cv::dft(patch.mul(window), spectrum);
     const auto square = [](float a, float b) { return a * a + b * b; };
     cv::Mat half(side, side / 2, CV_32F);
@@ -43,7 +43,7 @@ cv::Mat relief(const cv::Mat &gray, const cv::Mat &window) {
     return smooth - surroundings;
 }
 
-/// Local maxima, and in `best` the highest of them away from the axes, where print and JPEG's blocks have theirs.
+/// Local maxima, and in `best` the highest of them away from the axes, where text and JPEG blocks have theirs.
 std::vector<Peak> find_peaks(const cv::Mat &relief, double &best) {
     std::vector<Peak> peaks;
     best = 0;
@@ -64,8 +64,8 @@ std::vector<Peak> find_peaks(const cv::Mat &relief, double &best) {
     return peaks;
 }
 
-/// Whether inks were printed in dots on grids turned against each other. Pixels of a screen form one grid, whose peaks of
-/// the same distance lie at right angles; the grids of printing inks are turned by 15, 30 or 45 degrees (ISO 12647-2).
+/// Whether inks were printed as dots on grids at different angles. The pixels of a screen form one grid, whose peaks of equal
+/// distance are at right angles; the grids of printing inks differ by 15, 30 or 45 degrees (ISO 12647-2).
 bool has_turned_grids(std::vector<Peak> peaks) {
     std::sort(peaks.begin(), peaks.end(), [](const Peak &a, const Peak &b) { return a.height > b.height; });
     if (peaks.size() > 24) peaks.resize(24);

@@ -1,4 +1,4 @@
-// What tells a copy and a damaged document: colours under the lamp's tint, and corners that are not there.
+// Measures for copies and damaged documents: colour without the lamp's tint, and missing corners.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,9 +10,9 @@
 namespace cvision {
 namespace {
 
-constexpr double least_difference = 25;  // of 255: a table more like the document than this cannot be told from it
+constexpr double least_difference = 25;  // of 255: a table that differs less from the document cannot be distinguished
 
-constexpr double most_unevenness = 60;  // of 255: between parts of one table, by light and pattern
+constexpr double most_unevenness = 60;  // of 255: between parts of one table, because of light and pattern
 
 /// Median of a channel over the lighter half of the document: its paper.
 int paper_level(const cv::Mat &channel, const cv::Mat &light) {
@@ -54,7 +54,7 @@ double balanced_chroma(const cv::Mat &bgr) {
     for (int y = 0; y < spread.rows; ++y) {
         const uint8_t *value = spread.ptr<uint8_t>(y), *top = high.ptr<uint8_t>(y);
         for (int x = 0; x < spread.cols; ++x) {
-            if (top[x] == 255) continue;  // burnt out: its colour is not known
+            if (top[x] == 255) continue;  // saturated: its colour is unknown
             ++histogram[value[x]];
             ++count;
         }
@@ -102,7 +102,7 @@ double missing_corner(const cv::Mat &view, cv::Size document, int margin) {
         for (const cv::Vec3d &other : tables) alike += cv::norm(table - other) < most_unevenness;
         if (alike < 3) continue;
         const int near = at(0.075), from = at(0.045), rim = at(0.006);
-        // Behind the rounding of ISO/IEC 7810 (radius 3.18 mm), within the reach of a pair of scissors.
+        // Inside the rounding of ISO/IEC 7810 (radius 3.18 mm), where scissors would cut.
         const cv::Vec3d tip =
             mean({rim, rim, near, near}, corner, [&](int u, int v) { return u + v > from && u + v < near; });
         const cv::Vec3d across = mean({at(0.16), at(0.012), at(0.12), at(0.05)}, corner, all);

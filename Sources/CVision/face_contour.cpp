@@ -15,9 +15,9 @@ struct ModelPoint {
     cv::Point3d place;
 };
 
-/// An average head in centimetres: right, down and away from the camera as the camera sees it. Brows, corners of the eyes,
-/// nostrils, corners of the mouth, lower lip and chin (3-D morphable model as in dlib's and OpenFace's samples); mirror
-/// images of each other except for the last two.
+/// An average head in centimetres; axes: right, down, and away from the camera. Brows, corners of the eyes, nostrils, corners
+/// of the mouth, lower lip and chin (3-D morphable model as in dlib's and OpenFace's samples). All but the last two are in
+/// mirror-image pairs.
 const std::array<ModelPoint, 14> head = {{{17, {-6.825897, -6.760612, -4.402142}},
                                           {21, {-1.330353, -7.122144, -6.903745}},
                                           {22, {1.330353, -7.122144, -6.903745}},
@@ -33,7 +33,7 @@ const std::array<ModelPoint, 14> head = {{{17, {-6.825897, -6.760612, -4.402142}
                                           {57, {0, 3.116408, -6.097667}},
                                           {8, {0, 7.415691, -4.070434}}}};
 
-/// The rotation about `axis` by its length in radians (Rodrigues).
+/// The rotation about `axis` by the angle of its length in radians (Rodrigues).
 cv::Matx33d rotation_about(const cv::Vec3d &axis) {
     const double angle = cv::norm(axis);
     if (angle < 1e-12) return cv::Matx33d::eye();
@@ -42,8 +42,8 @@ cv::Matx33d rotation_about(const cv::Vec3d &axis) {
     return cv::Matx33d::eye() + std::sin(angle) * cross + (1 - std::cos(angle)) * (cross * cross);
 }
 
-/// Turns and places the head so that a camera with `focal` pixels and its centre at `centre` sees its points where `points`
-/// has them: least squares by Levenberg and Marquardt's method, from where the arguments stand. False where that does not end.
+/// Fits the head's pose so that a camera with a focal length of `focal` pixels and its centre at `centre` sees its points at
+/// `points`: least squares by Levenberg–Marquardt, starting from the arguments' values. False where it does not converge.
 bool fit_head(const std::vector<cv::Point2d> &points, double focal, cv::Point2d centre, cv::Matx33d &rotation,
               cv::Vec3d &place) {
     using Matrix = cv::Matx<double, 6, 6>;
@@ -56,7 +56,7 @@ bool fit_head(const std::vector<cv::Point2d> &points, double focal, cv::Point2d 
             const cv::Point2d off = cv::Point2d(focal * x, focal * y) + centre - points[point.index];
             sum += off.dot(off);
             if (normal == nullptr) continue;
-            // How the seen point moves as the place does, and as the head is turned a little further.
+            // Derivatives of the projected point by position and by rotation.
             const cv::Vec3d across(f, 0, -f * x), down(0, f, -f * y);
             const cv::Vec3d turn_across = turned.cross(across), turn_down = turned.cross(down);
             Vector rows[2];
@@ -114,7 +114,7 @@ void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_f
     face.mouth_opening = distance(62, 66) / length;
     face.smile_width = distance(48, 54) / between;
 
-    // A camera of usual width. From a head that looks straight into it the iteration cannot end with one behind it.
+    // A usual focal length. Starting from a frontal head, the iteration cannot end with one behind the camera.
     const double focal = std::max(size.width, size.height);
     cv::Matx33d matrix = cv::Matx33d::eye();
     cv::Vec3d place(0, 0, focal * 7 / between);

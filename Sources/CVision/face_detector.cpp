@@ -17,7 +17,7 @@ namespace cvision {
 
 namespace {
 
-// dlib numbers the points from the eye on the image's right; cv_face starts on its left, as one reads.
+// dlib numbers the points from the eye on the image's right; cv_face starts on the left.
 constexpr std::array<int, CV_FACE_LANDMARKS> dlib_index = {2, 3, 0, 1, 4};
 
 dlib::array2d<unsigned char> copied(const cv::Mat &gray) {
@@ -44,7 +44,7 @@ constexpr double normal_box = 200;
 
 }  // namespace
 
-/// dlib's detector, with filters of our own: Debian compiles dlib for processors without wide registers.
+/// dlib's detector with our own filters: Debian compiles dlib for processors without wide registers.
 struct FaceDetector::Parts {
     using Scanner = dlib::frontal_face_detector::image_scanner_type;
     /// A filter over one plane of features.
@@ -52,13 +52,13 @@ struct FaceDetector::Parts {
         size_t plane;
         std::vector<float> across, down;
     };
-    /// Filters that answer together to one way of facing the camera.
+    /// Filters that together detect one orientation of the head.
     struct Template {
         std::vector<Filter> filters;
         double threshold;
     };
 
-    /// Of one search and kept no longer: what the warm parent kept, each of its forks would copy to write into it.
+    /// Kept for one search only: memory kept in the warm parent would be copied by each fork that writes to it.
     struct Scratch {
         std::vector<FilterPlane> planes;
         FilterPlane line, sums;
@@ -83,11 +83,11 @@ struct FaceDetector::Parts {
         }
     }
 
-    /// What the templates answer to at one size of the image, which was reduced to five sixths `level` times.
-    void scan(const dlib::array2d<unsigned char> &picture, unsigned level, Scratch &scratch,
+    /// The templates' detections at one size of the image, which was reduced to five sixths `level` times.
+    void scan(const dlib::array2d<unsigned char> &image, unsigned level, Scratch &scratch,
               std::vector<dlib::rect_detection> &found) const {
         dlib::array<dlib::array2d<float>> features;
-        this->scanner.get_feature_extractor()(picture, features, this->cell, static_cast<int>(this->height),
+        this->scanner.get_feature_extractor()(image, features, this->cell, static_cast<int>(this->height),
                                               static_cast<int>(this->width));
         if (features.size() == 0 || features[0].nr() < this->height || features[0].nc() < this->width) return;
         scratch.planes.resize(features.size());
@@ -131,18 +131,18 @@ std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
     const Parts::Scanner::pyramid_type smaller;
     std::vector<dlib::rect_detection> found;
     Parts::Scratch scratch;
-    dlib::array2d<unsigned char> picture = copied(gray), next;
-    dlib::rectangle frame = dlib::get_rect(picture);
+    dlib::array2d<unsigned char> image = copied(gray), next;
+    dlib::rectangle frame = dlib::get_rect(image);
     for (unsigned level = 0;; ++level) {
-        own.scan(picture, level, scratch, found);
-        // As dlib's scanner counts its levels.
+        own.scan(image, level, scratch, found);
+        // Levels are counted as in dlib's scanner.
         frame = smaller.rect_down(frame);
         if (frame.width() < own.scanner.get_min_pyramid_layer_width() ||
             frame.height() < own.scanner.get_min_pyramid_layer_height() ||
             level + 1 >= own.scanner.get_max_pyramid_levels())
             break;
-        smaller(picture, next);
-        dlib::swap(picture, next);
+        smaller(image, next);
+        dlib::swap(image, next);
     }
     std::sort(found.rbegin(), found.rend());
     std::vector<FaceBox> boxes;
@@ -171,11 +171,11 @@ FaceLandmarker::FaceLandmarker(const std::vector<char> &model) : parts(std::make
 FaceLandmarker::~FaceLandmarker() = default;
 
 std::vector<cv::Point2d> FaceLandmarker::points(const cv::Mat &gray, const cv::Rect2d &box) const {
-    // The predictor looks at most one box around the box: copying no more keeps a 12-megapixel image cheap.
+    // The predictor samples at most one box beyond the box: copying only that keeps a 12-megapixel image cheap.
     const cv::Rect2d around(box.x - box.width, box.y - box.height, 3 * box.width, 3 * box.height);
     const cv::Rect region = cv::Rect(around) & cv::Rect(0, 0, gray.cols, gray.rows);
     if (region.empty()) return {};
-    // At one size of box the predictor's point samples see every face alike, and its whole pixels cost no precision.
+    // With boxes of one size the predictor samples every face alike, and whole pixels cost no precision.
     const double scale = normal_box / box.width;
     cv::Mat scaled;
     if (scale < 1) scaled = averaged(gray(region), scale);
@@ -218,7 +218,7 @@ cv::Mat face_chip(const cv::Mat &bgr, const Landmarks &landmarks) {
                             cv::Rect(0, 0, bgr.cols, bgr.rows);
     if (extent.empty()) return cv::Mat::zeros(chip_side, chip_side, CV_8UC3);
 
-    // A face much larger than the chip is reduced first, by whole pixels: dlib's copy of it would cost more than the network.
+    // A face much larger than the chip is first reduced by a whole factor: dlib's copy of it would cost more than the network.
     const int factor = std::max(1, static_cast<int>(whole.rect.width() / (2 * chip_side)));
     cv::Mat source = bgr(extent);
     if (factor > 1) {

@@ -49,7 +49,7 @@ using Network = dlib::loss_metric<dlib::fc_no_bias<
         3, 3, 2, 2,
         dlib::relu<dlib::affine<dlib::con<32, 7, 7, 2, 2, dlib::input_rgb_image_sized<chip_side>>>>>>>>>>>>>;
 
-/// Collects what has weights, from the network's end to its start.
+/// Collects the layers with weights, from the network's end to its start.
 struct WeightCollector {
     std::vector<Convolution> *convolutions;
     std::vector<float> *matrix;
@@ -104,7 +104,7 @@ ResidualNetwork weights(const std::vector<char> &bytes) {
     return network;
 }
 
-/// What the network expects in place of a channel's 0, and the range that becomes 1 (dlib, input_rgb_image).
+/// The value of each channel that becomes 0, and the range that becomes 1 (dlib, input_rgb_image).
 constexpr float channel_means[] = {122.782f, 117.001f, 104.298f};
 constexpr float channel_range = 256;
 
@@ -115,8 +115,8 @@ struct FaceEmbedder::Parts {
 };
 
 FaceEmbedder::FaceEmbedder(const std::vector<char> &model) : parts(new Parts{weights(model)}) {
-    // The first pass takes what every pass needs: OpenBLAS's work area of 128 MB, which OpenBLAS seeks for ever where a
-    // memory limit refuses it. Taken here, it is there before the limit and shared by forks.
+    // The first pass allocates OpenBLAS's work area of 128 MB. Under a memory limit OpenBLAS would retry that for ever;
+    // allocated here, it exists before the limit and is shared by forks.
     this->embed({cv::Mat::zeros(chip_side, chip_side, CV_8UC3)});
 }
 
@@ -124,8 +124,8 @@ FaceEmbedder::~FaceEmbedder() = default;
 
 std::vector<Embedding> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
     const int samples = 2 * static_cast<int>(chips.size());
-    Planes pictures{3, chip_side, {}};
-    for (int channel = 0; channel < pictures.channels; ++channel) {
+    Planes images{3, chip_side, {}};
+    for (int channel = 0; channel < images.channels; ++channel) {
         const auto normal = [&](unsigned char value) {
             return (static_cast<float>(value) - channel_means[channel]) / channel_range;
         };
@@ -134,13 +134,13 @@ std::vector<Embedding> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
                 for (int y = 0; y < chip_side; ++y) {
                     const cv::Vec3b *row = chip.ptr<cv::Vec3b>(y);
                     for (int x = 0; x < chip_side; ++x) {
-                        pictures.values.push_back(normal(row[mirrored ? chip_side - 1 - x : x][channel]));
+                        images.values.push_back(normal(row[mirrored ? chip_side - 1 - x : x][channel]));
                     }
                 }
             }
         }
     }
-    const std::vector<float> outputs = this->parts->network.apply(std::move(pictures), samples);
+    const std::vector<float> outputs = this->parts->network.apply(std::move(images), samples);
     std::vector<Embedding> embeddings(chips.size());
     for (size_t i = 0; i < chips.size(); ++i) {
         const float *one = outputs.data() + 2 * i * CV_FACE_EMBEDDING_LENGTH, *other = one + CV_FACE_EMBEDDING_LENGTH;

@@ -1,4 +1,4 @@
-// The face engine behind the C boundary: loads the models and decides at which sizes and rotations to look.
+// The face engine behind the C boundary: loads the models and decides at which sizes and rotations to search.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -15,15 +15,15 @@ struct cv_face_engine {
     cvision::FaceDetector detector;
     cvision::FaceLandmarker landmarker;
     cvision::FaceEmbedder embedder;
-    /// Null unless the operator named the model of 68 points.
+    /// Null unless the operator configured the 68-point model.
     std::unique_ptr<cvision::FaceLandmarker> contour;
 };
 
 namespace {
 
-/// One look at the image: turned by quarter turns, scaled to at most `longer_side`, enlarged at most `enlargement` times,
-/// with a black border of `border` times the longer side. The detector's smallest face is 80 px of the scaled image.
-struct Look {
+/// One pass of the detector: the image rotated by quarter turns, scaled to at most `longer_side`, enlarged at most `enlargement`
+/// times, with a black border of `border` times the longer side. The smallest face it detects has 80 px of the scaled image.
+struct Pass {
     int quarter_turns;
     int longer_side;
     double enlargement;
@@ -31,56 +31,54 @@ struct Look {
     double least_score;
 };
 
-/// A face that scores this much ends the search. Below it the detector also answers to faces that stand on their head, so
-/// the other looks must not find better.
+/// A face with this score ends the search. Below it the detector also finds upside-down faces, so the other passes must not
+/// find a better one.
 constexpr double sure_score = 0.8;
-/// Print and patterns, seen sideways, score up to 0.4.
+/// Text and patterns, seen sideways, score up to 0.4.
 constexpr double least_turned_score = 0.5;
-/// What a face below sure_score must score to be believed without further looks, once none of the other ways up scores more.
+/// The least score below sure_score that ends the search, if no other orientation of the face scores more.
 constexpr double believable_score = 0.5;
 
-/// Cheapest first: an upright image with a face costs one look.
-constexpr Look looks[] = {
+/// Cheapest first: an upright image with a face costs one pass.
+constexpr Pass passes[] = {
     // Selfies and most documents: faces from an eighth of the longer side.
     {0, 640, 1, 0, 0},
-    // Crops that a face fills, which the detector only finds with room around the face. Such a face has pixels enough at half
-    // the size.
+    // Crops filled by a face, which the detector finds only with room around it. Half the size has enough pixels for it.
     {0, 320, 1, 0.3, 0},
-    // The same for selfies and crops taken sideways without saying so in EXIF.
+    // The same for selfies and crops taken sideways without an EXIF orientation.
     {1, 320, 1, 0.3, least_turned_score},
     {3, 320, 1, 0.3, least_turned_score},
     {2, 320, 1, 0.3, least_turned_score},
     // Small portraits on wide scans, and images of few pixels.
     {0, 1280, 2, 0.1, 0},
-    // The smaller faces of images taken sideways.
+    // Smaller faces in images taken sideways.
     {1, 960, 1.5, 0, least_turned_score},
     {3, 960, 1.5, 0, least_turned_score},
     {2, 960, 1.5, 0, least_turned_score},
 };
 
-/// On a document, of which nothing but the document is shown: portraits are a sixth of its width and more, those that a laser
-/// engraved a second time a tenth.
-constexpr Look document_looks[] = {
+/// For the crop of a document: portraits have a sixth of its width or more, laser-engraved second portraits a tenth.
+constexpr Pass document_passes[] = {
     {0, 640, 2, 0, 0},
     {0, 1024, 2, 0.1, 0},
     {1, 640, 2, 0, least_turned_score},
     {3, 640, 2, 0, least_turned_score},
     {2, 640, 2, 0, least_turned_score},
 };
-/// The one look at a side that bears no portrait: what is taken for a back may be a front after all, and a card's portrait
-/// shows a face of a fifth of its width.
-constexpr Look back_look = {0, 480, 2, 0, 0};
-/// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
+/// The single pass for a side without a portrait: a supposed back may be a front after all, and the face in a card's portrait
+/// has a fifth of its width.
+constexpr Pass back_pass = {0, 480, 2, 0, 0};
+/// A face on a document with this score needs no further pass: false faces in its text score less.
 constexpr double clear_score = 0.25;
 
-/// Over the longer side: a face that wide is the image's subject, even with others behind.
+/// Of the longer side: a face this wide is the image's subject, even with others behind it.
 constexpr double subject_width = 0.2;
 
-/// As many faces as this are a group, in which some stand further back: one closer look counts them.
+/// This many faces are a group, in which some are further away: one pass at a larger size counts them.
 constexpr size_t group = 3;
-constexpr Look group_look = {0, 1280, 2, 0, believable_score};
+constexpr Pass group_pass = {0, 1280, 2, 0, believable_score};
 
-/// Longer side to which an image is reduced once, before the looks reduce it further.
+/// Longer side to which an image is reduced once, before the passes reduce it further.
 constexpr int workspace_side = 1280;
 
 /// `gray` with its longer side at most `longer_side`, enlarged at most `enlargement` times; `scale` becomes the factor.
@@ -96,25 +94,25 @@ cv::Mat scaled_to(const cv::Mat &gray, int longer_side, double enlargement, doub
 }
 
 /// The image after clockwise quarter turns.
-cv::Mat turned(const cv::Mat &picture, int turns) {
-    if (turns == 0) return picture;
+cv::Mat turned(const cv::Mat &image, int turns) {
+    if (turns == 0) return image;
     cv::Mat result;
-    cv::rotate(picture, result,
+    cv::rotate(image, result,
                turns == 1   ? cv::ROTATE_90_CLOCKWISE
                : turns == 2 ? cv::ROTATE_180
                             : cv::ROTATE_90_COUNTERCLOCKWISE);
     return result;
 }
 
-/// Faces that one look finds in `gray`, in its pixels after the look's turns.
-std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Look &look) {
+/// Faces that one pass finds in `gray`, in its pixels after the pass's turns.
+std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Pass &pass) {
     double scale;
-    cv::Mat picture = turned(scaled_to(gray, look.longer_side, look.enlargement, scale), look.quarter_turns);
-    const int margin = static_cast<int>(look.border * std::max(picture.cols, picture.rows));
-    if (margin > 0) cv::copyMakeBorder(picture, picture, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
+    cv::Mat image = turned(scaled_to(gray, pass.longer_side, pass.enlargement, scale), pass.quarter_turns);
+    const int margin = static_cast<int>(pass.border * std::max(image.cols, image.rows));
+    if (margin > 0) cv::copyMakeBorder(image, image, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
     std::vector<FaceBox> faces;
-    for (const FaceBox &face : detector.detect(picture)) {
-        if (face.score < look.least_score) continue;
+    for (const FaceBox &face : detector.detect(image)) {
+        if (face.score < pass.least_score) continue;
         const cv::Rect2d rect((face.rect.x - margin) / scale, (face.rect.y - margin) / scale, face.rect.width / scale,
                               face.rect.height / scale);
         faces.push_back({rect, face.score});
@@ -153,13 +151,13 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
     return face;
 }
 
-/// A face that is large in its image, at half the cost of the first of `looks`. Whatever is larger is found as well.
-constexpr Look quick_look = {0, 448, 1, 0, 0};
+/// Finds faces that are large in their image, at half the cost of the first of `passes`.
+constexpr Pass quick_pass = {0, 448, 1, 0, 0};
 
-/// Of a region above an MRZ at least this share must be left, else what was cut off is no page below its MRZ.
+/// At least this share of a region must be above the MRZ; otherwise what was cut off is no page below its MRZ.
 constexpr double least_left = 0.5;
 
-/// `region` without the MRZ and what lies beyond its end.
+/// `region` without the MRZ and everything below it.
 cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
     const double across = mrz[3].x - mrz[0].x, down = mrz[3].y - mrz[0].y;
     double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
@@ -173,8 +171,8 @@ cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
     return x1 > x0 && y1 > y0 && left.area() >= least_left * region.area() ? left : region;
 }
 
-/// The part of `region` from which an MRZ of two lines begins to where three fifths of them are over: portraits are on that side
-/// of the page (Doc 9303-4 §4.2 and -6 §4.2), what lies on the other is print and a second, smaller portrait.
+/// The part of `region` from the start of a two-line MRZ to three fifths of its length: portraits are on that side of the page
+/// (Doc 9303-4 §4.2 and -6 §4.2); on the other are text and a second, smaller portrait.
 cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) {
     constexpr double share = 0.6;
     const double across = mrz[1].x - mrz[0].x, down = mrz[1].y - mrz[0].y;
@@ -208,15 +206,15 @@ cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size) {
     return side.has_mrz ? above_mrz(region, side.mrz) : region;
 }
 
-/// How an image is searched.
+/// How to search an image.
 struct Search {
     cv::Rect region;
-    const Look *first, *last;
-    double sure;      // a face that scores this much ends the search
-    int known_turns;  // 0–3 leaves out the looks for other ways up; −1 looks for all of them
-    /// Over the image's longer side: a face this wide ends the search also where it scores less, if it stands upright.
+    const Pass *first, *last;
+    double sure;      // a face with this score ends the search
+    int known_turns;  // 0–3 skips the passes for other orientations; −1 tries all
+    /// Of the image's longer side: an upright face this wide ends the search even with a lower score.
     double believable_width;
-    bool counts;  // looks for more where there are several faces
+    bool counts;  // searches for more where there are several faces
 };
 
 /// Where the top left of `region` lies once the image of `size` is turned.
@@ -229,10 +227,10 @@ cv::Point turned_corner(const cv::Rect &region, const cv::Size &size, int turns)
     }
 }
 
-/// Whether `face`, of which one look was not sure, is one that stands upright: seen from near it scores enough, and more than
-/// any other way up. Then its box is the one seen from near. A sixth of the cost of looking at the whole image in every way.
+/// Whether the uncertain `face` is upright: enlarged, it scores enough, and more than in any other orientation. If so, `face`
+/// becomes the enlarged detection. Costs a sixth of searching the whole image in every orientation.
 bool is_confirmed(cvision::FaceDetector &detector, const cv::Mat &gray, FaceBox &face) {
-    // Near is 1.4 times the detector's smallest face, with room for its margin.
+    // 1.4 times the detector's smallest face, with room for its margin.
     constexpr double side = 112, room = 0.6;
     const cv::Rect2d &rect = face.rect;
     const cv::Rect around = cv::Rect(cv::Rect2d(rect.x - room * rect.width, rect.y - room * rect.height,
@@ -243,7 +241,7 @@ bool is_confirmed(cvision::FaceDetector &detector, const cv::Mat &gray, FaceBox 
     const int longer_side = static_cast<int>(enlargement * std::max(around.width, around.height));
     FaceBox upright = face;
     for (int turns = 0; turns < 4; ++turns) {
-        const Look near = {turns, longer_side, enlargement, 0.1, 0};
+        const Pass near = {turns, longer_side, enlargement, 0.1, 0};
         for (const FaceBox &found : find(detector, gray(around), near)) {
             if (found.score <= upright.score) continue;
             if (turns != 0) return false;
@@ -262,20 +260,20 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
     int turns = 0;
     double best_score = 0;
     int best_side = 0;
-    for (const Look *next = search.first; next != search.last; ++next) {
-        Look look = *next;
+    for (const Pass *next = search.first; next != search.last; ++next) {
+        Pass pass = *next;
         if (search.known_turns >= 0) {
-            if (look.quarter_turns != 0) continue;
-            look.quarter_turns = search.known_turns;
+            if (pass.quarter_turns != 0) continue;
+            pass.quarter_turns = search.known_turns;
         }
-        const std::vector<FaceBox> found = find(engine.detector, workspace, look);
+        const std::vector<FaceBox> found = find(engine.detector, workspace, pass);
         const auto top = std::max_element(found.begin(), found.end(),
                                           [](const FaceBox &a, const FaceBox &b) { return a.score < b.score; });
         if (top == found.end() || (!best.empty() && top->score <= best_score)) continue;
         best_score = top->score;
-        turns = look.quarter_turns;
+        turns = pass.quarter_turns;
         best = found;
-        best_side = look.longer_side;
+        best_side = pass.longer_side;
         if (best_score >= search.sure) break;
         FaceBox &subject = best[static_cast<size_t>(top - found.begin())];
         if (turns == 0 && subject.rect.width >= search.believable_width * std::max(workspace.cols, workspace.rows) &&
@@ -283,8 +281,8 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
             break;
         }
     }
-    if (search.counts && best.size() >= group && best_side < group_look.longer_side) {
-        Look closer = group_look;
+    if (search.counts && best.size() >= group && best_side < group_pass.longer_side) {
+        Pass closer = group_pass;
         closer.quarter_turns = turns;
         const std::vector<FaceBox> found = find(engine.detector, workspace, closer);
         if (found.size() > best.size()) best = found;
@@ -308,9 +306,9 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
 
 cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error) {
     return cvision::guard(error, [&] {
-        // An analyzer is one thread. OpenCV would start a pool at the first large image, and a pool does not survive a fork.
+        // An analyzer has one thread. OpenCV would start a pool at the first large image, and a pool does not survive a fork.
         cv::setNumThreads(1);
-        // OpenCV fills its tables for CIELAB at first use, in 90 ms that forks need not spend again.
+        // OpenCV fills its tables for CIELAB on first use, in 90 ms; filled here, forks share them.
         cv::Mat colour(1, 1, CV_32FC3, cv::Scalar::all(0.5));
         cv::cvtColor(colour, colour, cv::COLOR_RGB2Lab);
         try {
@@ -336,8 +334,8 @@ const char *cv_face_engine_model_sha256(const cv_face_engine *) { return cvision
 cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
                          cv_face *faces, size_t capacity, size_t *count, cv_error *error) {
     return cvision::guard(error, [&] {
-        std::vector<Look> order(std::begin(looks), std::end(looks));
-        if (only_largest) order.insert(order.begin(), quick_look);
+        std::vector<Pass> order(std::begin(passes), std::end(passes));
+        if (only_largest) order.insert(order.begin(), quick_pass);
         const Search whole{cv::Rect(cv::Point(), image->gray.size()),
                            order.data(),
                            order.data() + order.size(),
@@ -356,17 +354,17 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
                                      int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
                                      cv_error *error) {
     return cvision::guard(error, [&] {
-        const Look *first = side->bears_portrait ? std::begin(document_looks) : &back_look;
-        const Look *last = side->bears_portrait ? std::end(document_looks) : &back_look + 1;
+        const Pass *first = side->bears_portrait ? std::begin(document_passes) : &back_pass;
+        const Pass *last = side->bears_portrait ? std::end(document_passes) : &back_pass + 1;
         const cv::Rect region = portrait_region(*side, image->gray.size());
         std::vector<cv_face> found;
         if (side->has_mrz && side->bears_portrait && known_turns >= 0) {
-            // Where the portrait is, at the same size as the first look at all of it would show it.
+            // The portrait's region at the same scale as in the first pass over the whole.
             const cv::Rect likely = begin_of_lines(region, side->mrz);
-            Look look = document_looks[0];
-            look.longer_side =
-                look.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
-            const Search near{likely, &look, &look + 1, clear_score, known_turns, 1, false};
+            Pass pass = document_passes[0];
+            pass.longer_side =
+                pass.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
+            const Search near{likely, &pass, &pass + 1, clear_score, known_turns, 1, false};
             if (likely != region) found = search(*engine, *image, near);
         }
         const bool is_clear =

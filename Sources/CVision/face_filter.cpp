@@ -10,8 +10,8 @@ namespace {
 constexpr int together = 16;  // numbers of a row: two of AVX2's registers
 constexpr int reach = 32;     // the longest filter
 
-/// `sums` of products of `count` taps, of which the i-th is read `step` numbers behind the one before. Three sums for each number,
-/// added at the end: so dlib does it, and none of them waits for the one before.
+/// Sums of products with `count` taps, each `step` numbers after the one before. Three partial sums for each number, added at
+/// the end as in dlib, so that no addition waits for the one before.
 template <int Lanes>
 [[gnu::always_inline]] inline void correlate(const float *from, int step, const float *taps, int count, float *to,
                                              bool adds) {
@@ -50,7 +50,7 @@ template <int Lanes>
 }
 
 #ifdef __x86_64__
-// Without fused multiplications, so that both ways give the same sums to the bit.
+// Without fused multiplications, so that both variants give the same sums to the bit.
 [[gnu::target("avx2")]] void filter_by_8(const FilterPlane &plane, const std::vector<float> &across,
                                          const std::vector<float> &down, FilterPlane &scratch, FilterPlane &sums) {
     count_wide_run();

@@ -1,12 +1,12 @@
-// Separable filters over planes of numbers, as the face detector applies hundreds of them to each image. With dlib's own a
-// document side takes 9 % more processor time (Tests/FIGURES.md).
+// Separable filters over planes of numbers; the face detector applies hundreds to each image. With dlib's own, a document side
+// takes 9 % more processor time (Tests/FIGURES.md).
 #pragma once
 #include <cstddef>
 #include <vector>
 
 namespace cvision {
 
-/// Rows of numbers with room behind each, so that whole registers can be read.
+/// Rows of numbers, each padded so that whole registers can be read.
 struct FilterPlane {
     int rows = 0, columns = 0, stride = 0;
     std::vector<float> values;
@@ -20,8 +20,8 @@ struct FilterPlane {
     }
 };
 
-/// Adds to `sums` the correlation of `plane` with the product of a column (`down`) and a row (`across`). A sum stands where its
-/// window begins; `sums` has the size of `plane`, and behind the last window nothing of meaning.
+/// Adds to `sums` the correlation of `plane` with the product of a column (`down`) and a row (`across`). A sum is stored where
+/// its window begins; `sums` has the size of `plane`, and its values beyond the last window have no meaning.
 void add_filtered(const FilterPlane &plane, const std::vector<float> &across, const std::vector<float> &down,
                   FilterPlane &scratch, FilterPlane &sums);
 

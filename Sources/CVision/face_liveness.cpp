@@ -1,5 +1,5 @@
-// Presentation attack detection (PAD) signals. Single images give weak evidence at best: each signal tells how much the image
-// looks like one kind of artefact, and none tells that a living person was there.
+// Presentation attack detection (PAD) signals. Single images are weak evidence: each signal measures how much the image looks
+// like one kind of artefact, and none proves that a living person was present.
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -19,13 +19,13 @@ cv::Rect2d grown(const cv_face &face, double factor) {
     return {cx - factor * face.width / 2, cy - factor * face.height / 2, factor * face.width, factor * face.height};
 }
 
-cv::Rect inside(const cv::Rect2d &rect, const cv::Mat &picture) {
-    return cv::Rect(rect) & cv::Rect(0, 0, picture.cols, picture.rows);
+cv::Rect inside(const cv::Rect2d &rect, const cv::Mat &image) {
+    return cv::Rect(rect) & cv::Rect(0, 0, image.cols, image.rows);
 }
 
-/// A screen's raster photographed by a sensor's raster leaves isolated peaks in the spectrum; skin and hair leave a smooth
-/// slope. The signal is how far the strongest peak stands above the median of the ring of equal frequency, in (robust)
-/// standard deviations of the ring's log magnitude.
+/// The pixel grid of a photographed screen leaves isolated peaks in the spectrum; skin and hair leave a smooth slope. The signal
+/// is the height of the strongest peak above the median of the ring of equal frequency, in (robust) standard deviations of the
+/// ring's log magnitude.
 double moire(const cv::Mat &gray, const cv_face &face) {
     // At the sensor's own resolution: scaling would remove the raster.
     constexpr int side = 256;
@@ -48,7 +48,7 @@ double moire(const cv::Mat &gray, const cv_face &face) {
     for (int y = 3; y <= extent / 2; ++y) {
         for (int x = 0; x < extent; ++x) {
             const int fx = x <= extent / 2 ? x : x - extent;
-            // The axes carry the window's edges and JPEG's block grid.
+            // The axes hold the window's edges and JPEG's block grid.
             if (std::abs(fx) < 3) continue;
             const size_t ring = static_cast<size_t>(std::hypot(fx, y) / 2);
             if (ring >= rings.size() / 3 && ring < rings.size()) rings[ring].push_back(magnitude.at<float>(y, x));
@@ -62,14 +62,14 @@ double moire(const cv::Mat &gray, const cv_face &face) {
         const float median = *middle, peak = *std::max_element(ring.begin(), ring.end());
         for (float &value : ring) value = std::abs(value - median);
         std::nth_element(ring.begin(), middle, ring.end());
-        // 1.4826 median deviations are one standard deviation of a normal distribution, and peaks do not inflate them.
+        // 1.4826 median deviations are one standard deviation of a normal distribution, and peaks do not increase them.
         strongest = std::max(strongest, static_cast<double>(peak - median) / (1.4826 * *middle + 0.05));
     }
     // Over 93 portraits the strongest reached 3.7; a photographed screen 4.6, a clear raster 6 and more.
     return ramp(strongest, 3.8, 5.8);
 }
 
-/// Share of the face in small colourless burnt-out spots: gloss of a screen or of a laminated print.
+/// Share of the face in small colourless saturated spots: gloss of a screen or of a laminated print.
 double specular(const cv::Mat &bgr, const cv_face &face) {
     const cv::Rect window = inside(grown(face, 0.9), bgr);
     if (window.empty()) return 0;
@@ -84,9 +84,9 @@ double specular(const cv::Mat &bgr, const cv_face &face) {
     return ramp(static_cast<double>(spots) / window.area(), 0, 0.05);
 }
 
-/// Straight edges near the face that bound one tilted rectangle inside the image: bezel of a screen, border of a print or
-/// a card. Left, right and one of the other two must be there (the fourth often lies outside the image or under a
-/// hand), parallel or square to each other; the weakest of the three decides.
+/// Straight edges near the face that bound one tilted rectangle inside the image: bezel of a screen, border of a print or a
+/// card. Left, right and one of the other two must be there (the fourth is often outside the image or under a hand), parallel
+/// or square to each other; the weakest of the three decides.
 double frame(const cv::Mat &gray, const cv_face &face) {
     const double scale = std::min(1.0, 480.0 / std::max(gray.cols, gray.rows));
     cv::Mat small, edges;
@@ -107,7 +107,7 @@ double frame(const cv::Mat &gray, const cv_face &face) {
             if (x < rim || y < rim || x > small.cols - rim || y > small.rows - rim) continue;
             if (!near.contains({x, y})) continue;
             const double dx = line[2] - line[0], dy = line[3] - line[1];
-            // Angle from the horizontal after undoing the tilt, -90 to 90 degrees.
+            // Angle from the horizontal without the tilt, -90 to 90 degrees.
             double angle = std::atan2(dy, dx) * 180 / CV_PI - tilt;
             angle -= 180 * std::round(angle / 180);
             const double length = std::hypot(dx, dy) / box.height;
@@ -132,7 +132,7 @@ double detail(const cv::Mat &gray) {
     return deviation[0] * deviation[0] + 1;
 }
 
-/// A person stands before a background at another distance; a print or a screen is as sharp beside the face as on it.
+/// The background of a person is at another distance; a print or a screen is as sharp beside the face as on it.
 double flat_focus(const cv::Mat &gray, const cv_face &face) {
     const cv::Rect centre = inside(grown(face, 1), gray);
     const cv::Rect2d wide = grown(face, 2.2);

@@ -8,12 +8,12 @@ namespace cvision {
 
 namespace {
 
-/// `size` pixels of the parallelogram from `corner`, `across` and `along` long.
-cv::Mat patch(const cv::Mat &picture, cv::Point2d corner, cv::Point2d across, cv::Point2d along, cv::Size size) {
+/// The parallelogram at `corner` with sides `across` and `along`, as `size` pixels.
+cv::Mat patch(const cv::Mat &image, cv::Point2d corner, cv::Point2d across, cv::Point2d along, cv::Size size) {
     const double w = size.width - 1, h = size.height - 1;
     const cv::Matx23d map(across.x / w, along.x / h, corner.x, across.y / w, along.y / h, corner.y);
     cv::Mat result;
-    cv::warpAffine(picture, result, map, size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
+    cv::warpAffine(image, result, map, size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
     return result;
 }
 
@@ -30,9 +30,9 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-/// Height of the dark between the lids over the eye's width, median of the middle third of the columns. Dark is what lies
-/// below midway between the skin around the eye (85th percentile) and the darkest that this eye has shown, over the skin:
-/// of a closed eye alone one cannot tell how dark its pupil is. Brows lie higher than a fifth of the eye's width.
+/// Height of the dark area between the lids over the eye's width: the upper tercile over the middle three fifths of the columns.
+/// Dark means below the middle between the skin around the eye (85th percentile) and the darkest value of this eye so far, since
+/// a closed eye does not show how dark its pupil is. Brows are higher than a fifth of the eye's width.
 double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, double &darkest) {
     constexpr int columns = 64, rows = 48;
     constexpr double height = 0.9;  // of the patch over the eye's width
@@ -43,13 +43,13 @@ double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, dou
     const double skin = std::max(percentile(eye, 0.85), 1.0);
     const double dark =
         percentile(eye(cv::Rect(columns / 4, rows / 4, columns / 2, rows / 2 + 4)).clone(), 0.04) / skin;
-    // Forgotten by a hundredth each frame, for the light may change.
+    // Decays by a hundredth each frame, since the light may change.
     darkest = darkest > 0 ? std::min(dark, std::min(darkest * 1.01, 0.9)) : dark;
     const double limit = skin * (1 + darkest) / 2;
     std::vector<double> heights;
     for (int x = columns / 5; x < columns - columns / 5; ++x) {
         int longest = 0, run = 0;
-        // From the brow's line on: under a low brow the dark of brow and eye is one.
+        // From below the brow: the dark areas of a low brow and of the eye may touch.
         for (int y = brow_row; y < rows; ++y) {
             run = eye.at<unsigned char>(y, x) < limit ? run + 1 : 0;
             longest = std::max(longest, run);
@@ -61,7 +61,7 @@ double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, dou
     return *third;
 }
 
-/// Mouth below the base of the nose: how dark its middle is, and how long the line between the lips.
+/// The mouth, below the base of the nose: how dark its middle is, and how long the line between the lips is.
 void measure_mouth(const cv::Mat &gray, const FaceFrame &face, cv::Point2d nose, cv_face_frame &frame) {
     constexpr int columns = 96, rows = 56;
     constexpr double half_width = 0.85, top = 0.08, height = 1;
@@ -113,7 +113,7 @@ double linear(int value) {
     return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
 }
 
-/// Values of one channel by how often they occur; a region may have several pieces.
+/// A histogram of one channel; a region may have several pieces.
 struct Histogram {
     std::array<int, 256> counts{};
     int total = 0;
@@ -123,7 +123,7 @@ struct Histogram {
         ++total;
     }
 
-    /// Mean of the linear light between the 20th and the 80th percentile: a median that is finer than the steps of 8 bits.
+    /// Mean of the linear light between the 20th and the 80th percentile: like a median, but finer than the steps of 8 bits.
     double trimmed_mean() const {
         const double low = 0.2 * total, high = 0.8 * total;
         double sum = 0, weight = 0, below = 0;
@@ -145,7 +145,7 @@ struct Region {
 
     int pixels() const { return channels[0].total; }
 
-    /// Adds what lies within `half` eye distances around (x, y) of the face's plane.
+    /// Adds the pixels within `half` eye distances of (x, y) in the face's plane.
     void add(const cv::Mat &bgr, const FaceFrame &face, cv::Point2d centre, cv::Size2d half) {
         const cv::Point2d corner = centre - half.width * face.right - half.height * face.down;
         // As many samples as the region has pixels, up to 48 each way.

@@ -1,4 +1,4 @@
-// Measures of one frame's face that follow from its five points and the pixels around them.
+// Measures of one frame's face, from its five points and the pixels around them.
 #pragma once
 #include "face_parts.hpp"
 
@@ -13,7 +13,7 @@ struct FaceFrame {
     cv::Point2d at(double x, double y) const { return origin + x * right + y * down; }
 };
 
-/// The darkest that each eye has shown over the skin around it; 0 before the first frame.
+/// The darkest value of each eye so far over that of the skin around it; 0 before the first frame.
 struct EyeMemory {
     double left = 0, right = 0;
 };
@@ -24,7 +24,7 @@ void measure_motion(const cv::Mat &gray, const Landmarks &points, EyeMemory &eye
 /// Fills the light of skin and background.
 void measure_light(const cv::Mat &bgr, const Landmarks &points, cv_face_frame &frame);
 
-/// The face at one size, upright, without its mean brightness: to be compared with that of another frame.
+/// The face at a fixed size, upright, without its mean brightness, for comparison with another frame.
 cv::Mat aligned_face(const cv::Mat &gray, const Landmarks &points);
 
 }  // namespace cvision

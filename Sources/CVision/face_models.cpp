@@ -9,8 +9,7 @@ namespace cvision {
 
 namespace {
 
-// dlib's larger model has 22 MB, networks of an operator's own up to 250 MB; a file beyond this is no model and need not be
-// read to know it.
+// dlib's larger model has 22 MB, an operator's own networks up to 250 MB; a larger file is no model and is not read.
 constexpr std::streamoff size_limit = 512 << 20;
 
 }  // namespace

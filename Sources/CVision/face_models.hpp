@@ -1,4 +1,4 @@
-// The published model files, each known by its SHA-256.
+// The published model files, identified by SHA-256.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ constexpr FaceModel landmark_model = {"shape_predictor_5_face_landmarks.dat",
 constexpr FaceModel descriptor_model = {"dlib_face_recognition_resnet_model_v1.dat",
                                         "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"};
 
-/// dlib's 68-point shape predictor, only where the operator names its file: its training data, 300-W, forbids commercial use.
+/// dlib's 68-point shape predictor, only where the operator configures its file: its training data, 300-W, forbids commercial use.
 constexpr FaceModel contour_model = {"shape_predictor_68_face_landmarks.dat",
                                      "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"};
 
@@ -29,8 +29,8 @@ struct ModelUnavailable {
 /// SHA-256 in lower-case hexadecimal; empty where libcrypto refuses.
 std::string sha256_hex(const std::vector<char> &bytes);
 
-/// The bytes of the file at `path`, which messages call `name`, checked against its digest (lower-case hex) before anything
-/// parses them. Throws ModelUnavailable.
+/// The bytes of the file at `path` (`name` in messages), checked against its digest (lower-case hex) before anything parses
+/// them. Throws ModelUnavailable.
 std::vector<char> read_model(const std::string &path, const std::string &name, const std::string &sha256);
 
 /// The bytes of a published model. Throws ModelUnavailable.

@@ -8,10 +8,10 @@ namespace cvision {
 
 namespace {
 
-/// Numbers of a product's right side that are laid out at a time: a megabyte, which stays in a core's own cache.
+/// Numbers of a product's right side that are gathered at a time: a megabyte, which stays in a core's own cache.
 constexpr int block_size = 1 << 18;
 
-/// One line of what a filter's point sees: `count` values, `stride` apart, from `offset` pixels of the row on; 0 outside.
+/// One line of the values that a filter's point reads: `count` values, `stride` apart, from pixel `offset` of the row; 0 outside.
 void lay_out(const float *row, int side, int offset, int stride, float *line, int count) {
     if (row == nullptr) {
         std::fill_n(line, count, 0.0f);
@@ -28,7 +28,7 @@ void lay_out(const float *row, int side, int offset, int stride, float *line, in
     std::fill_n(line + last, count - last, 0.0f);
 }
 
-/// Adds its bias to each channel and sets what is negative to 0.
+/// Adds its bias to each channel and sets negative values to 0.
 void rectify(Planes &planes, const std::vector<float> &biases) {
     const size_t size = planes.values.size() / static_cast<size_t>(planes.channels);
     for (int channel = 0; channel < planes.channels; ++channel) {
@@ -38,7 +38,7 @@ void rectify(Planes &planes, const std::vector<float> &biases) {
     }
 }
 
-/// The maximum over 3×3 pixels, or the mean over 2×2, at every second one.
+/// The maximum over 3×3 pixels, or the mean over 2×2, at every second pixel.
 template <int Window, typename Fold>
 Planes pooled(const Planes &input, int samples, Fold fold) {
     Planes output{input.channels, (input.side - Window) / 2 + 1, {}};
@@ -95,7 +95,7 @@ Planes ResidualNetwork::block(const Planes &input, const ResidualBlock &block, i
     if (halves) halved = pooled<2>(input, samples, [](float sum, float value) { return sum + value; });
     const Planes &shortcut = halves ? halved : input;
     const float share = halves ? 0.25f : 1.0f;
-    // Channels and pixels that only one of both has count as 0 in the other (dlib, add_prev).
+    // Channels and pixels that only one of the two has count as 0 in the other (dlib, add_prev).
     Planes sum{inner.channels, std::max(inner.side, shortcut.side), {}};
     sum.values.assign(static_cast<size_t>(sum.channels * samples * sum.side * sum.side), 0.0f);
     for (int plane = 0; plane < sum.channels * samples; ++plane) {
@@ -121,7 +121,7 @@ std::vector<float> ResidualNetwork::apply(Planes planes, int samples) {
     rectify(planes, this->entry.biases);
     planes = pooled<3>(planes, samples, [](float most, float value) { return std::max(most, value); });
     for (const ResidualBlock &block : this->blocks) planes = this->block(planes, block, samples);
-    // What the warm parent kept, each of its forks would copy to write into it.
+    // Memory kept in the warm parent would be copied by each fork that writes to it.
     std::vector<float>().swap(this->columns);
     std::vector<float> result(static_cast<size_t>(samples * this->outputs), 0.0f);
     const int area = planes.side * planes.side;

@@ -20,17 +20,16 @@ struct Convolution {
     int side(int input) const { return (input + 2 * padding - kernel) / stride + 1; }
 };
 
-/// Two convolutions whose result is added to their input, which is halved before where the first has a stride.
+/// Two convolutions whose result is added to their input. Where the first has a stride, the input is halved for the sum.
 struct ResidualBlock {
     Convolution first, second;
 };
 
-/// A residual network from images to `outputs` numbers each: a convolution, a maximum over 3×3 pixels, residual blocks, means
-/// over planes, and one matrix.
+/// A residual network that maps an image to `outputs` numbers: a convolution, a maximum over 3×3 pixels, residual blocks, means
+/// over planes, and a matrix.
 ///
-/// With dlib's own pass a pair of faces takes a third more processor time (Tests/FIGURES.md): it copies pixel by pixel what
-/// a product needs, for one sample after the other, and goes through memory once for each of normalisation, sum and
-/// threshold.
+/// With dlib's own pass a pair of faces takes a third more processor time (Tests/FIGURES.md): it copies a product's operands
+/// pixel by pixel and sample by sample, and passes over memory once each for normalisation, sum and threshold.
 class ResidualNetwork {
 public:
     Convolution entry;
@@ -39,7 +38,7 @@ public:
     int outputs = 0;
 
     /// `outputs` numbers for each of `samples` images, one sample after the other.
-    std::vector<float> apply(Planes pictures, int samples);
+    std::vector<float> apply(Planes images, int samples);
 
 private:
     std::vector<float> columns;  // scratch of convolve

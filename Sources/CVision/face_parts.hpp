@@ -68,13 +68,13 @@ private:
     std::unique_ptr<Parts> parts;
 };
 
-/// Fills what the 68 points of the upright image of `size` tell of eyes, mouth and pose.
+/// Fills the measures of eyes, mouth and pose from the 68 points of the upright image of `size`.
 void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_face &face);
 
-/// Fills what the surroundings of `face` tell.
+/// Fills the measures of the surroundings of `face`.
 void measure_background(const cv_image &image, cv_face &face);
 
-/// What following a face over frames takes of an engine.
+/// The parts of an engine that follow a face over frames.
 FaceDetector &detector_of(cv_face_engine &engine);
 const FaceLandmarker &landmarker_of(const cv_face_engine &engine);
 

@@ -78,7 +78,7 @@ double uniformity(const cv::Mat &values) {
     return common;
 }
 
-void measure_geometry(cv::Size picture, cv_face &face) {
+void measure_geometry(cv::Size size, cv_face &face) {
     const Landmarks points = landmarks_of(face);
     const cv::Point2d left = (points[0] + points[1]) / 2, right = (points[2] + points[3]) / 2;
     const cv::Point2d middle = (left + right) / 2, along = right - left;
@@ -87,15 +87,15 @@ void measure_geometry(cv::Size picture, cv_face &face) {
     face.inter_eye_distance = distance;
     face.roll = std::atan2(along.y, along.x) * 180 / CV_PI;
     face.yaw_offset = (points[4] - middle).dot(unit) / distance;
-    face.centre_x = middle.x / picture.width;
-    face.eye_line_y = 1 - middle.y / picture.height;
-    face.head_width = 2 * head_half_width * distance / picture.width;
+    face.centre_x = middle.x / size.width;
+    face.eye_line_y = 1 - middle.y / size.height;
+    face.head_width = 2 * head_half_width * distance / size.width;
     const auto corner = [&](double across, double below) {
         return cv::Point2f(middle + unit * (across * distance) + down * (below * distance));
     };
     const std::vector<cv::Point2f> head = {corner(-head_half_width, -head_above), corner(head_half_width, -head_above),
                                            corner(head_half_width, head_below), corner(-head_half_width, head_below)};
-    const float w = static_cast<float>(picture.width), h = static_cast<float>(picture.height);
+    const float w = static_cast<float>(size.width), h = static_cast<float>(size.height);
     const std::vector<cv::Point2f> frame = {{0, 0}, {w, 0}, {w, h}, {0, h}};
     std::vector<cv::Point2f> common;
     const double inside = cv::intersectConvexConvex(head, frame, common);
@@ -151,7 +151,7 @@ void measure_face(const cv_image &image, cv_face &face) {
     cv::magnitude(planes[1], planes[2], distance);
     face.chroma = cv::mean(distance, mask)[0];
 
-    // How far both cheeks together lie from a in 5…25 and b in 5…35 (OFIQ, natural colour).
+    // Distance of both cheeks' mean from a in 5…25 and b in 5…35 (OFIQ, natural colour).
     const cv::Scalar left = cv::mean(lab(left_cheek)), right = cv::mean(lab(right_cheek));
     const double a = (left[1] + right[1]) / 2, b = (left[2] + right[2]) / 2;
     face.colour_distance = std::hypot(a - std::clamp(a, 5.0, 25.0), b - std::clamp(b, 5.0, 35.0));
@@ -173,7 +173,7 @@ void measure_background(const cv_image &image, cv_face &face) {
     const cv::Point2d below(-along.y, along.x);
     cv::Mat mask(small.size(), CV_8UC1, cv::Scalar(255));
     const cv::Point2d centre = (middle + below * 0.1) * scale;
-    // A face larger than the image leaves nothing; drawing further out than this would only cost time.
+    // A face larger than the image leaves no background; drawing beyond this would only cost time.
     const auto axis = [&](double length) { return static_cast<int>(std::min(length * distance * scale, 4 * side)); };
     const double angle = std::atan2(along.y, along.x) * 180 / CV_PI;
     cv::ellipse(mask, cv::Point(centre), cv::Size(axis(1.8), axis(2.3)), angle, 0, 360, 0, cv::FILLED);
@@ -183,7 +183,7 @@ void measure_background(const cv_image &image, cv_face &face) {
             if (from.dot(below) > 1.4 * distance * distance) mask.at<unsigned char>(y, x) = 0;
         }
     }
-    // A quarter of a Sobel answer is the step from pixel to pixel. Too little around the head says nothing.
+    // A quarter of Sobel's result is the step from pixel to pixel. Too few pixels around the head mean nothing.
     const bool enough = cv::countNonZero(mask) > 0.03 * static_cast<double>(mask.total());
     face.background_gradient = enough ? cv::mean(gradient, mask)[0] / 4 : -1;
 }

@@ -20,14 +20,14 @@ struct cv_face_tracker {
 
 namespace {
 
-/// Size to which the face's box is scaled before it is sought again: a little more than the detector's smallest face.
+/// Size to which the face's box is scaled before the next search: a little more than the detector's smallest face.
 constexpr double sought_box = 105;
 /// The window around the last box, in boxes.
 constexpr double window = 1.9;
-/// A face that was lost is sought in the whole image in every so many frames.
+/// A lost face is searched for in the whole image once in this many frames.
 constexpr int search_again = 4;
 
-/// The best face of an image, seen whole at most once.
+/// The best face of an image, which is searched whole at most once.
 bool find(cv_face_engine &engine, const cv_image &image, cv::Rect2d &box) {
     const double scale = std::min(1.0, 480.0 / std::max(image.gray.cols, image.gray.rows));
     cv::Mat small = image.gray;
@@ -40,7 +40,7 @@ bool find(cv_face_engine &engine, const cv_image &image, cv::Rect2d &box) {
     return true;
 }
 
-/// The face near where it was.
+/// The face near its last position.
 bool follow(cv_face_engine &engine, const cv::Mat &gray, cv::Rect2d &box) {
     const double scale = sought_box / box.width;
     const cv::Point2d centre = (box.tl() + box.br()) / 2;

@@ -1,4 +1,4 @@
-// What the files of this target share: the pixels behind cv_image and the catch-all of the C boundary.
+// Shared by all files of this target: the pixels behind cv_image, and the guard that catches every exception.
 #pragma once
 #include <exception>
 #include <map>
@@ -11,13 +11,13 @@ struct cv_image {
     cv::Mat bgr;   // CV_8UC3, upright: EXIF orientation is already applied
     cv::Mat gray;  // CV_8UC1 of the same size
 
-    /// `bgr` averaged down by a whole number so that about 1,800 px of its longer side are left; made on first use.
+    /// `bgr` averaged down by a whole factor to about 1,800 px on its longer side; made on first use.
     const cv::Mat &reduced() const;
     /// What `reduced` divides lengths by.
     int reduction() const;
-    /// `bgr` with at most 512 pixels on its longer side: enough for outlines and for what surrounds a document.
+    /// `bgr` with at most 512 pixels on its longer side: enough for outlines and for a document's surroundings.
     const cv::Mat &small() const;
-    /// `gray` reduced to `side` pixels on its longer side, or as it is where it has no more; each size is made once.
+    /// `gray` reduced to at most `side` pixels on its longer side; each size is made once.
     const cv::Mat &gray_at(int side) const;
 
 private:
@@ -27,7 +27,7 @@ private:
 
 namespace cvision {
 
-/// `image` reduced to `size`: halved as often as that leaves more, which costs a tenth, then averaged down to the rest.
+/// `image` reduced to `size`: halved while it stays larger, which costs a tenth, then averaged down.
 cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 
 /// `image` averaged by area to `size`, or to `scale` of its size.
@@ -45,7 +45,7 @@ cv_status guard(cv_error *error, Body body) noexcept {
     } catch (const std::bad_alloc &) {
         return fail(error, CV_OUT_OF_MEMORY, "out of memory");
     } catch (const cv::Exception &failure) {
-        // OpenCV reports an allocation that failed by its own exception.
+        // OpenCV reports a failed allocation by an exception of its own.
         const bool memory = failure.code == cv::Error::StsNoMem;
         return fail(error, memory ? CV_OUT_OF_MEMORY : CV_INTERNAL, memory ? "out of memory" : failure.what());
     } catch (const std::exception &failure) {

@@ -12,7 +12,7 @@ int cv_image::reduction() const { return std::max(1, std::max(bgr.cols, bgr.rows
 const cv::Mat &cv_image::reduced() const {
     const int factor = reduction();
     if (factor == 1 || std::min(bgr.cols, bgr.rows) < factor) return bgr;
-    // A factor that divides the size exactly takes OpenCV's fast path; at most `factor - 1` pixels are left out.
+    // A factor that divides the size exactly takes OpenCV's fast path; at most `factor - 1` pixels are dropped.
     if (reduced_.empty()) {
         const cv::Size size(bgr.cols / factor, bgr.rows / factor);
         cv::resize(bgr(cv::Rect(0, 0, size.width * factor, size.height * factor)), reduced_, size, 0, 0,
@@ -48,7 +48,7 @@ namespace cvision {
 cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
     cv::Mat half = image, result;
     while (half.cols / 2 >= size.width && half.rows / 2 >= size.height && half.cols > 1 && half.rows > 1) {
-        // The last row or column of an odd size is left out.
+        // The last row or column of an odd size is dropped.
         const cv::Size next(half.cols / 2, half.rows / 2);
         cv::resize(half(cv::Rect(0, 0, 2 * next.width, 2 * next.height)), result, next, 0, 0, cv::INTER_AREA);
         half = result;
@@ -70,11 +70,11 @@ cv::Mat averaged(const cv::Mat &image, double scale) {
 }
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
-    if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header announces an empty picture");
+    if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header declares an empty image");
     if (width > limits.max_side || height > limits.max_side)
-        return fail(error, CV_TOO_MANY_PIXELS, "the header announces a side longer than the limit");
+        return fail(error, CV_TOO_MANY_PIXELS, "the header declares a side longer than the limit");
     if (width * height > limits.max_pixels)
-        return fail(error, CV_TOO_MANY_PIXELS, "the header announces more pixels than the limit");
+        return fail(error, CV_TOO_MANY_PIXELS, "the header declares more pixels than the limit");
     return CV_OK;
 }
 
@@ -120,13 +120,13 @@ int exif_orientation(Source tiff) noexcept {
 
 namespace {
 
-using Decoder = cv_status (*)(Source, const cv_image_limits &, Picture &, cv_error *);
+using Decoder = cv_status (*)(Source, const cv_image_limits &, StoredImage &, cv_error *);
 
 bool starts_with(Source source, size_t offset, const char *magic, size_t length) {
     return source.length >= offset + length && std::memcmp(source.bytes + offset, magic, length) == 0;
 }
 
-/// The allow-list. Nothing else is ever handed to a decoder.
+/// The allow-list: nothing else reaches a decoder.
 bool recognise(Source source, cv_image_format &format, Decoder &decoder) {
     if (starts_with(source, 0, "\xFF\xD8\xFF", 3)) {
         format = CV_FORMAT_JPEG, decoder = decode_jpeg;
@@ -173,18 +173,18 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
         Decoder decode;
         if (!recognise(source, format, decode))
             return fail(error, CV_UNSUPPORTED_FORMAT, "the first bytes are those of no known image format");
-        Picture picture;
-        if (const cv_status status = decode(source, *limits, picture, error); status != CV_OK) return status;
-        turn_upright(picture.bgr, picture.orientation);
+        StoredImage stored;
+        if (const cv_status status = decode(source, *limits, stored, error); status != CV_OK) return status;
+        turn_upright(stored.bgr, stored.orientation);
         auto decoded = std::make_unique<cv_image>();
-        cv::cvtColor(picture.bgr, decoded->gray, cv::COLOR_BGR2GRAY);
-        decoded->bgr = std::move(picture.bgr);
+        cv::cvtColor(stored.bgr, decoded->gray, cv::COLOR_BGR2GRAY);
+        decoded->bgr = std::move(stored.bgr);
         info->format = format;
         info->width = static_cast<uint32_t>(decoded->bgr.cols);
         info->height = static_cast<uint32_t>(decoded->bgr.rows);
-        info->stored_width = picture.stored_width;
-        info->stored_height = picture.stored_height;
-        info->orientation = static_cast<uint32_t>(picture.orientation);
+        info->stored_width = stored.width;
+        info->stored_height = stored.height;
+        info->orientation = static_cast<uint32_t>(stored.orientation);
         *image = decoded.release();
         return CV_OK;
     });

@@ -14,14 +14,14 @@
 namespace cvision {
 namespace {
 
-/// Progressive files in the wild have up to about 15 scans; each one costs a pass over every coefficient.
+/// Real progressive files have up to about 15 scans; each costs a pass over every coefficient.
 constexpr int max_scans = 100;
 /// Cameras pad a few bytes before the end marker; more than this between two markers is lost image data.
 constexpr int max_padding = 64;
-/// Both sides of the halved image stay above what the finest print needs: an MRZ line of 44 characters is read best
-/// at 14 px per character or more, so 4,000 px over a document that fills two thirds of the frame leave a wide margin.
+/// The halved image must keep the smallest text legible: an MRZ line of 44 characters is read best at 14 px per character or
+/// more, so 4,000 px over a document that fills two thirds of the frame leave a wide margin.
 constexpr uint32_t halved_at_least = 4000;
-/// Coefficients of the largest progressive image that the pixel limits let through, three components at 2 bytes.
+/// Coefficients of the largest progressive image within the pixel limits, three components of 2 bytes.
 constexpr long max_codec_memory = 400L << 20;
 
 struct Session {
@@ -53,7 +53,7 @@ Session &session_of(j_common_ptr codec) { return *static_cast<Session *>(codec->
     std::longjmp(session.escape, 1);
 }
 
-/// libjpeg only warns about lost data and paints grey; here that ends the decoding.
+/// libjpeg only warns about lost data and fills with grey; here that ends the decoding.
 void on_message(j_common_ptr codec, int level) {
     if (level >= 0) return;
     switch (codec->err->msg_code) {
@@ -70,14 +70,14 @@ void on_message(j_common_ptr codec, int level) {
 
 void on_progress(j_common_ptr codec) {
     if (codec->is_decompressor && reinterpret_cast<j_decompress_ptr>(codec)->input_scan_number > max_scans) {
-        std::snprintf(session_of(codec).message, JMSG_LENGTH_MAX, "more scans than any camera writes");
+        std::snprintf(session_of(codec).message, JMSG_LENGTH_MAX, "too many scans");
         session_of(codec).status = CV_CORRUPT_IMAGE;
         std::longjmp(session_of(codec).escape, 1);
     }
 }
 
 /// Between setjmp and longjmp lie only frames without destructors; `image` belongs to the caller.
-cv_status run(Session &session, Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+cv_status run(Session &session, Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     jpeg_decompress_struct &codec = session.codec;
     if (setjmp(session.escape) != 0) return fail(error, session.status, session.message);
     jpeg_create_decompress(&codec);
@@ -87,12 +87,12 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, Pi
     jpeg_read_header(&codec, TRUE);
     const cv_status size = check_size(codec.image_width, codec.image_height, limits, error);
     if (size != CV_OK) return size;
-    picture.stored_width = codec.image_width;
-    picture.stored_height = codec.image_height;
+    stored.width = codec.image_width;
+    stored.height = codec.image_height;
     const uint32_t longer = codec.image_width > codec.image_height ? codec.image_width : codec.image_height;
     codec.scale_num = 1;
     codec.scale_denom = longer >= 2 * halved_at_least ? 2 : 1;
-    // The codec's cheapest reductions: it computes fewer coefficients of each block.
+    // The codec reduces most cheaply itself: it computes fewer coefficients of each block.
     if (limits.enough_side > 0)
         while (codec.scale_denom < 8 && longer / (2 * codec.scale_denom) >= limits.enough_side) codec.scale_denom *= 2;
 
@@ -104,20 +104,20 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, Pi
     default: codec.out_color_space = JCS_EXT_BGR; break;
     }
     jpeg_start_decompress(&codec);
-    picture.bgr.create(static_cast<int>(codec.output_height), static_cast<int>(codec.output_width), type);
+    stored.bgr.create(static_cast<int>(codec.output_height), static_cast<int>(codec.output_width), type);
     while (codec.output_scanline < codec.output_height) {
         JSAMPROW rows[8];
         const JDIMENSION first = codec.output_scanline;
         JDIMENSION count = 0;
         for (; count < 8 && first + count < codec.output_height; ++count)
-            rows[count] = picture.bgr.ptr<uint8_t>(static_cast<int>(first + count));
+            rows[count] = stored.bgr.ptr<uint8_t>(static_cast<int>(first + count));
         jpeg_read_scanlines(&codec, rows, count);
     }
     jpeg_finish_decompress(&codec);
     return CV_OK;
 }
 
-/// Ink to light without a colour profile: each ink and black take their share away. Adobe stores inks inverted.
+/// CMYK to RGB without a colour profile: each ink and black absorb their share. Adobe stores inks inverted.
 cv::Mat from_cmyk(const cv::Mat &cmyk, bool inverted) {
     cv::Mat bgr(cmyk.size(), CV_8UC3);
     const unsigned flip = inverted ? 0 : 255;
@@ -155,18 +155,18 @@ int orientation_of(Source source) {
 
 }  // namespace
 
-cv_status decode_jpeg(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+cv_status decode_jpeg(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     Session session;
     session.codec.err = jpeg_std_error(&session.manager);
     session.codec.client_data = &session;
     session.manager.error_exit = leave;
     session.manager.emit_message = on_message;
     session.progress.progress_monitor = on_progress;
-    const cv_status status = run(session, source, limits, picture, error);
+    const cv_status status = run(session, source, limits, stored, error);
     if (status != CV_OK) return status;
-    if (picture.bgr.channels() == 4) picture.bgr = from_cmyk(picture.bgr, session.codec.saw_Adobe_marker);
-    if (picture.bgr.channels() == 1) cv::cvtColor(picture.bgr, picture.bgr, cv::COLOR_GRAY2BGR);
-    picture.orientation = orientation_of(source);
+    if (stored.bgr.channels() == 4) stored.bgr = from_cmyk(stored.bgr, session.codec.saw_Adobe_marker);
+    if (stored.bgr.channels() == 1) cv::cvtColor(stored.bgr, stored.bgr, cv::COLOR_GRAY2BGR);
+    stored.orientation = orientation_of(source);
     return CV_OK;
 }
 

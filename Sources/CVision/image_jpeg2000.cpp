@@ -1,4 +1,4 @@
-// JPEG 2000 (JP2 files and raw codestreams, as the chips of passports hold portraits) by OpenJPEG.
+// JPEG 2000 (JP2 files and raw codestreams, as used for portraits on passport chips) by OpenJPEG.
 #include <openjpeg-2.5/openjpeg.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ cv_status check_header(Source codestream, const cv_image_limits &limits, cv_erro
     const uint64_t tile_width = big_endian(siz + 16, 4), tile_height = big_endian(siz + 20, 4);
     const uint32_t components = big_endian(siz + 32, 2);
     if (left >= right || top >= bottom || tile_width == 0 || tile_height == 0)
-        return fail(error, CV_CORRUPT_IMAGE, "the codestream header makes no sense");
+        return fail(error, CV_CORRUPT_IMAGE, "the codestream header is invalid");
     const cv_image_limits own{std::min(limits.max_pixels, max_pixels), limits.max_side, 0};
     const cv_status size = check_size(right - left, bottom - top, own, error);
     if (size != CV_OK) return size;
@@ -132,7 +132,7 @@ struct Freed {
 
 }  // namespace
 
-cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     Source codestream{};
     if (!find_codestream(source, codestream)) return fail(error, CV_CORRUPT_IMAGE, "no codestream");
     if (const cv_status status = check_header(codestream, limits, error); status != CV_OK) return status;
@@ -142,7 +142,7 @@ cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, Picture 
         opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
     const std::unique_ptr<opj_stream_t, Freed<opj_stream_destroy>> stream(opj_stream_create(1 << 16, OPJ_TRUE));
     if (codec == nullptr || stream == nullptr) throw std::bad_alloc();
-    char message[200] = "the picture data is damaged";
+    char message[200] = "the image data is damaged";
     opj_set_error_handler(codec.get(), keep_message, message);
     opj_set_warning_handler(codec.get(), ignore_message, nullptr);
     opj_set_info_handler(codec.get(), ignore_message, nullptr);
@@ -170,20 +170,20 @@ cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, Picture 
         if (component.prec < 1 || component.prec > 16)
             return fail(error, CV_UNSUPPORTED_FORMAT, "more than 16 bits per sample");
     }
-    picture.stored_width = static_cast<uint32_t>(size.width);
-    picture.stored_height = static_cast<uint32_t>(size.height);
+    stored.width = static_cast<uint32_t>(size.width);
+    stored.height = static_cast<uint32_t>(size.height);
     if (image->numcomps < 3) {
-        cv::cvtColor(plane_of(image->comps[0], size), picture.bgr, cv::COLOR_GRAY2BGR);
+        cv::cvtColor(plane_of(image->comps[0], size), stored.bgr, cv::COLOR_GRAY2BGR);
         return CV_OK;
     }
     const cv::Mat first = plane_of(image->comps[0], size);
     const cv::Mat second = plane_of(image->comps[1], size);
     const cv::Mat third = plane_of(image->comps[2], size);
     if (image->color_space == OPJ_CLRSPC_SYCC) {
-        cv::merge(std::vector<cv::Mat>{first, third, second}, picture.bgr);  // OpenCV's order is Y, Cr, Cb
-        cv::cvtColor(picture.bgr, picture.bgr, cv::COLOR_YCrCb2BGR);
+        cv::merge(std::vector<cv::Mat>{first, third, second}, stored.bgr);  // OpenCV's order is Y, Cr, Cb
+        cv::cvtColor(stored.bgr, stored.bgr, cv::COLOR_YCrCb2BGR);
     } else {
-        cv::merge(std::vector<cv::Mat>{third, second, first}, picture.bgr);
+        cv::merge(std::vector<cv::Mat>{third, second, first}, stored.bgr);
     }
     return CV_OK;
 }

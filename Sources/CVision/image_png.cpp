@@ -13,7 +13,7 @@
 namespace cvision {
 namespace {
 
-/// Chunks that libpng would inflate although nobody reads them: skipped unread, so they cannot be bombs.
+/// Chunks that libpng would inflate although nobody uses them: skipped unread, so they cannot be decompression bombs.
 constexpr unsigned char ignored_chunks[] = "iCCP\0zTXt\0iTXt\0tEXt\0sPLT\0hIST\0pCAL";
 constexpr int ignored_count = 7;
 constexpr png_alloc_size_t max_chunk = 1u << 20;
@@ -46,7 +46,7 @@ void on_read(png_structp codec, png_bytep out, size_t count) {
 }
 
 /// Between setjmp and longjmp lie only frames without destructors; `image` and `rows` belong to the caller.
-cv_status run(Session &session, Picture &picture, std::vector<png_bytep> &rows, cv_error *error) {
+cv_status run(Session &session, StoredImage &stored, std::vector<png_bytep> &rows, cv_error *error) {
     png_structp codec = session.codec;
     if (setjmp(png_jmpbuf(codec)) != 0) return fail(error, CV_CORRUPT_IMAGE, session.message);
     png_set_read_fn(codec, &session, on_read);
@@ -54,12 +54,12 @@ cv_status run(Session &session, Picture &picture, std::vector<png_bytep> &rows, 
     png_set_keep_unknown_chunks(codec, PNG_HANDLE_CHUNK_NEVER, ignored_chunks, ignored_count);
     png_set_crc_action(codec, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
     png_set_chunk_malloc_max(codec, max_chunk);
-    png_set_user_limits(codec, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size has decided already
+    png_set_user_limits(codec, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size has checked it
     png_read_info(codec, session.info);
     const png_uint_32 width = png_get_image_width(codec, session.info);
     const png_uint_32 height = png_get_image_height(codec, session.info);
-    picture.stored_width = width;
-    picture.stored_height = height;
+    stored.width = width;
+    stored.height = height;
 
     png_set_scale_16(codec);
     png_set_expand(codec);  // palette to colours, 1–4 bits to 8, tRNS to alpha
@@ -69,21 +69,21 @@ cv_status run(Session &session, Picture &picture, std::vector<png_bytep> &rows, 
     png_read_update_info(codec, session.info);
     const int channels = png_get_channels(codec, session.info);
     if (channels != 3 && channels != 4) return fail(error, CV_CORRUPT_IMAGE, "unexpected number of channels");
-    picture.bgr.create(static_cast<int>(height), static_cast<int>(width), channels == 3 ? CV_8UC3 : CV_8UC4);
+    stored.bgr.create(static_cast<int>(height), static_cast<int>(width), channels == 3 ? CV_8UC3 : CV_8UC4);
     rows.resize(height);
-    for (png_uint_32 y = 0; y < height; ++y) rows[y] = picture.bgr.ptr<uint8_t>(static_cast<int>(y));
+    for (png_uint_32 y = 0; y < height; ++y) rows[y] = stored.bgr.ptr<uint8_t>(static_cast<int>(y));
     png_read_image(codec, rows.data());
     png_read_end(codec, session.info);
     png_uint_32 exif_length = 0;
     png_bytep exif = nullptr;
     if (png_get_eXIf_1(codec, session.info, &exif_length, &exif) != 0 && exif != nullptr)
-        picture.orientation = exif_orientation({exif, exif_length});
+        stored.orientation = exif_orientation({exif, exif_length});
     return CV_OK;
 }
 
 }  // namespace
 
-cv_status decode_png(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+cv_status decode_png(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     // The first chunk is the header (PNG §11.2.2); libpng reports it only once it has reached the pixels.
     const auto number = [&](size_t at) {
         return static_cast<uint64_t>(source.bytes[at]) << 24 | static_cast<uint64_t>(source.bytes[at + 1]) << 16 |
@@ -100,9 +100,9 @@ cv_status decode_png(Source source, const cv_image_limits &limits, Picture &pict
     session.info = png_create_info_struct(session.codec);
     if (session.info == nullptr) throw std::bad_alloc();
     std::vector<png_bytep> rows;
-    const cv_status status = run(session, picture, rows, error);
+    const cv_status status = run(session, stored, rows, error);
     if (status != CV_OK) return status;
-    if (picture.bgr.channels() == 4) picture.bgr = over_white(picture.bgr);
+    if (stored.bgr.channels() == 4) stored.bgr = over_white(stored.bgr);
     return CV_OK;
 }
 

@@ -12,7 +12,7 @@
 namespace cvision {
 namespace {
 
-constexpr int preview_quality = 80;  // fine print stays legible; an image of 1,200 px takes 100 to 300 KB
+constexpr int preview_quality = 80;  // small text stays legible; an image of 1,200 px takes 100 to 300 KB
 
 struct Encoder {
     jpeg_compress_struct codec{};

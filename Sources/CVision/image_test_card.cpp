@@ -2,7 +2,7 @@
 
 #include "image.hpp"
 
-// Rows of short strokes on a gradient: enough for every detector to start and look, and for none to find anything.
+// Rows of short strokes on a gradient: enough for every detector to run, and for none to find anything.
 extern "C" cv_status cv_image_test_card(int32_t width, int32_t height, cv_image **image, cv_error *error) {
     return cvision::guard(error, [&] {
         auto card = std::make_unique<cv_image>();

@@ -14,7 +14,7 @@ uint32_t little_endian(const uint8_t *bytes) {
            static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
 }
 
-/// Walks the RIFF chunks for `EXIF`, whose body is a TIFF structure, by some writers after "Exif\0\0".
+/// Walks the RIFF chunks for `EXIF`, whose body is a TIFF structure, which some writers precede with "Exif\0\0".
 int orientation_of(Source source) {
     size_t at = 12;
     while (at + 8 <= source.length) {
@@ -32,7 +32,7 @@ int orientation_of(Source source) {
 
 }  // namespace
 
-cv_status decode_webp(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+cv_status decode_webp(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     if (source.length < 20 || little_endian(source.bytes + 4) > source.length - 8)
         return fail(error, CV_CORRUPT_IMAGE, "the file is shorter than its header says");
     WebPBitstreamFeatures features;
@@ -42,17 +42,17 @@ cv_status decode_webp(Source source, const cv_image_limits &limits, Picture &pic
         check_size(static_cast<uint64_t>(features.width), static_cast<uint64_t>(features.height), limits, error);
     if (size != CV_OK) return size;
     if (features.has_animation) return fail(error, CV_UNSUPPORTED_FORMAT, "animated WebP");
-    picture.stored_width = static_cast<uint32_t>(features.width);
-    picture.stored_height = static_cast<uint32_t>(features.height);
-    picture.bgr.create(features.height, features.width, features.has_alpha ? CV_8UC4 : CV_8UC3);
-    const size_t bytes = picture.bgr.total() * picture.bgr.elemSize();
-    const int stride = static_cast<int>(picture.bgr.step);
+    stored.width = static_cast<uint32_t>(features.width);
+    stored.height = static_cast<uint32_t>(features.height);
+    stored.bgr.create(features.height, features.width, features.has_alpha ? CV_8UC4 : CV_8UC3);
+    const size_t bytes = stored.bgr.total() * stored.bgr.elemSize();
+    const int stride = static_cast<int>(stored.bgr.step);
     const uint8_t *decoded = features.has_alpha
-                                 ? WebPDecodeBGRAInto(source.bytes, source.length, picture.bgr.data, bytes, stride)
-                                 : WebPDecodeBGRInto(source.bytes, source.length, picture.bgr.data, bytes, stride);
-    if (decoded == nullptr) return fail(error, CV_CORRUPT_IMAGE, "the picture data is damaged");
-    if (features.has_alpha) picture.bgr = over_white(picture.bgr);
-    picture.orientation = orientation_of(source);
+                                 ? WebPDecodeBGRAInto(source.bytes, source.length, stored.bgr.data, bytes, stride)
+                                 : WebPDecodeBGRInto(source.bytes, source.length, stored.bgr.data, bytes, stride);
+    if (decoded == nullptr) return fail(error, CV_CORRUPT_IMAGE, "the image data is damaged");
+    if (features.has_alpha) stored.bgr = over_white(stored.bgr);
+    stored.orientation = orientation_of(source);
     return CV_OK;
 }
 

@@ -13,7 +13,7 @@ LateLibrary::LateLibrary(const char *name) : handle(dlopen(name, RTLD_NOW | RTLD
 
 void *LateLibrary::symbol(const char *name) const {
     void *const found = dlsym(this->handle, name);
-    if (found == nullptr) throw std::runtime_error(std::string("a library is of another version: ") + dlerror());
+    if (found == nullptr) throw std::runtime_error(std::string("a library has another version: ") + dlerror());
     return found;
 }
 

@@ -1,16 +1,16 @@
-// Libraries that are loaded where they are used first. Every start of the program loads what it is linked with, which for
-// Tesseract and OpenCV's networks takes longer than judging an image.
+// Libraries loaded on first use. Linked libraries are loaded at every start of the program; for Tesseract and OpenCV's networks
+// that takes longer than analysing an image.
 #pragma once
 
 namespace cvision {
 
-/// A shared library that stays loaded. Whoever forks analyzers makes it before: they can open no file.
+/// A shared library that stays loaded. Create it before analyzers are forked: they can open no file.
 class LateLibrary {
 public:
     /// Throws std::runtime_error, also where the library is not installed.
     explicit LateLibrary(const char *name);
 
-    /// What the library calls `name`. Throws std::runtime_error where it has no such thing.
+    /// The library's symbol `name`. Throws std::runtime_error where there is none.
     template <typename Function>
     Function function(const char *name) const {
         return reinterpret_cast<Function>(this->symbol(name));

@@ -6,12 +6,12 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double unreadable = -0.4;  // confidence of a line that is none
-constexpr int glance_cells = 12;     // cells in the middle of a line that tell print of an MRZ from other print
-constexpr double full_length = 0.6;  // share of the longest line from which a line runs as far as that one
-constexpr double tolerated = 0.12;   // misfit of a strip, in heights of a letter, that the reader is trained for
-constexpr double aligned = 0.08;     // misfit, and error of the pitch, that are left after lines were sampled again
-constexpr double passable = 0.2;     // misfit, and error of the pitch, with which a clear line is still read as well
+constexpr double unreadable = -0.4;  // confidence below which a line is no text
+constexpr int glance_cells = 12;     // cells in the middle of a line that distinguish an MRZ from other text
+constexpr double full_length = 0.6;  // share of the longest line from which a line gets that one's extent
+constexpr double tolerated = 0.12;   // misfit of a strip, in letter heights, that the reader is trained for
+constexpr double aligned = 0.08;     // misfit, and error of the pitch, that remain after lines were sampled again
+constexpr double passable = 0.2;     // misfit, and error of the pitch, at which a clear line is still read as well
 
 /// How much a column's geometry counts: the highest chance of a character within half a cell.
 std::vector<double> presence(const Columns &columns) {
@@ -26,7 +26,7 @@ std::vector<double> presence(const Columns &columns) {
     return out;
 }
 
-/// How much higher than the strip expects the letters are, as a logarithm.
+/// How much higher the letters are than the strip expects, as a logarithm.
 double log_height_of(const Candidate &c) {
     const auto weights = presence(c.columns);
     double height = 0;

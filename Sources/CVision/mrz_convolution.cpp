@@ -1,5 +1,5 @@
-// Convolutions as correlations over one long row: an image whose rows carry their padding with them can be read at fixed
-// distances from each pixel, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
+// Convolutions as correlations over one long row: in an image whose rows include their padding, the inputs of each pixel are at
+// fixed distances, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
 // Kernels of three rows go through Winograd's minimal filtering, F(4, 3) down the columns (Lavin and Gray, "Fast Algorithms for
 // Convolutional Neural Networks", 2015, §4.3): six correlations of one row each give four rows of the result, in place of twelve.
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace {
 /// Sums of products for one block of pixels and eight outputs; `at` is the block's first pixel in the first input.
 struct Correlation {
     const float *at;
-    size_t plane;  // distance of the inputs
+    size_t plane;  // distance between inputs
     int inputs;
     const std::vector<int> *taps;
-    const float *weights;  // for each input and tap those of eight outputs
-    float *sums;           // of the first of eight outputs; those of the next begin a block later
-    int pixels;            // of the block that count
+    const float *weights;  // for each input and tap, those of eight outputs
+    float *sums;           // of the first of eight outputs; the next output's begin a block later
+    int pixels;            // of the block that are used
 };
 
 constexpr int block = 48;  // pixels: three of the widest registers
@@ -53,7 +53,7 @@ template <int Outputs, int Vectors, int Lanes>
 }
 
 /// A block in tiles whose sums, pixels and weight all stay in registers. With AVX2's sixteen, twelve sums would leave exactly one
-/// for the weight; the compiler then keeps one sum in memory, where each product waits for the one before.
+/// for the weight; the compiler would then keep one sum in memory, where each product waits for the one before.
 template <int Outputs, int Vectors, int Lanes>
 [[gnu::always_inline]] inline void correlate_block(const Correlation &c) {
     for (int output = 0; output < output_group; output += Outputs) {
@@ -101,7 +101,7 @@ template <int Lanes>
     }
 }
 
-/// `made`, `bias` and, where there is one, `rest`, but no less than `least`.
+/// `made` plus `bias` plus any `rest`, but no less than `least`.
 template <int Lanes>
 [[gnu::always_inline]] inline void finish(const float *made, float bias, const float *rest, float least, int count,
                                           float *to) {
@@ -119,7 +119,7 @@ template <int Lanes>
     }
 }
 
-/// What is written for one processor's registers.
+/// The variants for one width of registers.
 struct Arithmetic {
     void (*correlate)(const Correlation &);
     void (*spread)(const float *rows, int distance, int count, float *parts, size_t part);
@@ -163,7 +163,7 @@ const Arithmetic &arithmetic() {
     return by_4;
 }
 
-/// Rows of the result that are made together, and the correlations that they are made of.
+/// Rows of the result that are computed together, and the correlations that they take.
 struct Form {
     int rows, products;
 };
@@ -174,14 +174,14 @@ Form form_of(const Convolution &c) {
     return minimal ? Form{4, 6} : Form{1, 1};
 }
 
-/// What the correlations read.
+/// The correlations' input.
 struct Laid {
     std::unique_ptr<float[]> values;
     int columns;         // of a row, padding included
     size_t part, plane;  // pixels of one part, of all parts of one input
 };
 
-/// Row `y` of `input`, counted from the padding's first; `columns` numbers, each `stride` after the one before, from `first` on.
+/// Row `y` of `input`, padding rows included; `columns` numbers from `first` on, each `stride` after the one before.
 void copy_row(const Tensor &input, const Convolution &c, int channel, int y, int first, int columns, float *to) {
     const int from = y - c.pad_y;
     if (from < 0 || from >= input.rows) {
@@ -204,8 +204,8 @@ void copy_row(const Tensor &input, const Convolution &c, int channel, int y, int
     std::fill(to + end, to + columns, 0.0f);
 }
 
-/// What lies `stride` apart is laid side by side, so that neighbours of the result read neighbours. One part for each remainder
-/// of the padded row and column.
+/// Puts values that are `stride` apart side by side, so that neighbours of the result read neighbours. One part for each
+/// remainder of the padded row and column.
 Laid lay_plainly(const Tensor &input, const Convolution &c) {
     const int rows = (input.rows + 2 * c.pad_y + c.stride_y - 1) / c.stride_y;
     Laid laid;
@@ -234,13 +234,13 @@ Laid lay_minimally(const Tensor &input, const Convolution &c, int rows) {
     laid.plane = laid.part * 6;
     laid.values.reset(new float[laid.plane * input.channels + block]);
     const int n = laid.columns;
-    std::vector<float> picture(size_t(padded) * n);
+    std::vector<float> padded_channel(size_t(padded) * n);
     for (int channel = 0; channel < input.channels; ++channel) {
         for (int y = 0; y < padded; ++y) {
-            copy_row(input, c, channel, y, 0, n, picture.data() + size_t(y) * n);
+            copy_row(input, c, channel, y, 0, n, padded_channel.data() + size_t(y) * n);
         }
         for (int strip = 0; strip < strips; ++strip) {
-            arithmetic().spread(picture.data() + size_t(strip) * 4 * n, n, n,
+            arithmetic().spread(padded_channel.data() + size_t(strip) * 4 * n, n, n,
                                 laid.values.get() + laid.plane * channel + size_t(strip) * n, laid.part);
         }
     }
@@ -312,7 +312,7 @@ Tensor convolve(const Tensor &input, const Convolution &c, Activation activation
                                     c.grouped.data() + i * each, sums.data() + size_t(i) * output_group * block,
                                     count});
         }
-        // The block's pixels that lie beside each other in the result; what is between them is padding.
+        // The block's pixels that are adjacent in the result; between such runs is padding.
         for (int begin = first; begin < first + count;) {
             const int x = begin % laid.columns, y = begin / laid.columns * form.rows;
             const int width = std::min(out.columns - x, first + count - begin);

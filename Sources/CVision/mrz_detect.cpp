@@ -9,17 +9,17 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double closest_side = 1152;  // longer side of a group of lines that is looked at again, at most
+constexpr double closest_side = 1152;  // longer side, at most, of a group of lines in its second pass
 constexpr double max_scale = 2;        // small images are not enlarged further
-constexpr double trusted_pitch = 6;    // below this many detector pixels per cell, lines are looked at again, larger
-constexpr double wanted_pitch = 11;    // at this pitch
+constexpr double trusted_pitch = 6;    // below this many detector pixels per cell, lines get a second pass, enlarged
+constexpr double wanted_pitch = 11;    // to this pitch
 
 struct Strand {
     LineModel line;
     double mass = 0, thickness = 0, firmness = 0, low = 0, high = 0;
 };
 
-/// A centre line through all dots; their own spread decides its angle, the network only which way it is read.
+/// A centre line through all dots. Their spread decides its angle, the network only its reading direction.
 Strand trace(const std::vector<Piece> &pieces, double dot_size) {
     Strand strand;
     cv::Point2d centre(0, 0), vote(0, 0);
@@ -119,7 +119,7 @@ std::vector<Strand> strands_of(std::vector<Piece> pieces, double dot_size) {
     return strands;
 }
 
-/// Strands that run side by side at the distance of an MRZ's lines.
+/// Groups of parallel strands at the distance of an MRZ's lines.
 std::vector<std::vector<Strand>> grouped(std::vector<Strand> strands) {
     std::sort(strands.begin(), strands.end(),
               [](const Strand &a, const Strand &b) { return a.line.cells > b.line.cells; });
@@ -155,7 +155,7 @@ std::vector<std::vector<Strand>> grouped(std::vector<Strand> strands) {
     return groups;
 }
 
-/// All read the way that most of the evidence votes for, top to bottom.
+/// Gives all lines the reading direction with most evidence, and sorts them top to bottom.
 Block assemble(std::vector<Strand> group) {
     const cv::Point2d reference = group.front().line.direction;
     double vote = 0;
@@ -176,7 +176,7 @@ Block assemble(std::vector<Strand> group) {
         block.mass += line.cells;
         block.lines.push_back(line);
     }
-    // The slope of a short piece is a guess; the longest line knows better.
+    // The slope of a short piece is uncertain; the longest line's is used.
     const LineModel longest =
         *std::max_element(block.lines.begin(), block.lines.end(),
                           [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });

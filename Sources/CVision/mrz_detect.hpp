@@ -10,20 +10,19 @@ namespace cvision::mrz {
 /// Lines that belong together, top to bottom in reading order.
 struct Block {
     std::vector<LineModel> lines;
-    double mass = 0;  // evidence, in character cells
+    double mass = 0;  // weight of the evidence, in character cells
 };
 
 struct Sight {
     std::vector<Block> blocks;  // the one with most evidence first
     double strongest = 0;       // highest probability of an MRZ's line anywhere, 0–1
-    double finest = 0;          // seen pixels per character of the block with the smallest print; 0 without a block
+    double finest = 0;          // detector pixels per character of the smallest block; 0 without one
 };
 
-/// Candidate blocks of lines in `region`, seen so that its longer side has `side` pixels; none when nothing looks like a
-/// MRZ.
+/// Candidate blocks of lines in `region`, scaled so that its longer side has `side` pixels; none when nothing looks like an MRZ.
 Sight find_blocks(const cv::Mat &gray, cv::Rect region, double side);
 
-/// Pixels that the longer side of a region has at most when it is looked at: small images are not enlarged further.
+/// The longer side of a region as the detector sees it, at most: small images are not enlarged further.
 double largest_side(cv::Rect region);
 
 }  // namespace cvision::mrz

@@ -1,4 +1,4 @@
-// Where a line of characters runs in an image, and how its cells are sampled into the reader's strip.
+// The course of a line of characters in an image.
 #pragma once
 #include <opencv2/core.hpp>
 #include <vector>

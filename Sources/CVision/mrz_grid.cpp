@@ -7,10 +7,10 @@ namespace cvision::mrz {
 namespace {
 
 constexpr int fineness = 2;      // grid positions per column: one every 2 strip pixels
-constexpr float floor_log = -7;  // no column may veto a layout
+constexpr float floor_log = -7;  // no single column may rule out a layout
 constexpr double jitter = 0.12;  // deviation of a step, in pitches
 constexpr double outside_weight =
-    0.3 / fineness;  // so that a character left out costs about as much as a cell without one
+    0.3 / fineness;  // so that a skipped character costs about as much as a cell without one
 
 float clipped(double probability) { return std::max(floor_log, float(std::log(std::max(probability, 1e-9)))); }
 
@@ -105,7 +105,7 @@ void character_at(const Columns &columns, double position, double pitch, float *
     const double centre = (position + 0.5) / strip_stride - 0.5, reach = 0.3 * pitch / strip_stride;
     for (int x = std::max(0, int(centre - 2)); x <= std::min(columns.count - 1, int(centre + 3)); ++x) {
         const double distance = std::abs(x - centre);
-        // Columns nearer to the centre, and those that see a character at all, say more.
+        // Columns nearer to the centre, and those that see a character, weigh more.
         const double weight = std::max(0.0, 1 - distance / (reach + 1)) * (1.02 - std::exp(columns.blank(x)));
         for (int k = 0; k < classes; ++k) {
             logs[k] += float(weight) * columns.at(x)[k];

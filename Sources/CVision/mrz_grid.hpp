@@ -1,4 +1,4 @@
-// Lays a fixed number of equal cells over what the line reader saw.
+// Fits a fixed number of equal cells to the line reader's output.
 #pragma once
 #include <vector>
 
@@ -12,7 +12,7 @@ constexpr double strip_letter = 18;  // LETTER
 constexpr int strip_stride = 4;      // STRIDE
 constexpr int classes = 37;          // A–Z, 0–9, <
 
-/// What the reader says about one strip, per column of four pixels.
+/// The reader's output for one strip, per column of four pixels.
 struct Columns {
     int count = 0;
     std::vector<float> logits;               // count × (classes + 1), log-probabilities

@@ -16,13 +16,13 @@ const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {shor
 constexpr double accepted = -0.8;     // score below which a layout is no MRZ
 constexpr double doubtful = -0.5;     // score from which a line counts as readable
 constexpr double dismissed = -0.7;    // confidence of a glance below which the block is not read
-constexpr double legible = -0.3;      // confidence of a glance from which the other direction is not tried
+constexpr double legible = -0.3;      // confidence of a glance above which the other direction is not tried
 constexpr double upright = -0.2;      // score below which an MRZ may have been read upside down
-constexpr double firm = -0.4;         // score from which a line that the detector missed is looked for
-constexpr double clear = -0.1;        // score from which the lines are not sampled again, better aligned
-constexpr double fair = -0.2;         // the same where the strips lie well already; blurred lines gain by a second look
-constexpr double shortest = 22;       // cells below which print is no line of an MRZ, whatever part of it is covered
-constexpr double unused_line = 0.35;  // what a layout pays for each readable line that it leaves out
+constexpr double firm = -0.4;         // score from which lines that the detector missed are sought
+constexpr double clear = -0.1;        // score from which the lines are not sampled again
+constexpr double fair = -0.2;         // the same where the strips already fit; blurred lines gain from sampling again
+constexpr double shortest = 22;       // cells below which text is no line of an MRZ, even one partly covered
+constexpr double unused_line = 0.35;  // cost of each readable line that a layout omits
 
 /// Lines of an MRZ whose lines have `cells` characters.
 int rows_of(int cells) { return cells == 30 ? 3 : 2; }
@@ -86,7 +86,7 @@ std::vector<MRZReading> layouts(const std::vector<Candidate> &candidates) {
         return fits[std::find(std::begin(lengths), std::end(lengths), cells) - std::begin(lengths)][line];
     };
     for (const std::vector<int> &shape : shapes) {
-        // Where fewer lines were found than the shape has, the others are looked for later.
+        // Where fewer lines were found than the shape has, the others are sought later.
         const bool whole = count >= int(shape.size());
         if (!whole && shape.front() == short_line) {
             continue;
@@ -113,7 +113,7 @@ std::vector<MRZReading> layouts(const std::vector<Candidate> &candidates) {
     return readings;
 }
 
-/// Adds lines that the detector did not see, at the distance of the others or at a usual one.
+/// Adds lines that the detector missed, at the distance of the others or at a usual one.
 bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &candidates, const MRZReading &reading) {
     if (int(reading.lines.size()) >= rows_of(reading.cells)) {
         return false;
@@ -158,7 +158,7 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
     }
     Candidate found = examine(patch, likeliest);
     settle(patch, found);
-    // Refining may have slid it onto a line that is there already.
+    // Refining may have moved it onto a known line.
     const bool known = std::any_of(reading.lines.begin(), reading.lines.end(), [&](const LineReading &other) {
         const cv::Point2d apart = found.line.at(reading.cells / 2.0) - other.line.at(reading.cells / 2.0);
         return std::abs(apart.dot(top.down())) < 1.2 * top.pitch();
@@ -183,8 +183,8 @@ Block turned(const Block &block) {
     return out;
 }
 
-/// Whether sampling the lines again, better aligned, would show no more of the MRZ. What the layout leaves out need not
-/// fit: a line that reads would cost it more than is allowed here.
+/// Whether sampling the lines again would not improve the reading. Lines that the layout omits need not fit: a readable one
+/// would cost it more than is allowed here.
 bool is_final(const std::vector<MRZReading> &readings, const std::vector<Candidate> &candidates) {
     if (readings.empty() || int(readings.front().lines.size()) < rows_of(readings.front().cells)) {
         return false;
@@ -236,8 +236,7 @@ std::vector<MRZReading> read_block(const cv::Mat &gray, const Block &block) {
     if (patch.pixels.empty()) {
         return {};
     }
-    // A glance at one line tells ordinary print from an MRZ's, how large it is, and which way it is read where the detector was
-    // wrong.
+    // A glance at one line distinguishes ordinary text from an MRZ, and corrects the detector's size and reading direction.
     struct Look {
         Block block;
         Candidate glance;
@@ -262,7 +261,7 @@ std::vector<MRZReading> read_block(const cv::Mat &gray, const Block &block) {
         return {};
     }
     std::vector<MRZReading> readings = read(way);
-    // Some print passes a glance upside down as well, since many letters have likenesses there; a whole MRZ does not read.
+    // Some text passes a glance even upside down, since many letters resemble others then; a whole MRZ cannot be read so.
     if (!hesitates && (readings.empty() || readings.front().score < upright)) {
         Look other = look(turned(block));
         if (other.glance.confidence > way.glance.confidence) {

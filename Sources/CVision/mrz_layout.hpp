@@ -21,7 +21,7 @@ struct MRZReading {
     double score = 0;
 };
 
-/// Readings of the MRZ that `block` shows, the likeliest layout first; empty when it is no MRZ.
+/// Readings of the MRZ in `block`, the likeliest layout first; empty when it is no MRZ.
 std::vector<MRZReading> read_block(const cv::Mat &gray, const Block &block);
 
 }  // namespace cvision::mrz

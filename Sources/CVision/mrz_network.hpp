@@ -8,7 +8,7 @@
 
 namespace cvision::mrz {
 
-/// Leaves numbers as they are when a vector grows: every one of a tensor's is written before it is read.
+/// Does not initialise numbers when a vector grows: each number of a tensor is written before it is read.
 template <typename Number>
 struct Unset : std::allocator<Number> {
     template <typename Other>
@@ -40,12 +40,12 @@ struct Tensor {
 struct Convolution {
     int outputs, inputs, kernel_rows, kernel_columns, stride_y, stride_x, pad_y, pad_x;
     std::vector<float> weights, bias;
-    std::vector<float> grouped;  // the weights as `grouped_weights` lays them
+    std::vector<float> grouped;  // the weights in the order of `grouped_weights`
 };
 
 constexpr int output_group = 8;  // outputs that are computed together
 
-/// For each group of outputs, filled up with zeros, and each weight of one output: the group's weights side by side.
+/// The weights of each group of outputs side by side; the last group is padded with zeros.
 std::vector<float> grouped_weights(const Convolution &convolution);
 
 /// The convolutions of an embedded weight file, in the order in which the network's class lists them.
@@ -61,6 +61,6 @@ Tensor convolve(const Tensor &input, const Convolution &convolution, Activation 
 Tensor run_reader(Tensor strip);
 
 /// One detector pass; rows and columns are multiples of 16: 4 × (rows / 4) × (columns / 4) (detector_net.py).
-Tensor run_detector(Tensor picture);
+Tensor run_detector(Tensor image);
 
 }  // namespace cvision::mrz

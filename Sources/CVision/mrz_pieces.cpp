@@ -27,12 +27,12 @@ Tensor prepare(const cv::Mat &gray) {
     return out;
 }
 
-/// What the detector answers about one part of the image.
+/// The detector's output for one part of the image.
 struct Map {
     Tensor answer;
-    cv::Mat probability;  // CV_32F, one cell for 4 × 4 seen pixels
+    cv::Mat probability;  // CV_32F, one cell for 4 × 4 detector pixels
     cv::Point2d offset;
-    double scale_x, scale_y;  // image pixels per seen pixel
+    double scale_x, scale_y;  // image pixels per detector pixel
 
     Piece piece_of(const cv::Mat &labels, int label, const cv::Rect &box) const {
         Piece piece;
@@ -76,7 +76,7 @@ double thickness_of(const Piece &piece) {
 
 /// Connected pieces of the cells in `mask` above a threshold; those too thick for one line are cut at higher ones.
 void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece> &pieces) {
-    // From the probability at which a cell belongs to a line to that at which touching lines have parted.
+    // From the probability at which a cell belongs to a line to that at which touching lines separate.
     constexpr float thresholds[] = {0.4f, 0.6f, 0.75f, 0.87f, 0.94f};
     cv::Mat core, labels, stats, centres;
     cv::compare(map.probability, thresholds[level], core, cv::CMP_GT);

@@ -1,4 +1,4 @@
-// What the detector network sees in an image: connected pieces of lines.
+// The detector network's output as connected pieces of lines.
 #pragma once
 #include <cmath>
 #include <opencv2/core.hpp>
@@ -21,8 +21,8 @@ struct Piece {
     double pitch() const { return std::exp(log_pitch); }
 };
 
-/// Pieces of lines in `region` of the image, seen `scale` times as large; `strongest` (may be null) becomes the highest
-/// probability of a line anywhere.
+/// Pieces of lines in `region` of the image, scaled by `scale`; `strongest` (may be null) receives the highest probability of a
+/// line anywhere.
 std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest = nullptr);
 
 }  // namespace cvision::mrz

@@ -10,24 +10,24 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double certain = -0.25;    // score from which no further block is looked at
-constexpr double sufficient = -0.5;  // score from which the image is not looked at again
-constexpr double promising = 0.6;    // probability of a line somewhere from which a closer look is worth the time
+constexpr double certain = -0.25;    // score from which no further block is read
+constexpr double sufficient = -0.5;  // score from which no further pass is made
+constexpr double promising = 0.6;    // probability of a line somewhere from which an enlarged pass is worth the time
 constexpr int most_glanced = 8;      // blocks that are glanced at
 constexpr int most_read = 4;         // blocks that are read
-constexpr double small_pitch = 6;    // seen pixels per character below which a line may be more than it seems
+constexpr double small_pitch = 6;    // detector pixels per character below which a line may not be recognised
 
-constexpr double straight = 0.06;       // sine of the angle up to which a document is not turned before it is read
+constexpr double straight = 0.06;       // sine of the angle up to which a document is read without rotation
 constexpr double frontal = 1.06;        // ratio of opposite sides up to which perspective does not matter
-constexpr double filled = 0.7;          // share of the frame from which there is nothing to see beside the document
+constexpr double filled = 0.7;          // share of the frame from which only the document is searched
 constexpr double straight_side = 1400;  // pixels of a straightened document's longer side: 28 a character or more
 
-// Longer sides in pixels at which the detector looks; it sees lines of 3 pixels a character and more.
+// Longer sides in pixels of the detector's passes; it sees lines of 3 pixels a character and more.
 constexpr double document_side = 448;  // a document alone: 44 characters over nine tenths of it are 9 pixels wide each
 constexpr double whole_side = 640;     // an image in which the document lies somewhere
 constexpr double close_side = 1152;    // the same where the document may be small
 
-/// What lines are looked for in: the image, or the document in it, straightened.
+/// Where lines are sought: the image, or the document in it, straightened.
 struct View {
     cv::Mat gray;
     cv::Matx33d to_image = cv::Matx33d::eye();
@@ -76,16 +76,16 @@ std::vector<cv::Point2f> corners_of(const cv_outline &outline) {
     return corners;
 }
 
-/// One look of the detector: at a part of a view, so that its longer side has `side` pixels.
-struct Look {
+/// One pass of the detector over a part of a view, scaled to `side` pixels on its longer side.
+struct Pass {
     View view;
     cv::Rect region;
     double side;
 };
 
-/// The document with a margin for the outline's errors: cut out where it lies straight, else straightened, so that lines run
-/// along the rows and characters have one width.
-Look look_at(const cv::Mat &gray, const cv_outline &outline) {
+/// The document with a margin for the outline's errors, straightened unless it is straight already, so that lines run along the
+/// rows and characters have one width.
+Pass document_pass(const cv::Mat &gray, const cv_outline &outline) {
     const cv_point *c = outline.corners;
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY, shortest = INFINITY, slant = 0,
            longest[2] = {0, 0};
@@ -113,7 +113,7 @@ Look look_at(const cv::Mat &gray, const cv_outline &outline) {
     }
     cv::Size2d size(longest[0], longest[1]);
     if (outline.corners_outside == 0) {
-        // The ratio behind the perspective; an outline that is not a document's would be stretched without end.
+        // The ratio without perspective, limited: an outline that is no document's could be stretched without bound.
         const double aspect = std::clamp(outline.aspect_ratio, 1.2, 1.8);
         (size.width > size.height ? size.height : size.width) = std::max(size.width, size.height) / aspect;
     }
@@ -121,9 +121,9 @@ Look look_at(const cv::Mat &gray, const cv_outline &outline) {
     const cv::Size whole(std::max(16, int(size.width * scale)), std::max(16, int(size.height * scale)));
     const int margin = std::max(whole.width, whole.height) / 25;
     const cv::Matx33d shift(1, 0, -margin, 0, 1, -margin, 0, 0, 1);
-    Look look{{rectify(gray, c, whole, margin), from_rectified(c, whole) * shift}, {}, document_side};
-    look.region = cv::Rect(0, 0, look.view.gray.cols, look.view.gray.rows);
-    return look;
+    Pass pass{{rectify(gray, c, whole, margin), from_rectified(c, whole) * shift}, {}, document_side};
+    pass.region = cv::Rect(0, 0, pass.view.gray.cols, pass.view.gray.rows);
+    return pass;
 }
 
 cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *readings, int32_t capacity,
@@ -133,43 +133,43 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
         return CV_OK;
     }
     const cv::Rect frame(0, 0, gray.cols, gray.rows);
-    // The document first, then all of the image: what was taken for the document may be something beside it.
-    std::vector<Look> looks;
+    // The document first, then the whole image: the outline may be wrong.
+    std::vector<Pass> passes;
     double covered = 0;
     if (outline != nullptr) {
         const std::vector<cv::Point2f> corners = corners_of(*outline);
         covered = std::abs(cv::contourArea(corners)) / double(frame.area());
-        looks.push_back(look_at(gray, *outline));
+        passes.push_back(document_pass(gray, *outline));
     }
     if (covered < filled) {
-        looks.push_back({{gray}, frame, whole_side});
-        looks.push_back({{gray}, frame, close_side});
+        passes.push_back({{gray}, frame, whole_side});
+        passes.push_back({{gray}, frame, close_side});
     }
     std::vector<MRZReading> best;
     const View *shown = nullptr;
     bool unresolved = false;
-    for (const Look &look : looks) {
+    for (const Pass &pass : passes) {
         const bool enough = !best.empty() && best.front().score > sufficient;
-        const bool closer = look.side > whole_side;
-        if (look.region.empty()) {
+        const bool closer = pass.side > whole_side;
+        if (pass.region.empty()) {
             continue;
         }
         if (enough || (closer && (!unresolved || largest_side(frame) < 1.3 * whole_side))) {
             break;
         }
-        const Sight sight = find_blocks(look.view.gray, look.region, look.side);
-        // Something like a line, too small to tell: only then is there more to see from nearer.
+        const Sight sight = find_blocks(pass.view.gray, pass.region, pass.side);
+        // Only something like a line that is too small to recognise justifies an enlarged pass.
         unresolved = sight.strongest > promising && sight.finest < small_pitch;
         int read = 0, glanced = 0;
         for (const Block &block : sight.blocks) {
             if (read >= most_read || ++glanced > most_glanced || (!best.empty() && best.front().score > certain)) {
                 break;
             }
-            std::vector<MRZReading> readings = read_block(look.view.gray, block);
+            std::vector<MRZReading> readings = read_block(pass.view.gray, block);
             read += readings.empty() ? 0 : 1;
             if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
                 best = std::move(readings);
-                shown = &look.view;
+                shown = &pass.view;
             }
         }
     }

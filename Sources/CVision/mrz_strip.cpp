@@ -80,7 +80,7 @@ Columns read_strip(const Patch &patch, const LineModel &line, double cells) {
 }
 
 double edge_width(const cv::Mat &gray, const LineModel &line, int cells) {
-    // Native resolution: samples one image pixel apart along three rows through the letters.
+    // At native resolution: samples one image pixel apart along three rows through the letters.
     const double pitch = line.pitch();
     std::vector<double> widths;
     double strongest = 0;
@@ -94,7 +94,7 @@ double edge_width(const cv::Mat &gray, const LineModel &line, int cells) {
                 row.push_back((1 - fy) * ((1 - fx) * gray.at<uint8_t>(y, x) + fx * gray.at<uint8_t>(y, x + 1)) +
                               fy * ((1 - fx) * gray.at<uint8_t>(y + 1, x) + fx * gray.at<uint8_t>(y + 1, x + 1)));
             }
-            // Monotonous runs are edges; those with at least half of the strongest contrast count.
+            // Monotonic runs are edges; those with at least half of the strongest contrast count.
             for (size_t i = 1; i < row.size();) {
                 size_t end = i;
                 double steepest = 0;

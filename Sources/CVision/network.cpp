@@ -9,7 +9,7 @@
 
 namespace {
 
-/// As cv::dnn::Net is laid out. That class cannot be named where its library is not linked.
+/// The layout of cv::dnn::Net, a class that cannot be used by name unless its library is linked.
 struct Net {
     cv::Ptr<void> impl;
 };
@@ -17,7 +17,7 @@ static_assert(sizeof(Net) == sizeof(cv::dnn::Net) && alignof(Net) == alignof(cv:
 
 static_assert(CV_VERSION_MAJOR == 4 && CV_VERSION_MINOR == 6, "the library below is named after its version");
 
-/// OpenCV's networks, as far as they are used; only an operator's own networks are run by it.
+/// The part of OpenCV's network module that is used, for an operator's own networks alone.
 struct Library {
     const cvision::LateLibrary library{"libopencv_dnn.so.406"};
 #define MEMBER(name) "_ZN2cv3dnn14dnn4_v20220524" name
@@ -34,13 +34,13 @@ struct Library {
 #undef MEMBER
 };
 
-/// Loads the library at the first call. Throws where it cannot.
+/// Loads the library at the first call. Throws if that fails.
 const Library &library() {
     static const Library functions;
     return functions;
 }
 
-/// An image's channels one after the other, as networks take them.
+/// An image's channels one after the other, as networks expect them.
 cv::Mat planes_of(const cv::Mat &values) {
     const int shape[] = {1, values.channels(), values.rows, values.cols};
     cv::Mat blob(4, shape, CV_32F);
@@ -58,10 +58,10 @@ struct cv_network {
     size_t outputs = 0;
 
     /// The last output's numbers for an image (8-bit, blue first) of the input's size.
-    cv::Mat run(const cv::Mat &picture) {
+    cv::Mat run(const cv::Mat &input_image) {
         cv::Mat values;
-        if (this->input.rgb) cv::cvtColor(picture, values, cv::COLOR_BGR2RGB);
-        else values = picture;
+        if (this->input.rgb) cv::cvtColor(input_image, values, cv::COLOR_BGR2RGB);
+        else values = input_image;
         values.convertTo(values, CV_32FC3);
         const float *mean = this->input.mean, *scale = this->input.scale;
         cv::subtract(values, cv::Scalar(mean[0], mean[1], mean[2]), values);
@@ -70,8 +70,8 @@ struct cv_network {
         return library().forward(&this->net, "");
     }
 
-    void run(const cv::Mat &picture, float *output) {
-        const cv::Mat result = this->run(picture);
+    void run(const cv::Mat &input_image, float *output) {
+        const cv::Mat result = this->run(input_image);
         if (result.total() != this->outputs || result.type() != CV_32F || !result.isContinuous()) {
             throw std::runtime_error("the network's output changed its shape");
         }
@@ -83,7 +83,7 @@ cv_status cv_network_create(const char *path, const char *name, const char *sha2
                             cv_network **network, cv_error *error) {
     return cvision::guard(error, [&] {
         cv::setNumThreads(0);
-        // What is wrong is said once, in our words; OpenCV would print its own beside the program's answer.
+        // Errors are reported once, by this program; OpenCV would print its own as well.
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
         try {
             const std::vector<char> bytes = cvision::read_model(path, name, sha256);
@@ -100,7 +100,7 @@ cv_status cv_network_create(const char *path, const char *name, const char *sha2
         } catch (const cvision::ModelUnavailable &reason) {
             return cvision::fail(error, CV_MODEL_UNAVAILABLE, reason.message.c_str());
         } catch (const cv::Exception &failure) {
-            // OpenCV's words name its own source files and lines, which help nobody.
+            // OpenCV's message names its own source files and lines, which help nobody.
             if (failure.code == cv::Error::StsNoMem) throw;
             return cvision::fail(error, CV_MODEL_UNAVAILABLE,
                                  (std::string(name) + " is no network that can be run on its input").c_str());
@@ -116,11 +116,11 @@ cv_status cv_network_run_region(cv_network *network, const cv_image *image, doub
                                 double height, float *output, cv_error *error) {
     return cvision::guard(error, [&] {
         if (!(width > 0 && height > 0 && width < 1e5 && height < 1e5)) {
-            throw std::runtime_error("a region without an area");
+            throw std::runtime_error("the region has no area");
         }
         const cv::Size size(static_cast<int>(network->input.width), static_cast<int>(network->input.height));
         const double across = size.width / width, down = size.height / height;
-        // Averaged first where much is reduced, as sampling single pixels would alias.
+        // Averaged first for large reductions, as sampling single pixels would alias.
         cv::Mat source = image->bgr;
         double reduction = 1;
         if (across < 0.5 && down < 0.5) {
@@ -128,9 +128,9 @@ cv_status cv_network_run_region(cv_network *network, const cv_image *image, doub
             cv::resize(source, source, {}, reduction, reduction, cv::INTER_AREA);
         }
         const cv::Matx23d map(across / reduction, 0, -x * across, 0, down / reduction, -y * down);
-        cv::Mat picture;
-        cv::warpAffine(source, picture, map, size, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
-        network->run(picture, output);
+        cv::Mat input_image;
+        cv::warpAffine(source, input_image, map, size, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
+        network->run(input_image, output);
         return CV_OK;
     });
 }
@@ -143,7 +143,7 @@ cv_status cv_network_run_aligned(cv_network *network, const cv_image *image, cv_
         const cv::Point2d here(right.x - left.x, right.y - left.y);
         const cv::Point2d there(wanted_right.x - wanted_left.x, wanted_right.y - wanted_left.y);
         const double square = here.dot(here);
-        if (!(square > 0 && square < 1e10)) throw std::runtime_error("eyes at one place");
+        if (!(square > 0 && square < 1e10)) throw std::runtime_error("both eyes are at one point");
         double real = (there.x * here.x + there.y * here.y) / square;
         double imaginary = (there.y * here.x - there.x * here.y) / square;
         cv::Mat source = image->bgr;
@@ -159,10 +159,10 @@ cv_status cv_network_run_aligned(cv_network *network, const cv_image *image, cv_
         const cv::Matx23d map(real, -imaginary, wanted_left.x - real * from.x + imaginary * from.y, imaginary, real,
                               wanted_left.y - imaginary * from.x - real * from.y);
         const cv::Size size(static_cast<int>(network->input.width), static_cast<int>(network->input.height));
-        cv::Mat picture;
-        cv::warpAffine(source, picture, map, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT);
-        if (mirrored) cv::flip(picture, picture, 1);
-        network->run(picture, output);
+        cv::Mat input_image;
+        cv::warpAffine(source, input_image, map, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT);
+        if (mirrored) cv::flip(input_image, input_image, 1);
+        network->run(input_image, output);
         return CV_OK;
     });
 }

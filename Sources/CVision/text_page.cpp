@@ -14,10 +14,10 @@ namespace cvision {
 namespace {
 
 constexpr double longest_side = 1400;  // px: capitals of 1.5 mm on an ID-3 page are 17 px high then
-constexpr int paper_kernel = 31;       // px: wider than any stroke of the print that is read
-constexpr int least_height = 8;        // px of a character: smaller print is not legible
+constexpr int paper_kernel = 31;       // px: wider than any stroke of the text
+constexpr int least_height = 8;        // px of a character: smaller text is not legible
 constexpr int most_height = 64;        // px: titles; larger is no field
-constexpr int least_ink = 22;          // of 255: how much darker than its paper print is at least
+constexpr int least_ink = 22;          // of 255: text is at least this much darker than its paper
 
 struct Mark {
     cv::Rect box;
@@ -33,7 +33,7 @@ cv::Mat ink_of(const cv::Mat &gray) {
     return paper - smooth;
 }
 
-/// A level between the background's texture and the print (Otsu over what is not plain paper).
+/// A threshold between the background's texture and the text (Otsu over all but plain paper).
 double ink_threshold(const cv::Mat &ink) {
     std::vector<uint8_t> inked;
     inked.reserve(ink.total() / 4);
@@ -82,7 +82,7 @@ std::vector<cv_text_line> chain(const std::vector<Mark> &marks) {
     std::vector<int> parents(marks.size());
     std::iota(parents.begin(), parents.end(), 0);
     for (size_t i = 0; i < marks.size(); ++i) {
-        // To the nearest mark on its right; the sort ends the search.
+        // To the nearest mark on its right; sorting bounds the search.
         for (size_t j = i + 1; j < marks.size(); ++j) {
             if (marks[j].box.x > marks[i].box.br().x + 1.1 * most_height) break;
             if (!continues(marks[i].box, marks[j].box)) continue;
@@ -103,7 +103,7 @@ std::vector<cv_text_line> chain(const std::vector<Mark> &marks) {
         }
         std::sort(heights.begin(), heights.end());
         const int height = heights[heights.size() * 3 / 4];
-        // A chain that wanders is texture, and one that is hardly wider than high no word.
+        // A chain that wanders is texture, and one hardly wider than high is no word.
         if (box.height > 2.2 * height || box.width < 1.6 * height) continue;
         cv_text_line line{};
         line.x = box.x, line.y = box.y, line.width = box.width, line.height = box.height;
@@ -151,7 +151,7 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         }
         const cv::Mat strokes = ink > ink_threshold(ink);
         made->lines = chain(find_marks(strokes));
-        // From top to bottom, as one reads.
+        // From top to bottom.
         std::sort(made->lines.begin(), made->lines.end(),
                   [](const cv_text_line &a, const cv_text_line &b) { return a.y != b.y ? a.y < b.y : a.x < b.x; });
         if (made->lines.size() > CV_TEXT_MAX_LINES) made->lines.resize(CV_TEXT_MAX_LINES);

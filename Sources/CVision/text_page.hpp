@@ -1,4 +1,4 @@
-// A document laid flat with its lines of text.
+// A straightened document with its lines of text.
 #pragma once
 #include <opencv2/core.hpp>
 #include <vector>

@@ -1,5 +1,5 @@
-// What a line of text says: Tesseract's line recogniser over one cropped line at a time. Its own page analysis is not
-// used: it takes longer than the reading and is made for books.
+// Reads a line of text: Tesseract's line recogniser over one cropped line at a time. Its own page analysis is not used: it
+// takes longer than the reading and is made for books.
 #include <tesseract/capi.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// Tesseract's interface for C, as far as it is used.
+/// The part of Tesseract's C interface that is used.
 struct Tesseract {
     const cvision::LateLibrary library{"libtesseract.so.5"};
 #define FUNCTION(name) decltype(&::name) name = library.function<decltype(&::name)>(#name)
@@ -42,7 +42,7 @@ struct Tesseract {
 #undef FUNCTION
 };
 
-/// Loads the library at the first call. Throws where it cannot.
+/// Loads the library at the first call. Throws if that fails.
 const Tesseract &functions() {
     static const Tesseract loaded;
     return loaded;
@@ -64,9 +64,9 @@ struct cv_text_engine {
 namespace {
 
 constexpr const char *language = "eng";
-constexpr int line_height = 36;  // px: the height that the network sees; Tesseract scales every line to it
+constexpr int line_height = 36;  // px: the network's input height; Tesseract scales every line to it
 
-/// First code point of a UTF-8 sequence and its length; damaged bytes come back as U+FFFD.
+/// First code point of a UTF-8 sequence and its length; damaged bytes become U+FFFD.
 uint32_t code_point(const char *text, size_t &length) {
     const auto *p = reinterpret_cast<const unsigned char *>(text);
     const int more = p[0] < 0x80 ? 0 : p[0] >= 0xF0 ? 3 : p[0] >= 0xE0 ? 2 : p[0] >= 0xC0 ? 1 : -1;
@@ -81,7 +81,7 @@ uint32_t code_point(const char *text, size_t &length) {
     return value;
 }
 
-/// Reads what `wanted` shows of `gray`; nothing where they do not meet.
+/// Reads the rectangle `wanted` of `gray`; nothing where they do not overlap.
 void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wanted, cv_text_reading &reading) {
     const cv::Rect box = cv::Rect(cv::Point(cvFloor(wanted.x), cvFloor(wanted.y)),
                                   cv::Point(cvCeil(wanted.br().x), cvCeil(wanted.br().y))) &
@@ -123,7 +123,7 @@ void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wan
             } while (calls.TessResultIteratorNext(results.get(), tesseract::RIL_SYMBOL));
         }
     }
-    // Whatever is kept of the page would be kept until the next one.
+    // Otherwise the page's data would be kept until the next one.
     calls.TessBaseAPIClear(api);
 }
 
@@ -140,7 +140,7 @@ extern "C" cv_status cv_text_engine_create(const char *folder, cv_text_engine **
         auto made = std::make_unique<cv_text_engine>();
         made->api.reset(calls.TessBaseAPICreate());
         made->sha256 = sha256_hex(model);
-        // No dictionary: names and numbers are no words of a language, and a reader that prefers words would invent them.
+        // No dictionary: names and numbers are not words of a language, and a reader that prefers words would invent some.
         std::vector<std::string> names{"load_system_dawg", "load_freq_dawg",    "load_punc_dawg",
                                        "load_number_dawg", "load_unambig_dawg", "load_bigram_dawg"};
         std::string none = "0";
@@ -152,7 +152,7 @@ extern "C" cv_status cv_text_engine_create(const char *folder, cv_text_engine **
                                    false) != 0)
             return fail(error, CV_MODEL_UNAVAILABLE, "eng.traineddata is damaged");
         calls.TessBaseAPISetPageSegMode(api, tesseract::PSM_RAW_LINE);
-        // Light print on dark paper is not sought: trying it would double the time of everything that is hard to read.
+        // Light text on dark paper is not sought: trying it would double the time for everything that is hard to read.
         calls.TessBaseAPISetVariable(api, "tessedit_do_invert", "0");
         calls.TessBaseAPISetVariable(api, "invert_threshold", "0");
         *engine = made.release();

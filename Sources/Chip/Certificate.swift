@@ -90,7 +90,6 @@ final class Certificate {
         return flags & UInt32(EXFLAG_BCONS) != 0 ? flags & UInt32(EXFLAG_CA) != 0 : self.isSelfIssued
     }
 
-    /// Whether it may sign lists of revoked certificates.
     var mayRevoke: Bool { self.keyUsage.map { $0 & UInt32(KU_CRL_SIGN) != 0 } ?? true }
 
     /// Bits of keyUsage, or `nil` where there is none.

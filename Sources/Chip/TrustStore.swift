@@ -109,7 +109,6 @@ package final class TrustStore {
         self.notes.append(note + (isVouched ? ", signer's authority known" : ", signer's authority not known"))
     }
 
-    /// The CSCA certificates of a country.
     func authorities(of country: String?) -> [Certificate] {
         self.entries.filter { $0.certificate.country == country && self.isTrusted($0) && $0.certificate.mayCertify }
             .map(\.certificate)

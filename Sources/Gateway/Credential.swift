@@ -19,17 +19,6 @@ package struct GatewayCredential: Sendable {
     package var ratePerSecond: Double?
     package var rateBurst: Int?
 
-    package init(
-        id: Int64, partner: String, secretSHA256: Data, scopes: Set<String>, ratePerSecond: Double?, rateBurst: Int?
-    ) {
-        self.id = id
-        self.partner = partner
-        self.secretSHA256 = secretSHA256
-        self.scopes = scopes
-        self.ratePerSecond = ratePerSecond
-        self.rateBurst = rateBurst
-    }
-
     /// Whether a secret is this credential's, compared in constant time.
     func accepts(_ secret: String) -> Bool {
         let digest = SHA256.digest(Array(secret.utf8))

@@ -4,18 +4,18 @@ internal import InspectCore
 extension GatewayService {
     /// `POST /inspectionjob/create`, and the legacy call that waits for the result.
     func create(
-        _ credential: GatewayCredential, _ request: CreateRequest, _ wait: Int, _ traceparent: String?
+        _ credential: GatewayCredential, _ request: CreateRequest, _ wait: Duration, _ traceparent: String?
     ) async throws -> (HTTPResponse, job: String?) {
         // Checked before the job is created: waiting for a result requires the right to read it.
-        guard wait == 0 || credential.scopes.contains(GatewayCredential.Scope.read.rawValue) else {
+        guard wait == .zero || credential.scopes.contains(GatewayCredential.Scope.read.rawValue) else {
             throw InspectError(.scopeMissing, GatewayCredential.Scope.read.rawValue)
         }
         let job = try await self.store.create(
             credential, .create, payload: request.payload, parts: request.parts, traceparent: traceparent)
         let location = [("Location", "/inspectionjob/\(job.id)")]
         var body = Data(#"{"id":"\#(job.id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
-        if wait > 0 {
-            _ = await self.waits.wait(for: job.number, within: .seconds(wait), partner: credential.partner)
+        if wait > .zero {
+            _ = await self.waits.wait(for: job.number, within: wait, partner: credential.partner)
             // The job now exists whatever happens next, so the client must get its id.
             if let answer = try? await self.store.result(credential, .read, id: job.id) { body = answer.document }
         }
@@ -23,11 +23,11 @@ extension GatewayService {
     }
 
     /// `GET /inspectionjob/{id}`.
-    func result(_ credential: GatewayCredential, _ id: String, _ wait: Int) async throws -> HTTPResponse {
+    func result(_ credential: GatewayCredential, _ id: String, _ wait: Duration) async throws -> HTTPResponse {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         var answer = try await self.store.result(credential, .read, id: id)
-        if wait > 0, !answer.isFinished,
-            await self.waits.wait(for: answer.number, within: .seconds(wait), partner: credential.partner)
+        if wait > .zero, !answer.isFinished,
+            await self.waits.wait(for: answer.number, within: wait, partner: credential.partner)
         {
             answer = try await self.store.result(credential, .read, id: id)
         }
@@ -44,7 +44,7 @@ extension GatewayService {
             credential, .session, payload: request.payload, parts: [.sessionBlob: [request.blob]],
             traceparent: traceparent)
         _ = await self.waits.wait(
-            for: job.number, within: .seconds(self.configuration.longestWait), partner: credential.partner)
+            for: job.number, within: .seconds(self.configuration.longestWaitSeconds), partner: credential.partner)
         let answer = try await self.store.result(credential, .session, id: job.id)
         guard answer.isFinished else {
             // The job is accepted and not lost, but the person cannot wait in front of the camera for ever.

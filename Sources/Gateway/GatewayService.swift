@@ -4,7 +4,7 @@ internal import InspectCore
 /// The gateway's limits for clients.
 package struct GatewayConfiguration: Sendable {
     /// Seconds that a client may wait for a result in one request, and that a session is waited for.
-    package var longestWait = 60
+    package var longestWaitSeconds = 60
     /// Rate limit (requests a second) and burst of a credential without its own rate limit.
     package var credentialRate = 50.0
     package var credentialBurst = 100.0
@@ -14,7 +14,6 @@ package struct GatewayConfiguration: Sendable {
     /// Rate limit for wrong credentials, of one address and of one key id.
     package var failureRate = 0.2
     package var failureBurst = 20.0
-    /// Bytes of one body.
     package var bodyBytes = 64 * 1024 * 1024
     package var proxies = TrustedProxies()
     /// Clients of one partner that may wait at once; others get their job's current status.
@@ -127,7 +126,9 @@ package final class GatewayService: Sendable {
             return .accept { _ in
                 var access = access
                 return self.note(
-                    &access, .json(Data(OpenAPIDocument.text(longestWait: self.configuration.longestWait).utf8)), start)
+                    &access,
+                    .json(Data(OpenAPIDocument.text(longestWaitSeconds: self.configuration.longestWaitSeconds).utf8)),
+                    start)
             }
         }
         let credential: GatewayCredential
@@ -167,7 +168,7 @@ package final class GatewayService: Sendable {
         _ route: Route, _ request: HTTPRequest, _ credential: GatewayCredential, _ id: String?
     ) throws(InspectError) -> Work {
         guard route.method == "POST" else {
-            let wait = try self.wait(request, 0)
+            let wait = try self.wait(request, .zero)
             return { _ in (try await self.result(credential, id ?? "", wait), id) }
         }
         let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
@@ -182,7 +183,7 @@ package final class GatewayService: Sendable {
                 return try await self.session(credential, request, traceparent)
             }
         }
-        let wait = try self.wait(request, 0)
+        let wait = try self.wait(request, .zero)
         let key = request.headers["idempotency-key"]
         guard
             key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
@@ -196,15 +197,15 @@ package final class GatewayService: Sendable {
     }
 
     /// The parameter `wait`: seconds.
-    private func wait(_ request: HTTPRequest, _ otherwise: Int) throws(InspectError) -> Int {
+    private func wait(_ request: HTTPRequest, _ otherwise: Duration) throws(InspectError) -> Duration {
         guard let text = request.query["wait"] else { return otherwise }
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int(text),
-            seconds <= self.configuration.longestWait
+            seconds <= self.configuration.longestWaitSeconds
         else {
             throw InspectError(
-                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWait)")
+                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWaitSeconds)")
         }
-        return seconds
+        return .seconds(seconds)
     }
 
     private static func route(_ path: String) -> (Route, id: String?)? {

@@ -61,7 +61,8 @@ package final class GatewayStore: Sendable {
                 .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
                 .text(try PostgresValue.json(payload)), .optional(traceparent),
                 .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }), .byteas(parts.flatMap(\.value)),
-            ])[0]
+            ]
+        ).single()
         return CreatedJob(id: try row.string("id"), number: try row.int("job"))
     }
 
@@ -71,7 +72,8 @@ package final class GatewayStore: Sendable {
     ) async throws -> JobAnswer {
         let row = try await self.ask(
             "SELECT job, finished, document FROM insp.gateway_result($1, $2, $3, $4)",
-            [.int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue), .text(id)])[0]
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue), .text(id)]
+        ).single()
         return JobAnswer(
             number: try row.int("job"), isFinished: try row.bool("finished"), document: try row.data("document"))
     }

@@ -9,7 +9,7 @@ extension HTTPConnection {
         self.output.append(contentsOf: response.head(staysOpen: self.staysOpen))
         if !isHead { self.output.append(contentsOf: response.body) }
         self.phase = .answering
-        self.deadline = self.loop.after(self.loop.core.limits.answerSeconds)
+        self.deadline = self.loop.after(seconds: self.loop.core.limits.answerSeconds)
         self.moved = self.loop.now
         self.flush()
         if let account = self.counted?.account { self.loop.makeRoom(for: account) }
@@ -41,12 +41,12 @@ extension HTTPConnection {
         self.endRequest()
         if self.staysOpen {
             self.phase = .idle
-            self.deadline = self.loop.after(Double(self.loop.core.limits.idleSeconds))
+            self.deadline = self.loop.after(seconds: Double(self.loop.core.limits.idleSeconds))
         } else {
             self.input = []
             self.transport.finish()
             self.phase = .lingering
-            self.deadline = self.loop.after(self.loop.core.limits.lingerSeconds)
+            self.deadline = self.loop.after(seconds: self.loop.core.limits.lingerSeconds)
         }
     }
 

@@ -69,7 +69,7 @@ final class HTTPConnection {
         self.peer = peer
         self.address = address
         self.moved = loop.now
-        self.deadline = loop.after(loop.core.limits.firstByteSeconds)
+        self.deadline = loop.after(seconds: loop.core.limits.firstByteSeconds)
         self.phase = .idle
         if isProxied { self.phase = .proxy } else { self.startTLS() }
     }

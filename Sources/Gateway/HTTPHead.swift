@@ -27,7 +27,6 @@ enum HTTPFraming: Equatable {
     case chunked
 }
 
-/// A valid request head.
 struct HTTPHead {
     /// Header fields that one request may have.
     static let fields = 100

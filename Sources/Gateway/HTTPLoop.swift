@@ -52,7 +52,7 @@ final class HTTPLoop {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    func after(_ seconds: Double) -> UInt64 { self.now + UInt64(seconds * 1e9) }
+    func after(seconds: Double) -> UInt64 { self.now + UInt64(seconds * 1e9) }
 
     /// Serves until stopped.
     func run() {

@@ -76,12 +76,12 @@ package final class HTTPServer: Sendable {
 
     /// Refuses new connections, finishes active requests, and stops.
     ///
-    /// - Parameter seconds: Clients that have not sent their request by then are cut off; requests in work are always
+    /// - Parameter time: Clients that have not sent their request by then are cut off; requests in work are always
     ///   finished.
-    package func stop(within seconds: Double) async {
+    package func stop(within time: Duration) async {
         self.core.isDraining.store(true, ordering: .relaxed)
         self.core.post(.stopListening)
-        let deadline = ContinuousClock.now + .seconds(seconds)
+        let deadline = ContinuousClock.now + time
         while self.requestsInFlight > 0, .now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
         self.core.post(.expire)
         while self.requestsInFlight > 0 { try? await Task.sleep(for: .milliseconds(20)) }

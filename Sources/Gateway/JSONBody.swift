@@ -1,7 +1,6 @@
 internal import Foundation
 internal import InspectCore
 
-/// A request's JSON object.
 enum JSONBody {
     /// Nesting depth of objects and arrays.
     static let depth = 16

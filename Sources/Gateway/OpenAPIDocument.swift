@@ -5,8 +5,8 @@ internal import InspectCore
 /// It describes the form of a request. `insp.enqueue` checks rules between members, such as the parts that a workflow
 /// requires, and answers with its own codes.
 enum OpenAPIDocument {
-    /// - Parameter longestWait: Seconds that a client may wait in one request.
-    static func text(longestWait: Int) -> String {
+    /// - Parameter longestWaitSeconds: How long a client may wait in one request.
+    static func text(longestWaitSeconds: Int) -> String {
         #"""
         {
           "openapi": "3.1.0",
@@ -46,15 +46,7 @@ enum OpenAPIDocument {
                     "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
                     "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
                   },
-                  "400": { "$ref": "#/components/responses/Problem" },
-                  "401": { "$ref": "#/components/responses/Unauthorized" },
-                  "403": { "$ref": "#/components/responses/Problem" },
-                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
-                  "409": { "$ref": "#/components/responses/Problem" },
-                  "413": { "$ref": "#/components/responses/Problem" },
-                  "415": { "$ref": "#/components/responses/Problem" },
-                  "429": { "$ref": "#/components/responses/Later" },
-                  "503": { "$ref": "#/components/responses/Later" }
+                  \#(Self.refusals(400, 401, 403, 405, 409, 413, 415, 429, 503))
                 }
               }
             },
@@ -73,13 +65,7 @@ enum OpenAPIDocument {
                     "headers": { "Retry-After": { "schema": { "type": "integer" }, "description": "While it is not finished" } },
                     "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
                   },
-                  "400": { "$ref": "#/components/responses/Problem" },
-                  "401": { "$ref": "#/components/responses/Unauthorized" },
-                  "403": { "$ref": "#/components/responses/Problem" },
-                  "404": { "$ref": "#/components/responses/Problem" },
-                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
-                  "429": { "$ref": "#/components/responses/Later" },
-                  "503": { "$ref": "#/components/responses/Later" }
+                  \#(Self.refusals(400, 401, 403, 404, 405, 429, 503))
                 }
               }
             },
@@ -105,14 +91,7 @@ enum OpenAPIDocument {
                     "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
                     "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
                   },
-                  "400": { "$ref": "#/components/responses/Problem" },
-                  "401": { "$ref": "#/components/responses/Unauthorized" },
-                  "403": { "$ref": "#/components/responses/Problem" },
-                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
-                  "413": { "$ref": "#/components/responses/Problem" },
-                  "415": { "$ref": "#/components/responses/Problem" },
-                  "429": { "$ref": "#/components/responses/Later" },
-                  "503": { "$ref": "#/components/responses/Later" }
+                  \#(Self.refusals(400, 401, 403, 405, 413, 415, 429, 503))
                 }
               }
             },
@@ -123,9 +102,7 @@ enum OpenAPIDocument {
                 "security": [],
                 "responses": {
                   "200": { "description": "OpenAPI 3.1", "content": { "application/json": { "schema": { "type": "object" } } } },
-                  "400": { "$ref": "#/components/responses/Problem" },
-                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
-                  "429": { "$ref": "#/components/responses/Later" }
+                  \#(Self.refusals(400, 405, 429))
                 }
               }
             }
@@ -140,7 +117,7 @@ enum OpenAPIDocument {
                 "name": "wait",
                 "in": "query",
                 "description": "Seconds to wait for status 128 (the legacy synchronous call)",
-                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWait) }
+                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWaitSeconds) }
               }
             },
             "responses": {
@@ -302,6 +279,20 @@ enum OpenAPIDocument {
         }
 
         """#
+    }
+
+    /// The responses of an operation that refuse a request.
+    private static func refusals(_ statuses: Int...) -> String {
+        statuses.map { status in
+            let response =
+                switch status {
+                case 401: "Unauthorized"
+                case 405: "MethodNotAllowed"
+                case 429, 503: "Later"
+                default: "Problem"
+                }
+            return ##""\##(status)": { "$ref": "#/components/responses/\##(response)" }"##
+        }.joined(separator: ",\n" + String(repeating: " ", count: 10))
     }
 
     /// Names and definition keys; keys also come as numbers.

@@ -44,7 +44,6 @@ struct CurlLoop {
     /// Queues a transfer.
     mutating func enqueue(_ transfer: CurlTransfer) { self.waiting.append(transfer) }
 
-    /// Starts some of the waiting transfers.
     mutating func startSome() {
         let end = min(self.waiting.count, self.started + Self.startLimit)
         for number in self.started..<end { self.start(self.waiting[number]) }

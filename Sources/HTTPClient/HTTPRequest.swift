@@ -62,7 +62,6 @@ package struct HTTPRequest: Sendable {
     package var url: String
     package var headers: [Header] = []
     package var limits: Limits
-    /// Whether `http:` is allowed beside `https:`.
     package var allowsHTTP: Bool = false
     package var transport = Transport()
     /// Called before bytes of the body are kept, with their number: first those that `Content-Length` announces, then all

@@ -37,10 +37,10 @@ package struct HTTPResponse: Sendable {
     }
 
     /// Seconds by `Retry-After`: a number or a date (RFC 9110 section 10.2.3), never below 0.
-    package func retryAfter(now: Date) -> Double? {
+    package func retryAfter(now: Date) -> Duration? {
         guard let value = self.header("retry-after") else { return nil }
-        if let seconds = UInt32(value) { return Double(seconds) }
+        if let seconds = UInt32(value) { return .seconds(seconds) }
         let time = curl_getdate(value, nil)
-        return time < 0 ? nil : max(0, Double(time) - now.timeIntervalSince1970)
+        return time < 0 ? nil : .seconds(max(0, Double(time) - now.timeIntervalSince1970))
     }
 }

@@ -94,7 +94,6 @@ package final class Resolver: Sendable {
         }
     }
 
-    /// The cached addresses of a name.
     func known(_ name: String) -> [IPAddress]? {
         self.state.withLock { state in state.answers[name].flatMap { $0.until > .now ? $0.addresses : nil } }
     }

@@ -179,7 +179,7 @@ package struct InspectionRunner: Sendable {
 
     /// The stage's options: VIZ text is read only where a capability uses it.
     private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
-        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
+        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withVIZ) : Data()
     }
 
     /// Previews of the parts' images, by part name. This process never decodes an image.
@@ -188,7 +188,6 @@ package struct InspectionRunner: Sendable {
         return try JSONDecoder().decode([String: Preview].self, from: reply)
     }
 
-    /// The chip's files, and the CSCA files that verify them.
     private func chipParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
         let files = parts.filter(\.kind.isChipFile).map { ($0.kind.rawValue, $0.bytes) }
         return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }

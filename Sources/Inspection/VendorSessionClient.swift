@@ -14,12 +14,12 @@ package struct VendorServer: Sendable {
     package var certificateAuthorities: String?
     /// Whether the server may be inside our own networks.
     package var allowsPrivate: Bool
-    /// From the look-up of the name to the last byte, in seconds.
-    package var timeout: Int
+    /// From the look-up of the name to the last byte.
+    package var timeout: Duration
 
     package init(
         url: String, deviceKey: String? = nil, pins: [String] = [], certificateAuthorities: String? = nil,
-        allowsPrivate: Bool = false, timeout: Int = 30
+        allowsPrivate: Bool = false, timeout: Duration = .seconds(30)
     ) {
         self.url = url
         self.deviceKey = deviceKey
@@ -95,7 +95,8 @@ package final class VendorSessionClient: Sendable {
         var request = HTTPRequest(
             method: .post(body: [UInt8](body)), url: base.hasSuffix(path) ? base : base + path, headers: headers,
             limits: .init(
-                totalMilliseconds: self.server.timeout * 1000, bodyBytes: VendorSessionFacts.blobLimit + 65_536))
+                totalMilliseconds: Int(self.server.timeout / .milliseconds(1)),
+                bodyBytes: VendorSessionFacts.blobLimit + 65_536))
         request.transport.pins = self.server.pins
         return request
     }

@@ -4,7 +4,7 @@ package import InspectCore
 
 /// A job that this worker may work on until its lease ends.
 ///
-/// A class, for it is passed around a lot and never changes.
+/// A class, since it is passed around a lot and never changes.
 package final class ClaimedJob: Sendable {
     /// Internal number; for logs of this system only.
     package let id: Int64
@@ -18,13 +18,13 @@ package final class ClaimedJob: Sendable {
     package let crashes: Int
     /// Furthest stage that was stored when it was claimed.
     package let status: JobStatus
-    /// What the worker goes by, as JSON: workflow, partner, preselection; nothing that names a person.
+    /// The worker's instructions as JSON: workflow, partner, preselection; nothing that identifies a person.
     package let payload: Data
     /// Results of stages that earlier attempts completed, as JSON: they are not computed again.
     package let steps: [JobStatus: Data]
     /// W3C trace context of the caller.
     package let traceparent: String?
-    /// `insp.queue.id` of the queue it was claimed from; 0 if that is not known.
+    /// `insp.queue.id` of the queue it was claimed from; 0 if unknown.
     package let queue: Int
 
     package init(
@@ -45,9 +45,9 @@ package final class ClaimedJob: Sendable {
 }
 
 extension ClaimedJob {
-    /// The job as logs speak of it.
+    /// The job as named in logs.
     ///
-    /// - Parameter stage: How far it is by now.
+    /// - Parameter stage: Its present stage.
     package func reference(at stage: JobStatus) -> JobReference {
         JobReference(
             id: self.publicID, attempt: self.attempt, stage: max(stage, .started),
@@ -65,10 +65,10 @@ extension ClaimedJob {
         }
     }
 
-    /// Whether a result must wait for a person: what the payload demands, and what was decided.
+    /// Whether a result must wait for a review, by the payload's demand and the decision.
     ///
-    /// The database names a review only in payloads of jobs that may need one, so for all others this is one look for a
-    /// word in a short text.
+    /// The database mentions a review only in payloads of jobs that may need one, so for all others this is one search for a word
+    /// in a short text.
     package func waitsForReview(of decision: DecisionType) -> Bool {
         guard self.namesReview,
             let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review
@@ -82,18 +82,18 @@ package struct JobPart: Sendable {
     /// The most bytes that all parts of one job may have together.
     package static let limit = 64 << 20
 
-    /// Where the bytes are.
+    /// The source of the bytes.
     package enum Source: Sendable {
         case bytes(Data)
         case url(Remote)
     }
 
-    /// A part that is to be fetched, and what the job's endpoint allows in doing so.
+    /// A part to fetch, and what the job's endpoint allows.
     package struct Remote: Sendable {
         package var url: String
         /// Whether plain http is allowed.
         package var allowHTTP: Bool
-        /// Whether private addresses are: all, or those of ``networks``.
+        /// Whether private addresses are allowed: all, or those of ``networks``.
         package var allowPrivate: Bool
         /// In CIDR notation; `nil`: no list.
         package var networks: [String]?
@@ -103,15 +103,8 @@ package struct JobPart: Sendable {
     /// Place among the frames; 0 for other kinds.
     package var ordinal: Int
     package var source: Source
-    /// Whether it is to be fetched.
+    /// Whether it must be fetched.
     package var isRemote: Bool { if case .url = self.source { true } else { false } }
     /// SHA-256 that the bytes must have.
     package var sha256: Data
-
-    package init(kind: PartKind, ordinal: Int, source: Source, sha256: Data) {
-        self.kind = kind
-        self.ordinal = ordinal
-        self.source = source
-        self.sha256 = sha256
-    }
 }

@@ -2,7 +2,7 @@ package import Foundation
 package import InspectCore
 internal import Postgres
 
-/// What callers of the queue do, from Swift: the same SQL functions that every other language calls.
+/// The queue's interface for callers in Swift: the same SQL functions that every other language calls.
 package actor JobClient {
     private let connection: ReconnectingConnection
 
@@ -19,7 +19,7 @@ package actor JobClient {
     ///   - payload: A JSON object, as `insp.enqueue_parts` describes it.
     ///   - parts: The inputs' bytes.
     /// - Returns: The job's id.
-    /// - Throws: ``InspectError`` with the code that the database refused the request with.
+    /// - Throws: ``InspectError`` with the code of the database's refusal.
     package func enqueue(payload: Data, parts: [PartKind: [Data]] = [:]) async throws -> String {
         if let none = parts.first(where: \.value.isEmpty) { throw InspectError(.partEmpty, none.key.rawValue) }
         let parameters: [PostgresValue] = [
@@ -28,7 +28,7 @@ package actor JobClient {
             .byteas(parts.flatMap(\.value)),
         ]
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3)", parameters)[0].string(0)
+            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3)", parameters).single().string(0)
         }
     }
 
@@ -47,7 +47,7 @@ package actor JobClient {
     package func result(of id: String) async throws -> Data {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.job_result($1)", [.text(id)])[0].data(0)
+            try await connection.query("SELECT insp.job_result($1)", [.text(id)]).single().data(0)
         }
     }
 
@@ -56,11 +56,11 @@ package actor JobClient {
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or ``ErrorCode/jobAmbiguous``.
     package func find(_ id: String) async throws -> String {
         try await self.translating { connection in
-            try await connection.query("SELECT insp.find_job($1)", [.text(id)])[0].string(0)
+            try await connection.query("SELECT insp.find_job($1)", [.text(id)]).single().string(0)
         }
     }
 
-    /// Where a job is, why it waits and what can be done, for operators: sentences, each with what it is about.
+    /// Where a job is, why it waits and what can be done, for operators: sentences, each with its topic.
     ///
     /// - Parameter id: The job's id, or its last twelve digits.
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or ``ErrorCode/jobAmbiguous``.
@@ -77,7 +77,7 @@ package actor JobClient {
     package func cancel(_ id: String) async throws -> Bool {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.cancel($1)", [.text(id)])[0].bool(0)
+            try await connection.query("SELECT insp.cancel($1)", [.text(id)]).single().bool(0)
         }
     }
 
@@ -86,16 +86,18 @@ package actor JobClient {
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
         try await self.translating { connection in
-            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)])[0].data(0)
+            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)]).single()
+                .data(0)
         }
     }
 
-    /// What is enrolled under a face id, without the features, as JSON.
+    /// The templates of a face id as JSON, without their features.
     package func templates(of faceID: String, partner: String) async throws -> Data {
         try await self.translating { connection in
             try await connection.query(
                 "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2) t",
-                [.text(partner), .text(faceID)])[0].data(0)
+                [.text(partner), .text(faceID)]
+            ).single().data(0)
         }
     }
 

@@ -1,16 +1,16 @@
 package import Foundation
 package import InspectCore
 
-/// What a job ends with; the two parts together are its result document.
+/// A job's result; its two parts together are the result document.
 package struct JobResult: Sendable {
     /// Decides whether the result waits for a review.
     package let decision: DecisionType
-    /// `nil` if it is no JSON that can be stored: then the job ends with an error.
+    /// `nil` if it is no JSON that PostgreSQL can store; the job then ends with an error.
     package let stored: StorableResult?
 
     /// - Parameters:
-    ///   - summary: What the database may read, as JSON: ``ResultSummary``.
-    ///   - body: The rest, as JSON: ``ResultBody``. The database does not look into it, so it is checked here.
+    ///   - summary: The part that the database reads, as JSON: ``ResultSummary``.
+    ///   - body: The rest, as JSON: ``ResultBody``. The database does not read it, so it is checked here.
     package init(decision: DecisionType, summary: Data, body: Data) {
         self.decision = decision
         self.stored = StorableJSON.checked(body).map {
@@ -19,12 +19,12 @@ package struct JobResult: Sendable {
     }
 }
 
-/// What is done with a job.
+/// Processes jobs.
 package protocol JobHandler: Sendable {
-    /// Works on a job.
+    /// Processes a job.
     ///
-    /// The task is cancelled when the lease is lost, when the job takes longer than its deadline, or when the worker has to
-    /// stop at once; what the method then returns or throws is not stored.
+    /// The task is cancelled when the lease is lost, when the job takes longer than its deadline, or when the worker must
+    /// stop at once; its result or error is then not stored.
     ///
     /// - Returns: The job's result; it is stored with status 128.
     /// - Throws: ``InspectError``: a retryable one is tried again later, a permanent one finishes the job with decision
@@ -32,7 +32,7 @@ package protocol JobHandler: Sendable {
     func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult
 }
 
-/// What a handler may do for the job it was given.
+/// A handler's operations on its job.
 package final class JobContext: Sendable {
     package let job: ClaimedJob
     package let worker: JobWorker
@@ -50,19 +50,19 @@ package final class JobContext: Sendable {
         try await self.worker.parts(of: self.job)
     }
 
-    /// Reads the templates of the face id that the job names, all of one moment.
+    /// Reads the templates of the job's face id, all from one snapshot.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/faceIDInvalid`` if it names none, or
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/faceIDInvalid`` if it has none, or
     ///   ``ErrorCode/databaseUnavailable``.
     package func enrolledFace() async throws -> EnrolledFace {
         try await self.worker.enrolledFace(of: self.job)
     }
 
-    /// Hands over the feature that an enrolment came to. Whether it becomes a template is decided in the transaction that
-    /// finishes the job; whatever else becomes of the job, the feature goes with it.
+    /// Hands over the feature of an enrolment. The transaction that finishes the job decides whether it becomes a template; with
+    /// any other outcome the feature is deleted with the job.
     ///
-    /// - Parameter generation: What the decision was made by.
-    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since, or
+    /// - Parameter generation: The face id's generation on which the decision is based.
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since or
     ///   another job is enrolling it, or ``ErrorCode/faceTaken`` if it is another person's.
     package func hand(over feature: FaceEmbedding, generation: Int64) async throws {
         try await self.worker.hand(over: feature, generation: generation, of: self.job)
@@ -70,11 +70,11 @@ package final class JobContext: Sendable {
 
     /// Stores the result of a stage.
     ///
-    /// It is written with the next batch, in the order of the calls and before the job's own result. A crash before that
-    /// costs the stage, which the next attempt then repeats.
+    /// It is written with the next batch, in the order of the calls and before the job's own result. After a crash before that,
+    /// the next attempt repeats the stage.
     ///
     /// - Parameters:
-    ///   - stage: The status that the job reaches by it.
+    ///   - stage: The status that the job thereby reaches.
     ///   - output: The result as JSON.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` if the job is known to be no longer this worker's.
     package func complete(_ stage: JobStatus, output: Data) async throws {
@@ -82,7 +82,7 @@ package final class JobContext: Sendable {
         try self.worker.store(stage, output, of: self.job)
     }
 
-    /// Notes that the job's session is about to be sent to a vendor's server.
+    /// Records that the job's session is about to be sent to a vendor's server.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
     ///   have sent it: a session can be used once.
@@ -92,7 +92,7 @@ package final class JobContext: Sendable {
         }
     }
 
-    /// Notes what came of the session that was sent.
+    /// Records the outcome of the session that was sent.
     ///
     /// - Parameters:
     ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.

@@ -1,44 +1,44 @@
 package import InspectCore
 
-/// What a worker tells about itself, for logs and metrics. It holds no personal data.
+/// An event that a worker reports, for logs and metrics. Contains no personal data.
 package enum JobQueueEvent: Sendable {
     /// The worker is registered under this number.
     case registered(worker: Int64)
-    /// One round trip of the claiming connection: so many writes stored and jobs claimed, in seconds.
+    /// One round trip of a claiming connection: writes stored, jobs claimed, and its duration in seconds.
     case roundTrip(written: Int, claimed: Int, seconds: Double)
     case started(job: JobReference)
     /// Finished with a result; seconds since it was claimed.
     case finished(job: JobReference, seconds: Double)
-    /// Decided, and waiting for a person; seconds since it was claimed.
+    /// Decided, and waiting for a review; seconds since it was claimed.
     case heldForReview(job: JobReference, seconds: Double)
-    case retried(job: JobReference, error: InspectError, after: Double)
+    case retried(job: JobReference, error: InspectError, after: Duration)
     case deadLettered(job: JobReference, error: InspectError)
-    /// Returned to the queue with the attempt refunded.
+    /// Released to the queue with the attempt refunded.
     case released(job: JobReference)
-    /// A write was refused, for the lease was no longer ours.
+    /// A write was refused because the lease was lost.
     case leaseLost(job: JobReference)
-    /// Somebody's transaction holds the job's row: its writes wait until that ends, and no other job's with them.
+    /// Another transaction holds the job's row: the job's writes wait for its end, other jobs' writes do not.
     case rowHeld(job: JobReference)
     /// The database refuses every write for the job, with this SQLSTATE: its lease is left to the rescue.
     case abandoned(job: JobReference, sqlState: String)
     /// The job took longer than its deadline and was stopped.
     case overdue(job: JobReference)
-    /// The database could not be used; the worker tries again after so many seconds.
+    /// The database could not be used; the worker tries again after this many seconds.
     case databaseUnavailable(role: String, error: String, retryAfter: Double)
-    /// A connection that was lost is there again.
+    /// A lost connection was replaced.
     case reconnected(role: String)
-    /// No heartbeat got through for so many seconds: claiming stopped and the work was dropped.
+    /// No heartbeat succeeded for this many seconds: claiming stopped and the work was dropped.
     case suspended(silentFor: Double)
     case resumed
-    /// The fleet declared this worker dead; it starts anew under another number.
+    /// Another worker declared this one dead; it registers again under a new number.
     case declaredDead(worker: Int64)
-    /// The database went back, or is another one: what was known of its queues is forgotten.
+    /// The database was set back, or is another one: all knowledge of its queues is discarded.
     case newEpoch
     case promoted(Int)
     case rescued(requeued: Int, deadLettered: Int, workers: Int)
     case swept(Int)
     case expired(Int)
-    /// Retention removed so many jobs' parts and results, and so many partitions of jobs.
+    /// Retention removed this many jobs' parts and results, and this many partitions of jobs.
     case purged(parts: Int, results: Int, partitions: Int)
     case stopping(running: Int)
     case stopped

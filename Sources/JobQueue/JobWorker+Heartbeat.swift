@@ -6,7 +6,7 @@ internal import Postgres
 extension JobWorker {
     // MARK: Registration
 
-    /// Registers this run of the worker, waiting for the database if it is away.
+    /// Registers this run of the worker; waits while the database is unavailable.
     func register() async throws {
         let connection = self.configuration.connection("start", timeout: .seconds(5))
         var backoff = Backoff()
@@ -16,8 +16,8 @@ extension JobWorker {
                 break
             } catch let error as PostgresError where error.isTransient {
                 let wait = backoff.next()
-                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait))
-                try await Task.sleep(for: .seconds(wait))
+                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait.seconds))
+                try await Task.sleep(for: wait)
             } catch let error as PostgresError {
                 await connection.close()
                 throw error.refusal ?? error
@@ -29,7 +29,7 @@ extension JobWorker {
     private func register(on connection: PostgresConnection) async throws {
         let incarnation = UUID().uuidString
         let statement = QueueStatements.register(self.configuration, incarnation: incarnation, process: getpid())
-        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let row = try await connection.query(statement.sql, statement.parameters).single()
         let identity = WorkerIdentity(
             id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
         let epoch = try row.int("epoch")
@@ -41,12 +41,12 @@ extension JobWorker {
 
     // MARK: Heartbeat
 
-    /// Says every few seconds that this worker lives.
+    /// Sends a heartbeat every few seconds.
     func runHeartbeat() async {
         let source = self.configuration.connection("heartbeat", timeout: .seconds(4), report: self.report)
         var backoff = Backoff()
         while !Task.isCancelled {
-            var pause = self.configuration.heartbeatInterval.seconds
+            var pause = self.configuration.heartbeatInterval
             do {
                 let connection = try await source.open()
                 switch self.ask({ $0.heartbeat(at: .now) }) {
@@ -54,15 +54,16 @@ extension JobWorker {
                 case .register: try await self.register(on: connection)
                 case .wait: break
                 }
-                if self.ask({ $0.mustRegister }) { pause = 0.01 }
+                if self.ask({ $0.mustRegister }) { pause = .milliseconds(10) }
                 backoff.reset()
             } catch {
                 pause = backoff.next()
                 self.report(
                     .databaseUnavailable(
-                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
+                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)",
+                        retryAfter: pause.seconds))
             }
-            // Until then, unless somebody asks: a job was cancelled, or the worker is to drain.
+            // Until then, unless woken because a job was cancelled or the worker must drain.
             await withTaskCancellationHandler {
                 await self.control.wait(timeout: pause)
             } onCancel: {
@@ -74,14 +75,14 @@ extension JobWorker {
 
     private func send(_ beat: WorkerMachine.Heartbeat, on connection: PostgresConnection) async throws {
         let statement = beat.statement
-        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let row = try await connection.query(statement.sql, statement.parameters).single()
         let answer = try WorkerMachine.HeartbeatAnswer(row)
         self.send { machine, actions in machine.beaten(beat, answer, at: .now, &actions) }
     }
 
     // MARK: Watchdog
 
-    /// Tells the machine the time, also while the database does not answer.
+    /// Tells the machine the time, even while the database does not answer.
     func runWatchdog() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(100))
@@ -92,7 +93,7 @@ extension JobWorker {
 
     // MARK: Listener
 
-    /// Turns notifications into events. Only a hint: the pump also polls by itself.
+    /// Turns notifications into events. They are only hints: the pump also polls.
     func runListener() async {
         var options = self.configuration.connection
         options.name += " listener"
@@ -104,7 +105,7 @@ extension JobWorker {
             switch event {
             case .listening(let isAgain):
                 if isAgain { self.report(.reconnected(role: "listener")) }
-                // What was announced while nobody listened.
+                // Covers notifications missed while not listening.
                 self.send { machine, actions in machine.notified(worker: "*", &actions) }
             case .notification(let notification) where notification.channel == "insp_control":
                 self.send { machine, actions in machine.notified(worker: notification.payload, &actions) }
@@ -115,7 +116,8 @@ extension JobWorker {
             case .lost(let error, let wait):
                 self.report(
                     .databaseUnavailable(
-                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
+                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)",
+                        retryAfter: wait.seconds))
             }
         }
     }

@@ -3,90 +3,91 @@ internal import Glibc
 internal import Postgres
 
 extension JobWorker {
-    /// One duty of maintenance; whoever of the fleet gets its row in `insp.duty` does it.
+    /// One duty of maintenance; the worker that locks its row in `insp.duty` performs it.
     private struct Duty: Sendable {
-        /// As `insp.duty` names them.
+        /// Names as in `insp.duty`.
         enum Kind: String, Sendable {
             case promote, rescue, orphans, events, expire, sweep, quotas, record, partitions, faces, samples, purge
         }
 
         var kind: Kind
         let statement: PostgresStatement
-        /// Seconds between two rounds.
-        var interval: Double
-        let shortest: Double
+        /// Time between two rounds.
+        var interval: Duration
+        let shortest: Duration
         var lastRun: ContinuousClock.Instant?
-        /// More is to be done than fits into one round.
+        /// There is more work than fits into one round.
         var isUnfinished = false
 
         /// - Parameter call: The function's call; its own parameters begin with `$3`.
         init(
-            _ kind: Kind, by worker: String, every seconds: Double, _ call: String, _ parameters: [PostgresValue] = []
+            _ kind: Kind, by worker: String, every interval: Duration, _ call: String,
+            _ parameters: [PostgresValue] = []
         ) {
             self.kind = kind
-            // The setting says that the row was taken. It is looked at before the function is called, for it depends on
-            // nothing that the function returns.
+            // The setting says that the row was taken. It is evaluated before the function is called, since it does not depend on
+            // the function's result.
             self.statement = PostgresStatement(
                 """
                 SELECT duty.*, insp.duty_done($1, $2, to_jsonb(duty)) FROM \(call) AS duty
                 WHERE current_setting('insp.duty', true) = $1
                 """, [.text(kind.rawValue), .text(worker)] + parameters)
-            self.interval = seconds
-            self.shortest = seconds
+            self.interval = interval
+            self.shortest = interval
         }
 
-        /// Takes the duty. What is done every few seconds or less often, the fleet does together.
+        /// Takes the duty. Each round is performed by one worker of the fleet.
         var take: PostgresStatement {
-            let spacing = self.isUnfinished || self.shortest < 5 ? 0 : 0.8 * self.shortest
+            let spacing = self.isUnfinished || self.shortest < .seconds(5) ? 0 : 0.8 * self.shortest.seconds
             return PostgresStatement(
                 "SELECT insp.duty_take($1, make_interval(secs => $2))", [.text(self.kind.rawValue), .double(spacing)])
         }
     }
 
-    /// Longest time for a round of a duty, and for the wait of one of its statements for a lock. Duties pass over rows that
-    /// somebody holds; this is for whatever else may be held.
-    private static let longestRound = 25.0
-    private static let longestWait = 0.5
-    /// Seconds until a duty that failed is tried again.
-    private static let retryInterval = 5.0
+    /// The longest time for a round of a duty, and for one statement's wait for a lock. Duties skip rows that are held; this is for
+    /// all other locks.
+    private static let longestRound = Duration.seconds(25)
+    private static let longestWait = Duration.milliseconds(500)
+    /// Time until a failed duty is tried again.
+    private static let retryInterval = Duration.seconds(5)
 
-    /// Who notes what he did.
+    /// Identifies this worker in `insp.duty`.
     private var worker: String { "\(self.configuration.host)/\(getpid())" }
 
-    /// Looks after delayed jobs, dead workers, deadlines and stragglers. There is no leader to lose: each round of each duty
-    /// holds the duty's row for the time of its transaction, and a worker that does not get it leaves the round to the other.
+    /// Handles delayed jobs, dead workers, deadlines and stragglers. There is no leader: each round of a duty locks the duty's row
+    /// for its transaction, and a worker that does not get the lock leaves the round to the other.
     func runMaintenance() async {
         let policy = self.configuration.retryPolicy
-        let tick = self.configuration.maintenanceInterval.seconds
+        let tick = self.configuration.maintenanceInterval
         let rescue: [PostgresValue] = [
             .double(self.configuration.deadAfter.seconds), .int(Int64(policy.maxAttempts)),
             .int(Int64(policy.maxCrashes)),
         ]
-        // With how long ago, by its own clock, this worker looked last: the database's may be set meanwhile.
+        // Includes the time since this worker's last scan by its own clock: the database's may be set meanwhile.
         let rescueCall =
             "insp.rescue(make_interval(secs => $3), $4, $5, p_elapsed => make_interval(secs => $6), p_thorough => "
         var duties = [
             Duty(.promote, by: self.worker, every: tick, "insp.promote()"),
             Duty(.rescue, by: self.worker, every: tick, rescueCall + "false)", rescue),
-            Duty(.orphans, by: self.worker, every: 10, rescueCall + "true)", rescue),
+            Duty(.orphans, by: self.worker, every: .seconds(10), rescueCall + "true)", rescue),
             Duty(.events, by: self.worker, every: tick, "insp.number_events()"),
-            Duty(.expire, by: self.worker, every: 5, "insp.expire()"),
-            Duty(.sweep, by: self.worker, every: 5, "insp.sweep()"),
-            Duty(.quotas, by: self.worker, every: 2, "insp.measure_quotas()"),
-            Duty(.record, by: self.worker, every: 2, "insp.link_record()"),
-            // Once a minute, and asked for so often that none goes by without.
-            Duty(.samples, by: self.worker, every: 5, "insp.sample_queue()"),
+            Duty(.expire, by: self.worker, every: .seconds(5), "insp.expire()"),
+            Duty(.sweep, by: self.worker, every: .seconds(5), "insp.sweep()"),
+            Duty(.quotas, by: self.worker, every: .seconds(2), "insp.measure_quotas()"),
+            Duty(.record, by: self.worker, every: .seconds(2), "insp.link_record()"),
+            // Once a minute; called often enough to miss none.
+            Duty(.samples, by: self.worker, every: .seconds(5), "insp.sample_queue()"),
         ]
         await self.run(&duties, on: self.duties, keepsConnection: true)
     }
 
-    /// What can wait, and may take a while: on a connection of its own, so that nothing waits for it, and that is closed
-    /// between two rounds.
+    /// Work that can wait and may take long, on its own connection, so that nothing waits for it. The connection is closed between
+    /// two rounds.
     func runRetention() async {
         var duties = [
-            Duty(.partitions, by: self.worker, every: 60, "insp.ensure_partitions()"),
-            Duty(.faces, by: self.worker, every: 60, "insp.face_purge()"),
-            Duty(.purge, by: self.worker, every: 60, "insp.purge()"),
+            Duty(.partitions, by: self.worker, every: .seconds(60), "insp.ensure_partitions()"),
+            Duty(.faces, by: self.worker, every: .seconds(60), "insp.face_purge()"),
+            Duty(.purge, by: self.worker, every: .seconds(60), "insp.purge()"),
         ]
         let source = self.configuration.connection("retention", report: self.report)
         await self.run(&duties, on: source, keepsConnection: false)
@@ -94,9 +95,9 @@ extension JobWorker {
     }
 
     private func run(_ duties: inout [Duty], on source: ReconnectingConnection, keepsConnection: Bool) async {
-        let tick = self.configuration.maintenanceInterval.seconds
+        let tick = self.configuration.maintenanceInterval
         var backoff = Backoff()
-        // Never unknown: a clock that is set just before a worker's first scan would else pass for time that went by.
+        // Never unknown: otherwise a clock set just before a worker's first scan would count as elapsed time.
         var lastScan: ContinuousClock.Instant? = .now
         while !Task.isCancelled {
             var pause = tick * Double.random(in: 0.8...1.2)
@@ -104,13 +105,13 @@ extension JobWorker {
                 var failure: PostgresError?
                 for index in duties.indices {
                     let start = ContinuousClock.now
-                    if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
-                    // Also if it fails: it must not come before everything else again and again.
+                    if let last = duties[index].lastRun, start - last < duties[index].interval { continue }
+                    // Even if it fails: it must not precede all other duties again and again.
                     duties[index].lastRun = start
                     do {
                         try await self.round(of: &duties[index], on: source, &lastScan)
                     } catch let error as PostgresError where error.code == .server {
-                        // It fails alone, and comes less often until a round ends well: the others must have their turn.
+                        // Only this duty fails, and it runs less often until a round succeeds: the others must have their turn.
                         failure = error
                         duties[index].interval = max(duties[index].shortest, Self.retryInterval)
                     }
@@ -123,10 +124,11 @@ extension JobWorker {
                 pause = max(pause, backoff.next())
                 self.report(
                     .databaseUnavailable(
-                        role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
+                        role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)",
+                        retryAfter: pause.seconds))
             }
             if !keepsConnection, !duties.contains(where: \.isUnfinished) { await source.close() }
-            try? await Task.sleep(for: .seconds(pause))
+            try? await Task.sleep(for: pause)
         }
     }
 
@@ -157,16 +159,15 @@ extension JobWorker {
             }
             throw error
         }
-        // While VACUUM is held up, scans wade through what it cannot remove: the longer one takes, the less often it is done.
-        let seconds = (ContinuousClock.now - start).seconds
-        duty.interval = max(duty.shortest, 10 * seconds)
+        // While VACUUM is held up, scans read through dead rows: the longer a scan takes, the less often it runs.
+        duty.interval = max(duty.shortest, (ContinuousClock.now - start) * 10)
         guard let row else {
             duty.isUnfinished = false
             return
         }
         if scans { lastScan = start }
         try self.tell(duty.kind, row)
-        // A backlog is worked off in pieces, with the other duties between them.
+        // A backlog is processed in pieces, with the other duties between them.
         switch duty.kind {
         case .purge: duty.isUnfinished = try row.bool("more")
         case .expire: duty.isUnfinished = try row.int(0) >= 1000

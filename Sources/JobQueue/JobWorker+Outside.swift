@@ -1,7 +1,7 @@
 internal import InspectCore
 
 extension JobWorker {
-    /// Takes a job out of its slot, which the next job gets.
+    /// Takes a job out of its slot, which is then free for another job.
     func leaveSlot(_ job: ClaimedJob, holding bytes: Int) throws {
         let isOutside = self.send { machine, actions in
             machine.leaveSlot(job, holding: bytes, at: .now, &actions)
@@ -18,7 +18,7 @@ extension JobWorker {
         let isBack = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
                 let isQueued = self.exchange { guarded, actions in
-                    // Cancelled before it could wait: the handler found nobody to wake.
+                    // Cancelled before it waited, so the handler found nothing to wake.
                     guard !Task.isCancelled, guarded.machine.queueForSlot(job, &actions) else { return false }
                     guarded.waiters[job.fence] = continuation
                     return true
@@ -32,30 +32,29 @@ extension JobWorker {
     }
 }
 
-/// There is no permit outside the slots for the job, or no room for its bytes: it goes back to the queue, and none of its
-/// attempts is used up.
+/// There is no permit for the job, or no room for its bytes: it is released, with the attempt refunded.
 package struct NoPermit: Error, Sendable {
     package init() {}
 }
 
 extension JobContext {
-    /// Leaves the job's slot to other jobs while it waits for somebody else's server. The job keeps its lease and its deadline.
-    /// Nothing happens if it has left already.
+    /// Frees the job's slot while the job waits for another server. The job keeps its lease and its deadline. Does nothing if it
+    /// has left its slot already.
     ///
-    /// A job may end outside; before it takes an analyzer or the processor for long, it calls ``returnToSlot()``.
+    /// A job may end outside its slot; before it uses an analyzer or much processor time, it calls ``returnToSlot()``.
     ///
-    /// - Parameter bytes: How much the job holds in memory.
-    /// - Throws: ``NoPermit``, which the handler is to throw on; ``InspectError`` with ``ErrorCode/leaseLost``.
+    /// - Parameter bytes: The job's bytes in memory.
+    /// - Throws: ``NoPermit``, which the handler must rethrow; ``InspectError`` with ``ErrorCode/leaseLost``.
     package func leaveSlot(holding bytes: Int) throws {
         try self.worker.leaveSlot(self.job, holding: bytes)
     }
 
-    /// Takes room for bytes that the job is about to hold outside its slot. Returns at once, on any thread.
+    /// Reserves room for bytes that the job will hold outside its slot. Returns at once, on any thread.
     ///
-    /// - Returns: False if there is none: the job is to throw ``NoPermit``.
+    /// - Returns: False if there is no room: the job must throw ``NoPermit``.
     package func hold(_ bytes: Int) -> Bool { self.worker.hold(bytes, outside: self.job) }
 
-    /// Waits for a slot, before all jobs that are not claimed yet.
+    /// Waits for a slot, ahead of jobs that are not claimed yet.
     ///
     /// - Throws: `CancellationError`.
     package func returnToSlot() async throws { try await self.worker.returnToSlot(self.job) }

@@ -1,14 +1,14 @@
 internal import InspectCore
 internal import Postgres
 
-/// One job's writes by themselves: of jobs that are parked, and of jobs that spoil a batch.
+/// Writes of single jobs: parked jobs, and jobs that make a batch fail.
 extension JobWorker {
-    /// Tries the parked jobs again, each at its own time, on a connection that no claim needs, until the worker has stopped.
+    /// Retries the parked jobs, each at its own time, on a connection that no claim needs, until the worker has stopped.
     func runParked() async {
         while true {
             switch self.ask({ $0.nextRetry(at: .now) }) {
             case .over: return
-            case .wait(let pause): await self.parking.wait(timeout: pause.seconds)
+            case .wait(let pause): await self.parking.wait(timeout: pause)
             case .ask(let groups):
                 let locked = try? await self.locked(groups.map { $0[0].job.id }, on: self.duties)
                 let random = Double.random(in: 0.8...1.2)
@@ -25,13 +25,13 @@ extension JobWorker {
         }
     }
 
-    /// Which of these jobs have rows that somebody holds.
+    /// Which of these jobs have rows held by another transaction.
     private func locked(_ jobs: [Int64], on source: ReconnectingConnection) async throws -> Set<Int64> {
         let statement = QueueStatements.locked(jobs)
         return Set(try await source.open().query(statement.sql, statement.parameters).map { try $0.int(0) })
     }
 
-    /// Sets those jobs of a batch apart whose rows somebody holds.
+    /// Separates a batch's jobs whose rows another transaction holds.
     ///
     /// - Returns: The others' writes.
     func withoutLocked(_ batch: [QueueWrite], on source: ReconnectingConnection) async throws -> [QueueWrite] {
@@ -42,12 +42,12 @@ extension JobWorker {
         }
     }
 
-    /// What became of one job's writes.
+    /// The outcome of one job's writes.
     enum WrittenAlone {
         case done, parked, later, abandoned
     }
 
-    /// Writes one job's share of a batch, all of one claim, or what the machine wants in its place.
+    /// Writes one job's share of a batch, all of one claim, or the machine's replacement for it.
     func writeAlone(_ group: [QueueWrite], on source: ReconnectingConnection) async -> WrittenAlone {
         var substitute: QueueWrite?
         while true {

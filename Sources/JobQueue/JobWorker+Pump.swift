@@ -1,9 +1,9 @@
 internal import InspectCore
 internal import Postgres
 
-/// The pumps: each round trip carries all writes of a pump that are due and one claim for the free slots, as one transaction.
+/// The pumps: each round trip has all due writes of a pump and one claim for the free slots, as one transaction.
 extension JobWorker {
-    /// One of the pumps, with what it alone knows.
+    /// One of the pumps, with its own state.
     private struct Pump {
         let source: ReconnectingConnection
         var backoff = Backoff()
@@ -24,12 +24,12 @@ extension JobWorker {
         while true {
             switch self.ask({ $0.nextStep(of: index, at: .now) }) {
             case .done:
-                // Another pump may sleep on what this one has just finished.
+                // Another pump may be waiting for what this one has just finished.
                 self.send { _, actions in actions.wakesAll = true }
                 await pump.source.close()
                 return
             case .wait(let pause):
-                await self.wakeUps[index].wait(timeout: pause.seconds)
+                await self.wakeUps[index].wait(timeout: pause)
             case .send(let writes, let claiming, let asksForLocks):
                 await self.roundTrip(&pump, writes, claiming, asksForLocks: asksForLocks)
                 await self.stopIfEmpty(pump.source)
@@ -83,8 +83,8 @@ extension JobWorker {
             if free.count < batch.count {
                 self.ask { $0.returnPending(free, at: .now) }
             } else {
-                // Not a job's own rows, but something beside them, as the face that it enrols. If it keeps back several, it
-                // is something that they share, as a whole table.
+                // Not a job's own rows, but something else, such as the face that it enrols. If it blocks several jobs, they
+                // share it, such as a whole table.
                 await self.writeEach(&pump, batch, heldAtMost: 3)
             }
         case .eachAlone:
@@ -97,12 +97,13 @@ extension JobWorker {
         let failure = error as? PostgresError
         let pause = pump.backoff.next()
         self.report(
-            .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: pause))
+            .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: pause.seconds))
         if failure?.isTransient != true { await pump.source.close() }
-        try? await Task.sleep(for: .seconds(pause))
+        try? await Task.sleep(for: pause)
     }
 
-    /// Writes a batch job by job, until so many were held.
+    /// Writes a batch job by job, until this many were held. The count is not the machine's: it ends with the batch, and no
+    /// decision about a job depends on it.
     private func writeEach(_ pump: inout Pump, _ batch: [QueueWrite], heldAtMost most: Int) async {
         var held = 0
         for group in Dictionary(grouping: batch, by: \.job.id).values {
@@ -112,7 +113,7 @@ extension JobWorker {
             }
             switch await self.writeAlone(group, on: pump.source) {
             case .parked: held += 1
-            case .later: try? await Task.sleep(for: .seconds(pump.backoff.next()))
+            case .later: try? await Task.sleep(for: pump.backoff.next())
             case .done, .abandoned: break
             }
         }
@@ -123,14 +124,14 @@ extension JobWorker {
     private func stopIfEmpty(_ source: ReconnectingConnection) async {
         guard let identity = self.ask({ $0.drainCheck }) else { return }
         let statement = QueueStatements.isEmpty(identity)
-        let isEmpty = try? await source.open().query(statement.sql, statement.parameters)[0].bool(0)
+        let isEmpty = try? await source.open().query(statement.sql, statement.parameters).single().bool(0)
         if isEmpty == true { self.stop() }
     }
 
     private func deregister(_ source: ReconnectingConnection) async {
         if let identity = self.ask({ $0.leave() }) {
             let statement = QueueStatements.stop(identity)
-            // Without it the worker is found dead after a while, which does no harm.
+            // If this fails, the worker is declared dead after a while, which does no harm.
             _ = try? await source.open().query(statement.sql, statement.parameters, timeout: .seconds(2))
         }
         await source.close()
@@ -139,9 +140,9 @@ extension JobWorker {
 
 extension WorkerMachine.Claiming {
     func statement(jobDeadline: Duration) -> PostgresStatement {
-        // Longer than the worker's own deadline: the database takes a job back only from a worker that fails to.
+        // Longer than the worker's own deadline: the database takes a job back only if the worker fails to end it.
         QueueStatements.claim(
-            self.identity, leaseTime: jobDeadline.seconds + 30, limit: self.limit, self.plan.scans, known: self.known,
+            self.identity, leaseTime: jobDeadline + .seconds(30), limit: self.limit, self.plan.scans, known: self.known,
             seen: self.seen, horizon: self.plan.isFull)
     }
 }

@@ -3,14 +3,14 @@ internal import InspectCore
 internal import Postgres
 internal import Synchronization
 
-/// Claims jobs, has them worked on, and stores what comes of it.
+/// Claims jobs, has them processed, and stores the outcomes.
 ///
-/// ``WorkerMachine`` decides, behind one lock. Thin loops around it send events and carry out actions: the pumps (claims and
-/// writes, a connection each), the heartbeat (another), the listener (a third) and the watchdog (none). A fourth connection
-/// reads parts, and a fifth is for maintenance and for jobs whose rows somebody holds, so that neither a large image nor a
-/// slow sweep holds up anything else; retention has one while it works.
+/// ``WorkerMachine`` decides, under one lock. Thin loops around it send events and carry out actions: the pumps (claims and writes,
+/// a connection each), the heartbeat and the listener (a connection each) and the watchdog (none). Another connection reads
+/// parts, and one is for maintenance and for jobs whose rows are held, so that neither a large image nor a slow sweep delays
+/// anything else; retention has one while it runs.
 package final class JobWorker: Sendable {
-    /// The machine, and what only the process has: tasks, and those of them that wait for a slot, by fence.
+    /// The machine and the process's own state: tasks, and those waiting for a slot, by fence.
     struct Guarded: Sendable {
         var machine: WorkerMachine
         var tasks: [Int64: Task<Void, Never>] = [:]
@@ -23,13 +23,13 @@ package final class JobWorker: Sendable {
     let guarded: Mutex<Guarded>
     /// Each wakes one pump.
     let wakeUps: [WakeUp]
-    /// Brings the next heartbeat forward.
+    /// Triggers the next heartbeat early.
     let control = WakeUp()
     /// Wakes the retries of parked jobs.
     let parking = WakeUp()
-    /// Reads what handlers ask for.
+    /// Reads for handlers.
     let auxiliary: ReconnectingConnection
-    /// Maintenance that takes a moment, and parked jobs.
+    /// For short maintenance and parked jobs.
     let duties: ReconnectingConnection
 
     package init(
@@ -47,14 +47,14 @@ package final class JobWorker: Sendable {
         self.duties = configuration.connection("maintenance", report: report)
     }
 
-    /// Works until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
-    /// ``JobWorkerConfiguration/drains``, the queue is empty. Lost databases are waited for.
+    /// Runs until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
+    /// ``JobWorkerConfiguration/drains``, the queue is empty. Waits for a lost database.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist.
     package func run() async throws {
         try await self.register()
         await withTaskCancellationHandler {
-            // Not a child: what is finished must be written also when the caller's task was cancelled, and until then the
+            // Not a child task: outcomes must be written even if the caller's task was cancelled, and until then the
             // heartbeat keeps the leases.
             await Task { await self.work() }.value
         } onCancel: {
@@ -86,18 +86,18 @@ package final class JobWorker: Sendable {
 
     // MARK: Events and actions
 
-    /// Asks the machine, without consequences.
+    /// Queries the machine, without actions.
     func ask<Answer: Sendable>(_ question: (inout WorkerMachine) -> Answer) -> Answer {
         self.guarded.withLock { question(&$0.machine) }
     }
 
-    /// Has the machine take an event, and carries out what it wants done.
+    /// Sends the machine an event, and carries out its actions.
     @discardableResult
     func send<Answer: Sendable>(_ event: (inout WorkerMachine, inout WorkerActions) -> Answer) -> Answer {
         self.exchange { guarded, actions in event(&guarded.machine, &actions) }
     }
 
-    /// As ``send(_:)``, for events that bring a task or end one.
+    /// Like ``send(_:)``, for events that add or end a task.
     func exchange<Answer: Sendable>(_ event: (inout Guarded, inout WorkerActions) -> Answer) -> Answer {
         let (answer, actions, cancelled, waiters) = self.guarded.withLock { guarded in
             var actions = WorkerActions()
@@ -128,7 +128,7 @@ package final class JobWorker: Sendable {
         }
     }
 
-    /// Begins attempts. Their tasks are noted after the last has begun: once behind the lock for a whole claim.
+    /// Starts attempts. Their tasks are stored after the last has started, so that the lock is taken once for a whole claim.
     private func start(_ jobs: [ClaimedJob]) {
         let tasks = jobs.map { job in
             self.report(.started(job: job.reference(at: job.status)))
@@ -147,7 +147,7 @@ package final class JobWorker: Sendable {
     private func outcome(of job: ClaimedJob) async -> WorkerMachine.Outcome {
         do {
             let result = try await self.handler.run(job, JobContext(job, self))
-            // Before the lock is taken: only jobs that name a review cost more than a glance.
+            // Before the lock is taken: only jobs that mention a review take time.
             return .success(result.stored, waitsForReview: job.waitsForReview(of: result.decision))
         } catch {
             return .failure(error, random: .random(in: -1...1))
@@ -178,7 +178,7 @@ package final class JobWorker: Sendable {
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {
         let parts = try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: job), for: job))
-        // A session is asked about once the pictures are analysed, and its job must then find a permit.
+        // The session is looked up once the images are analysed, and its job must then find a permit.
         let isNeeded = parts.contains { $0.isRemote || $0.kind == .sessionBlob }
         self.send { machine, actions in machine.keepPermit(for: job, isNeeded: isNeeded, at: .now, &actions) }
         return parts
@@ -194,7 +194,7 @@ package final class JobWorker: Sendable {
         _ = try await self.reading(QueueStatements.stage(feature, generation: generation, of: job), for: job)
     }
 
-    /// One statement for a leased job, on the connection beside those that claim and write.
+    /// Runs one statement for a leased job, on a connection that does not claim or write.
     private func reading(_ statement: PostgresStatement, for job: ClaimedJob) async throws -> [PostgresRow] {
         do {
             return try await self.asking(statement)
@@ -209,17 +209,17 @@ package final class JobWorker: Sendable {
         }
     }
 
-    /// Runs a statement that may be repeated. A row that somebody holds is not waited for on the connection: it is the only one
-    /// that reads parts, and other jobs want theirs.
+    /// Runs a statement that may be repeated. It does not wait for held rows: this connection is the only one that reads parts, and
+    /// other jobs need it.
     private func asking(_ statement: PostgresStatement) async throws -> [PostgresRow] {
-        try await self.auxiliary.retrying(for: 20) { connection in
-            try await connection.pipeline([QueueStatements.limits(lock: 0.05), statement])[1]
+        try await self.auxiliary.retrying(for: .seconds(20)) { connection in
+            try await connection.pipeline([QueueStatements.limits(lock: .milliseconds(50)), statement])[1]
         }
     }
 
     /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
     func beginSession(of job: ClaimedJob) async throws -> Bool {
-        try await self.reading(QueueStatements.beginSession(of: job), for: job)[0].bool(0)
+        try await self.reading(QueueStatements.beginSession(of: job), for: job).single().bool(0)
     }
 
     func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {

@@ -1,7 +1,7 @@
 package import InspectCore
 package import Postgres
 
-/// How a worker claims and how long it waits.
+/// A worker's settings for claims and waits.
 package struct JobWorkerConfiguration: Sendable {
     /// A libpq connection string or URL. Never logged.
     package var databaseURL: String
@@ -11,34 +11,34 @@ package struct JobWorkerConfiguration: Sendable {
     /// Host or pod name, for operators.
     package var host: String
     package var version: String
-    /// Jobs at once.
+    /// Jobs that run at once.
     package var slots: Int
-    /// Jobs that wait for their partners' servers beside those in slots.
+    /// Jobs that wait for other servers in addition to those in slots.
     package var outside: OutsideLimits
-    /// Lanes to serve: 0 urgent, 1 normal, 2 bulk.
+    /// The lanes to serve: 0 urgent, 1 normal, 2 bulk.
     package var lanes: [Int] = [0, 1, 2]
-    /// Region to serve, besides jobs that any worker may process.
+    /// The region to serve, in addition to jobs that any worker may process.
     package var region: String?
-    /// Whether this worker looks after the others and the delayed jobs.
+    /// Whether this worker takes part in maintenance: other workers, delayed jobs.
     package var maintains = true
     /// Whether to stop once nothing waits, is delayed or runs.
     package var drains = false
     package var retryPolicy = RetryPolicy()
-    /// Longest time for a job; then it is stopped, which counts as a crash.
+    /// The longest time for a job; then it is stopped, which counts as a crash.
     package var jobDeadline = Duration.seconds(300)
-    /// Time that running jobs get when the worker stops; then they are released.
+    /// The time for running jobs to end when the worker stops; then they are released.
     package var shutdownDeadline = Duration.seconds(20)
     package var heartbeatInterval = Duration.seconds(5)
-    /// Without a heartbeat for this long the worker drops its work: below the time after which others take it.
+    /// Without a heartbeat for this long the worker drops its work: shorter than the time after which others rescue it.
     package var heartbeatPatience = Duration.seconds(10)
-    /// Silence after which a worker is dead to the others.
+    /// The time without a heartbeat after which the others declare a worker dead.
     package var deadAfter = Duration.seconds(15)
-    /// Time between two polls of an empty queue; varied by ±20 %.
+    /// The time between two polls of an empty queue; varied by ±20 %.
     package var pollInterval = Duration.seconds(1)
-    /// Connections that claim and write at the same time: while the database works on one's batch, the other's is prepared.
-    /// One is enough where jobs take long.
+    /// Connections that claim and write at the same time: while the database processes one's batch, the other's is prepared. One
+    /// is enough where jobs take long.
     package var pumps: Int
-    /// How long a finished job may wait for others to be written with it.
+    /// How long a finished job may wait to be written together with others.
     package var linger = Duration.milliseconds(2)
     /// Time between two rounds of maintenance; varied by ±20 %.
     package var maintenanceInterval = Duration.milliseconds(500)

@@ -1,10 +1,10 @@
-/// Where a worker looks for waiting jobs, and in what order.
+/// Where a worker scans for waiting jobs, and in what order.
 ///
-/// Each (region, lane, partner) is a queue of its own. Below a queue's floor the worker does not look: while some
-/// transaction keeps VACUUM from removing claimed rows, a scan from the start would wade through all of them each time.
+/// Each (region, lane, partner) is a queue of its own. The worker does not scan below a queue's floor: while a transaction keeps
+/// VACUUM from removing claimed rows, a scan from the start would read all of them each time.
 package struct QueueFloors: Sendable {
-    /// How far a floor stays behind what was seen, at least. Numbers that transactions under way drew lie above ``horizon``
-    /// as well; what is committed later still is found by the sweep.
+    /// How far a floor stays behind the last place seen, at least. Places drawn by open transactions are above ``horizon`` as well;
+    /// rows committed even later are found by the sweep.
     package static let slack: Int64 = 20_000
 
     package struct Queue: Hashable, Sendable {
@@ -15,20 +15,20 @@ package struct QueueFloors: Sendable {
         package var partner: Int
     }
 
-    /// Looks to be taken in one claim.
+    /// The scans of one claim.
     package struct Plan: Sendable {
         package var scans: [Scan]
-        /// Whether all queues are looked at, from their floors on.
+        /// Whether all queues are scanned, from their floors on.
         package var isFull: Bool
         fileprivate var generation: Int
 
-        /// Takes over the caps that the database allowed, if it lowered any.
+        /// Adopts the limits that the database allowed, if it lowered any.
         ///
-        /// - Returns: Whether it did.
+        /// - Returns: Whether it lowered any.
         package mutating func restrict(to caps: [Int]?) -> Bool {
             guard let caps, caps.count == self.scans.count else { return false }
             for (index, cap) in caps.enumerated() { self.scans[index].cap = cap }
-            // Of a queue that was closed nothing was seen.
+            // Nothing was seen of a queue with limit 0.
             self.scans.removeAll { $0.cap == 0 }
             return true
         }
@@ -45,25 +45,25 @@ package struct QueueFloors: Sendable {
     private let regions: Set<Int>
     private let lanes: [Int]
     private var queues: [Int: Queue] = [:]
-    /// The queues of each lane in the order of partners, who take turns.
+    /// The queues of each lane, ordered by partner; partners take turns.
     private var rings: [Int: [Queue]] = [:]
     private var floors: [Int: Int64] = [:]
-    /// Where scans of busy queues alone begin: behind the last job that was claimed. The frequent scans need not wade
-    /// through what lies between a floor and this. A scan of everything starts from the floors and sets the fronts back to
-    /// what it found there: jobs whose producers committed after later ones are claimed before the scans go on.
+    /// Where scans of busy queues alone begin: after the last claimed job. Frequent scans thus skip everything between a floor and
+    /// its front. A scan of everything starts from the floors and sets the fronts back to what it found there: late commits are
+    /// claimed before the scans continue.
     private var fronts: [Int: Int64] = [:]
-    /// Counts the scans of everything; an answer to an older plan must not move the fronts past what the newest found.
+    /// Counts the scans of everything: the result of an older plan must not move the fronts past what the newest found.
     private var generation = 0
-    /// The queue that was served last, by lane: the next scan starts behind it.
+    /// The queue that was served last, by lane: the next scan starts after it.
     private var lastServed: [Int: Queue] = [:]
-    /// Queues that gave jobs at the last scan of them.
+    /// Queues that had jobs at their last scan.
     private var active: Set<Int> = []
-    /// Share of each lane while others wait as well (`insp.control.weight`).
+    /// The share of each lane while others wait too (`insp.control.weight`).
     private var weights: [Int: Double]
-    /// Jobs taken from each lane by its weight: the lane that is furthest behind comes first (stride scheduling).
+    /// Jobs claimed from each lane over its weight: the lane furthest behind comes first (stride scheduling).
     private var passes: [Int: Double] = [:]
-    /// The highest number of a queue that was learnt, of any region and lane. Reset from time to time, as a queue with a
-    /// lower number may become visible later.
+    /// The highest known queue id, of any region and lane. Reset from time to time, since a queue with a lower id may become
+    /// visible later.
     package private(set) var newest = 0
 
     package init(regions: [Int], lanes: [Int], floors: [(queue: Int64, seq: Int64)]) {
@@ -73,16 +73,16 @@ package struct QueueFloors: Sendable {
         for (queue, seq) in floors { self.floors[Int(queue)] = seq }
     }
 
-    /// The partner of a queue; 0 if the queue is not known.
+    /// The partner of a queue; 0 if the queue is unknown.
     package func partner(of queue: Int) -> Int { self.queues[queue]?.partner ?? 0 }
 
-    /// What transactions under way may still bring.
+    /// Limits the floors by what open transactions may still commit.
     private var horizon = FloorHorizon()
 
-    /// How many queues are looked at.
+    /// The number of known queues.
     package var count: Int { self.queues.count }
 
-    /// Whether any queue gave jobs lately.
+    /// Whether any queue had jobs recently.
     package var hasActive: Bool { !self.active.isEmpty }
 
     /// The floors for a heartbeat.
@@ -95,19 +95,19 @@ package struct QueueFloors: Sendable {
         for (lane, weight) in weights.enumerated() { self.weights[lane] = Double(max(1, weight)) }
     }
 
-    /// Forgets every queue and place: the database is another one, or went back to an earlier state.
+    /// Forgets every queue and place: the database is another one, or was set back to an earlier state.
     package mutating func reset() {
         let weights = self.weights
         self = QueueFloors(regions: Array(self.regions), lanes: self.lanes, floors: [])
         self.weights = weights
     }
 
-    /// Has all queues told again with the next claim.
+    /// Requests all queues again with the next claim.
     package mutating func forgetNewest() { self.newest = 0 }
 
-    /// Learns of queues; those of other regions and lanes are left out.
+    /// Adds queues; those of other regions and lanes are ignored.
     ///
-    /// - Returns: Whether there was one to be served that was not known.
+    /// - Returns: Whether any queue to be served was new.
     package mutating func add(_ new: [Queue]) -> Bool {
         var isChanged = false
         for queue in new {
@@ -124,15 +124,15 @@ package struct QueueFloors: Sendable {
         return isChanged
     }
 
-    /// The queues to scan next, in order: lane after lane, the one furthest behind its share first, and in each the
-    /// partners in turn.
+    /// The queues to scan next, in order: lane after lane, the one furthest behind its share first, and within each the partners
+    /// in turn.
     ///
     /// - Parameters:
     ///   - limit: Jobs wanted.
-    ///   - onlyActive: Leave out queues that were empty at the last scan. Otherwise these come first: what is not known to
-    ///     have jobs would else, with few jobs wanted, be looked at by chance alone.
-    ///   - caps: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learnt of
-    ///     them.
+    ///   - onlyActive: Leave out queues that were empty at the last scan. Otherwise these come first: with few jobs wanted, they
+    ///     would hardly ever be scanned.
+    ///   - caps: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learned
+    ///     about them.
     package mutating func plan(limit: Int, onlyActive: Bool, caps most: [Int: Int] = [:]) -> Plan {
         if !onlyActive { self.generation += 1 }
         var busy: [Int: Int] = [:]
@@ -171,11 +171,11 @@ package struct QueueFloors: Sendable {
     /// Learns from a claim.
     ///
     /// - Parameters:
-    ///   - plan: What was asked, with the caps that the database allowed.
+    ///   - plan: The claim's plan, with the limits that the database allowed.
     ///   - limit: Jobs wanted.
     ///   - claimed: Queue and sequence number of each job that was claimed.
     ///   - high: The sequence's last number before the claim.
-    ///   - scan: Transactions that ran at the time of the claim, if it was to tell.
+    ///   - scan: Transactions that ran at the time of the claim, if requested.
     ///   - now: The time.
     package mutating func learn(
         _ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64,
@@ -190,7 +190,7 @@ package struct QueueFloors: Sendable {
             last[queue] = max(last[queue] ?? 0, seq)
         }
         self.pay(for: counts)
-        // With the limit reached, queues towards the end were not looked at and nothing is known of them.
+        // When the limit was reached, queues towards the end were not scanned, and nothing is known about them.
         let sawAll = claimed.count < limit
         for scan in plan.scans {
             let count = counts[scan.queue] ?? 0
@@ -203,18 +203,18 @@ package struct QueueFloors: Sendable {
                 } else if plan.generation == self.generation {
                     self.fronts[scan.queue] = max(self.fronts[scan.queue] ?? 0, seq + 1)
                 }
-                // The last in the order asked for, not the highest.
+                // The last in the requested order, not the highest.
                 if let queue = self.queues[scan.queue] { self.lastServed[queue.lane] = queue }
             }
             if sawAll && count < scan.cap {
                 if count == 0 { self.active.remove(scan.queue) }
-                // From a front on nothing was seen of what lies before it.
+                // A scan from a front says nothing about what is before it.
                 if plan.isFull { self.raise(scan.queue, to: high - Self.slack) }
             }
         }
     }
 
-    /// Moves lanes on by what they were given. A lane that was empty starts level with the others: it has not saved up.
+    /// Advances lanes by the jobs they got. A lane that was empty starts level with the others: it accumulates no credit.
     private mutating func pay(for counts: [Int: Int]) {
         let activeLanes = Set(self.active.compactMap { self.queues[$0]?.lane })
         let level = activeLanes.map { self.passes[$0] ?? 0 }.min() ?? 0

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Postgres
 
-/// Looks at the queue and changes nothing; its connection is made at the first look and made anew when it was lost.
+/// Reads the queue's state and changes nothing. It connects on first use, and again after a lost connection.
 package actor QueueObserver {
     private let connection: ReconnectingConnection
 
@@ -32,7 +32,7 @@ package actor QueueObserver {
             case "workers": depth.workers = value
             case "callbacks_pending": depth.callbacksPending = value
             case "callbacks_oldest": depth.callbacksOldest = value
-            // A newer schema measures more.
+            // A newer schema has more columns.
             default: break
             }
         }
@@ -42,12 +42,13 @@ package actor QueueObserver {
         return depth
     }
 
-    /// Everything that an operator looks at.
+    /// Everything that an operator needs to see.
     ///
-    /// - Parameter seconds: The time that rates are taken over.
-    package func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
+    /// - Parameter time: The period for rates.
+    package func snapshot(rateOver time: Duration) async throws -> QueueSnapshot {
         let row = try await self.connection.open().query(
-            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)])[0]
+            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(time.seconds)]
+        ).single()
         return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
     }
 

@@ -11,7 +11,7 @@ package struct QueueDepth: Sendable {
 
     /// A duty of maintenance.
     package struct Duty: Sendable {
-        /// Seconds since a round last ended well.
+        /// Seconds since a round last succeeded.
         package var age = 0.0
         /// Whether the last round failed.
         package var fails = false
@@ -20,17 +20,17 @@ package struct QueueDepth: Sendable {
     /// By name: urgent, normal, bulk.
     package var lanes: [String: Lane] = [:]
     package var workers = 0.0
-    /// 10,000 at most.
+    /// At most 10,000.
     package var callbacksPending = 0.0
-    /// Seconds since the oldest pending callback was written; 0 if none is.
+    /// Seconds since the oldest pending callback was written; 0 if there is none.
     package var callbacksOldest = 0.0
     /// By name, as in `insp.v_maintenance`.
     package var duties: [String: Duty] = [:]
 }
 
-/// What goes on, as `insp.snapshot` tells it. Times are in seconds; a `nil` time means that there is nothing to measure.
+/// The system's state from `insp.snapshot`. Times are in seconds; a `nil` time means that there is nothing to measure.
 package struct QueueSnapshot: Sendable, Decodable {
-    /// How much is to be done in a lane or for a partner.
+    /// The backlog of a lane or a partner.
     package struct Lane: Sendable, Decodable {
         package var region: String
         package var lane: String
@@ -85,7 +85,7 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var retrying: Int
     }
 
-    /// Jobs that reached 128 within the last five minutes, as far as they are looked at.
+    /// Jobs that reached 128 within the last five minutes, up to a limit.
     package struct Finished: Sendable, Decodable {
         package var count: Int
         package var perSecond: Double
@@ -97,7 +97,7 @@ package struct QueueSnapshot: Sendable, Decodable {
 
     package struct Callbacks: Sendable, Decodable {
         package var pending: Int
-        /// Whether pending was not counted to the end.
+        /// Whether the count of pending stopped at its limit.
         package var isMore: Bool
         package var retrying: Int
         package var oldest: Double?

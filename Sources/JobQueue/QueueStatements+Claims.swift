@@ -2,34 +2,34 @@ internal import Foundation
 internal import InspectCore
 package import Postgres
 
-/// What `insp.claim` answers: a row of the claim itself, and one for each job.
+/// The rows of `insp.claim`: one for the claim itself, and one for each job.
 extension QueueStatements {
     /// A claimed job with the queue it came from.
     package struct Claim {
         package var job: ClaimedJob
         package var queue: Int
         package var seq: Int64
-        /// False if the job was cancelled or expired while it waited: then only the lease is to be dropped.
+        /// False if the job was cancelled or expired while it waited: then only the lease must be dropped.
         package var isOpen: Bool
         package var isExpired: Bool
     }
 
-    /// What a claim answered.
+    /// A claim's result.
     package struct Claims {
-        /// The epoch; another one voids all floors.
+        /// The epoch; a new one invalidates all floors.
         package var epoch: Int64
-        /// How far the queues reached before the claim.
+        /// The queues' last place before the claim.
         package var high: Int64
-        /// Transactions that run; `nil` if the claim did not ask.
+        /// Running transactions; `nil` if not requested.
         package var horizon: FloorHorizon.Scan?
-        /// The caps that held, in the order asked for; `nil`: those asked for.
+        /// The limits that applied, in the requested order; `nil`: as requested.
         package var caps: [Int]?
-        /// Queues that were not known.
+        /// Queues that were unknown.
         package var queues: [QueueFloors.Queue]
         package var jobs: [Claim]
     }
 
-    /// Where the columns of a job stand: looked up once for all of them.
+    /// The positions of a job's columns, looked up once for all jobs.
     private struct JobColumns {
         let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps: Int
 
@@ -49,7 +49,7 @@ extension QueueStatements {
         }
     }
 
-    /// - Returns: `nil` if the worker is not known or is to drain.
+    /// - Returns: `nil` if the worker is unknown or must drain.
     package static func claims(from rows: [PostgresRow]) throws -> Claims? {
         guard let head = rows.first else { return nil }
         let high = try head.int("last_seq")

@@ -2,13 +2,13 @@ package import Foundation
 package import InspectCore
 package import Postgres
 
-/// All SQL that the queue speaks: calls of the functions of `Migrations/`.
+/// All SQL of the queue: calls of the functions in `Migrations/`.
 package enum QueueStatements {
     package static func register(
         _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32
     ) -> PostgresStatement {
         PostgresStatement(
-            // The epoch as it was before the floors were read: if it is another one by then, they count for nothing.
+            // The epoch before the floors were read: if it has changed since, the floors are ignored.
             "SELECT r.*, insp.check_epoch() AS epoch FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7) r",
             [
                 .text(incarnation), .text(configuration.host), .int(Int64(process)), .text(configuration.version),
@@ -38,13 +38,13 @@ package enum QueueStatements {
     }
 
     package static func claim(
-        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ scans: [QueueFloors.Scan], known: Int,
+        _ identity: WorkerIdentity, leaseTime: Duration, limit: Int, _ scans: [QueueFloors.Scan], known: Int,
         seen: SeenNumbers = SeenNumbers(), horizon: Bool = false
     ) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9, $10, $11)",
             [
-                .int(identity.id), .text(identity.incarnation), .double(leaseTime), .int(Int64(limit)),
+                .int(identity.id), .text(identity.incarnation), .double(leaseTime.seconds), .int(Int64(limit)),
                 .intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)),
                 .intArray(scans.map { Int64($0.cap) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
                 .bool(horizon),
@@ -84,10 +84,10 @@ package enum QueueStatements {
             ])
     }
 
-    /// Sets how long the transaction's further statements wait for a lock, and how long they may take. Works through a pooler,
-    /// too, where a session's settings would be another client's.
-    package static func limits(lock: Double, statement: Double? = nil) -> PostgresStatement {
-        func milliseconds(_ seconds: Double) -> PostgresValue { .text("\(Int(seconds * 1000))ms") }
+    /// Sets the lock and statement time-outs of the transaction's further statements. Also works through a pooler, where settings of
+    /// the session would affect another client.
+    package static func limits(lock: Duration, statement: Duration? = nil) -> PostgresStatement {
+        func milliseconds(_ time: Duration) -> PostgresValue { .text("\(Int(time / .milliseconds(1)))ms") }
         guard let statement else {
             return PostgresStatement("SELECT set_config('lock_timeout', $1, true)", [milliseconds(lock)])
         }
@@ -104,7 +104,7 @@ package enum QueueStatements {
 
     /// The statements for a batch of writes, in the order in which they must run.
     ///
-    /// - Returns: With each statement the writes whose job it returns if their lease held.
+    /// - Returns: Each statement with its writes; it returns the jobs whose lease was valid.
     package static func writes(_ batch: [QueueWrite]) -> [(statement: PostgresStatement, writes: [QueueWrite])] {
         var statements: [(PostgresStatement, [QueueWrite])] = []
         var finishing: Set<Int64> = []
@@ -153,7 +153,7 @@ package enum QueueStatements {
         var deadLettered: [QueueWrite] = []
         var deadLetterErrors: [InspectError] = []
         var retried: [QueueWrite] = []
-        var retries: [(error: InspectError, after: Double)] = []
+        var retries: [(error: InspectError, after: Duration)] = []
         var released: [QueueWrite] = []
         for write in batch {
             switch write.kind {
@@ -186,7 +186,7 @@ package enum QueueStatements {
                     PostgresStatement(
                         "SELECT * FROM insp.retry_later($1, $2, $3, $4, $5)",
                         [
-                            self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after)),
+                            self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after.seconds)),
                             .texts(retries.map(\.error.code.rawValue)),
                             self.booleans(retries.map(\.error.code.isCrash)),
                         ]), retried
@@ -228,14 +228,14 @@ package enum QueueStatements {
 
     // MARK: Rows
 
-    /// The writes of each statement with the jobs that it returned.
+    /// The writes of each statement, with the jobs that it returned.
     static func settled(
         _ groups: [(statement: PostgresStatement, writes: [QueueWrite])], _ rows: [[PostgresRow]]
     ) throws -> [(writes: [QueueWrite], held: Set<Int64>)] {
         try groups.enumerated().map { index, group in (group.writes, Set(try rows[index].map { try $0.int(0) })) }
     }
 
-    /// - Returns: `nil` if the job names no face id.
+    /// - Returns: `nil` if the job has no face id.
     package static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {
         guard let first = rows.first else { return nil }
         return EnrolledFace(
@@ -269,7 +269,7 @@ package enum QueueStatements {
     }
 }
 
-/// Who a worker is to the database.
+/// A worker's identity in the database.
 package struct WorkerIdentity: Sendable, Equatable {
     package var id: Int64
     package var incarnation: String

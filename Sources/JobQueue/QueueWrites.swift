@@ -4,17 +4,17 @@ package import InspectCore
 
 /// One write for a claimed job.
 ///
-/// A class, for it goes from list to list and never changes.
+/// A class, since it moves from list to list and never changes.
 package final class QueueWrite: Sendable {
     package enum Kind: Sendable {
         /// The result of a stage.
         case step(JobStatus, Data)
         /// The job's result: 128.
         case finish(StorableResult)
-        /// The job's result, decided but to be confirmed by a person: 64.
+        /// The job's result, decided but awaiting review: 64.
         case holdForReview(StorableResult)
         case deadLetter(InspectError)
-        case retry(InspectError, after: Double)
+        case retry(InspectError, after: Duration)
         /// Back to the queue, with the attempt refunded.
         case release
     }
@@ -23,7 +23,7 @@ package final class QueueWrite: Sendable {
     package let job: ClaimedJob
     /// When the job was claimed, for its duration.
     package let claimedAt: ContinuousClock.Instant
-    /// How far the job is, apart from this write; `nil`: as it was claimed.
+    /// The job's stage before this write; `nil`: as it was claimed.
     package let stage: JobStatus?
 
     package init(kind: Kind, job: ClaimedJob, claimedAt: ContinuousClock.Instant, stage: JobStatus? = nil) {
@@ -33,16 +33,15 @@ package final class QueueWrite: Sendable {
         self.stage = stage
     }
 
-    /// The job as reports about the write speak of it.
+    /// The job as named in reports about the write.
     package var reference: JobReference {
         if case .finish = self.kind { return self.job.reference(at: .finished) }
         if case .holdForReview = self.kind { return self.job.reference(at: .decided) }
         return self.job.reference(at: self.stage ?? self.job.status)
     }
 
-    /// Takes those writes out of a batch that are of a claim which was lost: a job has one lease, so a later claim of it
-    /// tells that the earlier one was over before. Statements answer with jobs, not with fences, so no two claims of one
-    /// job may be asked about together.
+    /// Removes writes of lost claims from a batch: a job has one lease, so a later claim shows that the earlier one is over.
+    /// Statements return jobs, not fences, so one batch must not contain two claims of one job.
     package static func split(_ batch: [QueueWrite]) -> (current: [QueueWrite], superseded: [QueueWrite]) {
         var newest: [Int64: Int64] = [:]
         newest.reserveCapacity(batch.count)
@@ -76,17 +75,17 @@ package struct StorableResult: Sendable {
     package var body: Data
 }
 
-/// Text that PostgreSQL can hold as `jsonb`.
+/// Text that PostgreSQL can store as `jsonb`.
 package enum StorableJSON {
-    /// - Returns: `nil` for what is no JSON.
+    /// - Returns: `nil` if it is no JSON.
     package static func checked(_ data: Data) -> Data? {
         let data = Data(self.text(data).utf8)
         guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }
         return data
     }
 
-    /// Decodes as UTF-8, damaged sequences replaced by U+FFFD, and takes U+0000 out, which `jsonb` cannot hold: as a byte
-    /// and as the escape `\u0000`.
+    /// Decodes as UTF-8 with damaged sequences replaced by U+FFFD, and removes U+0000, which `jsonb` cannot hold, as a byte and as
+    /// the escape `\u0000`.
     package static func text(_ data: Data) -> String {
         let hasNUL = data.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return false }
@@ -107,7 +106,7 @@ package enum StorableJSON {
         var index = 0
         while index < input.count {
             if input[index] == UInt8(ascii: "\\"), index + 1 < input.count {
-                // A backslash takes the next character with it, so that an escaped backslash before u0000 is left alone.
+                // A backslash is copied with the next character, so that an escaped backslash before u0000 is left alone.
                 if input[index...].starts(with: #"\u0000"#.utf8) {
                     bytes += replacement
                     index += 6

@@ -1,8 +1,8 @@
-/// What the database is held to: numbers that it must never give out again.
+/// Numbers that the database must never give out again.
 package struct SeenNumbers: Sendable {
-    /// The epoch that the floors are of (`insp.epoch`).
+    /// The epoch of the floors (`insp.epoch`).
     package var epoch: Int64 = 0
-    /// The highest fence and the highest place that any answer named.
+    /// The highest fence and the highest place in any answer.
     package var fence: Int64 = 0
     package var seq: Int64 = 0
 

@@ -4,7 +4,7 @@ internal import Glibc
 /// Arrays in PostgreSQL's binary format (`array_send` of the server): number of dimensions, whether there are NULLs, the
 /// elements' type; for each dimension its length and lower bound; then each element's length (-1: NULL) and bytes.
 enum BinaryArray {
-    /// Types of elements by their object identifiers (`pg_type.dat` of the server, which never change).
+    /// Element types by object identifier (`pg_type.dat` of the server; these never change).
     enum Element: Int32 {
         case bytea = 17
         case bigint = 20

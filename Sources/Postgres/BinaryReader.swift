@@ -4,7 +4,7 @@ struct BinaryReader {
 
     init(_ bytes: ArraySlice<UInt8>) { self.rest = bytes }
 
-    /// The next bytes, at the places that they have in the whole; `nil` if there are not so many.
+    /// The next bytes, with their indices in the whole; `nil` if fewer are left.
     mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
         guard self.rest.count >= count else { return nil }
         defer { self.rest = self.rest.dropFirst(count) }

@@ -14,7 +14,7 @@ final class ConnectionHandle {
     ///
     /// - Parameter conninfo: A libpq connection string or URL. Never logged: it may hold a password.
     init(conninfo: String, name: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        // What the string says comes last and so wins. A peer that vanished is noticed in about 20 s.
+        // The string comes last and so overrides. A vanished peer is detected in about 20 s.
         let settings: [(String, String)] = [
             ("application_name", name), ("client_encoding", "UTF8"), ("keepalives_idle", "10"),
             ("keepalives_interval", "5"), ("keepalives_count", "2"), ("tcp_user_timeout", "20000"),
@@ -49,7 +49,7 @@ final class ConnectionHandle {
         return descriptor >= 0 ? descriptor : nil
     }
 
-    /// Whether there is something to read now, the end of the connection included.
+    /// Whether there is something to read now, including the end of the connection.
     var isReadable: Bool {
         guard let socket = self.socket else { return false }
         var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -79,7 +79,7 @@ final class ConnectionHandle {
 
     /// Waits until the socket is readable or writable.
     ///
-    /// - Returns: What it is.
+    /// - Returns: Which of the two.
     @discardableResult
     private func wait(_ events: Int32, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> Int32 {
         while true {
@@ -102,14 +102,14 @@ final class ConnectionHandle {
         }
     }
 
-    /// Requests for cancellation that are under way in this process.
+    /// Cancellation requests under way in this process.
     private static let cancellations = Mutex(0)
 
-    /// Asks the server to end the statement that it did not answer: a back-end that waits for a lock does not notice that its
-    /// client is gone, and would wait on, one more with each attempt.
+    /// Asks the server to cancel the unanswered statement: a back-end that waits for a lock does not notice that its client is
+    /// gone, and each attempt would leave another one waiting.
     ///
-    /// `PQcancel` makes a connection of its own, for as long as that takes; so it has a thread of its own, and is waited for
-    /// no longer than a second. Where so many are under way already, nothing can be reached, and this one is left out.
+    /// `PQcancel` makes its own connection, without a time-out, so it runs on its own thread and is awaited for at most a second.
+    /// If too many are under way, the server is unreachable, and this one is omitted.
     private func cancelStatement() {
         guard let connection = self.connection, PQtransactionStatus(connection) == PQTRANS_ACTIVE,
             Self.cancellations.withLock({ count in
@@ -131,12 +131,11 @@ final class ConnectionHandle {
             Self.cancellations.withLock { $0 -= 1 }
             isSent.signal()
         }
-        // Before the socket is closed: a pooler knows the request by the connection that it belongs to.
+        // Before the socket is closed: a pooler assigns the request by its connection.
         _ = isSent.wait(timeout: .now() + 1)
     }
 
-    /// Sends what libpq has buffered, reading meanwhile: a server that waits for us to read its answers would never read
-    /// the rest of ours.
+    /// Sends libpq's buffer, reading meanwhile: a server that waits for its answers to be read would never read the rest.
     func flush(_ deadline: ContinuousClock.Instant) throws(PostgresError) {
         while true {
             let left = PQflush(try self.open())
@@ -146,7 +145,7 @@ final class ConnectionHandle {
         }
     }
 
-    /// Takes in what has arrived, without waiting.
+    /// Reads what has arrived, without waiting.
     func consume() throws(PostgresError) {
         guard PQconsumeInput(try self.open()) == 1 else { throw self.lost() }
     }
@@ -187,7 +186,7 @@ final class ConnectionHandle {
             payload: notification.pointee.extra.map { String(cString: $0) } ?? "")
     }
 
-    /// Turns a libpq call's 0 into an error.
+    /// Throws for a libpq call's 0.
     func check(_ result: CInt) throws(PostgresError) {
         guard result == 1 else { throw self.lost() }
     }
@@ -246,7 +245,7 @@ struct QueryResult: ~Copyable {
             types.append(PQftype(self.result, column))
         }
         var bytes: [UInt8] = []
-        // Grown step by step, half a megabyte would be copied several times, each time to pages that are new.
+        // Growing step by step would copy half a megabyte several times, each time to new pages.
         bytes.reserveCapacity(
             (0..<count).reduce(0) { sum, row in
                 (0..<columns).reduce(sum) { $0 + Int(PQgetlength(self.result, row, $1)) }

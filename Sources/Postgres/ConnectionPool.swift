@@ -1,11 +1,11 @@
 internal import InspectCore
 internal import Synchronization
 
-/// A few connections that many callers share, each for one statement at a time.
+/// A few connections shared by many callers, each for one statement at a time.
 ///
-/// While the database does not answer, callers are refused at once instead of each waiting for a time-out of its own.
+/// While the database does not answer, callers are refused at once instead of each waiting for a time-out.
 package final class ConnectionPool: Sendable {
-    /// After a failure to connect nobody tries again for so long.
+    /// How long nobody tries again after a failure to connect.
     private static let breather = Duration.seconds(1)
 
     private struct State {
@@ -28,7 +28,7 @@ package final class ConnectionPool: Sendable {
         self.queueLimit = queueLimit
     }
 
-    /// Whether the last statement found the database there; true before the first.
+    /// Whether the last statement reached the database; true before the first.
     package var isConnected: Bool { self.state.withLock { $0.isConnected } }
 
     /// - Throws: ``InspectError``: a refusal of the database, ``ErrorCode/databaseUnavailable``, or

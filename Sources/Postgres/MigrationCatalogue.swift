@@ -1,13 +1,14 @@
-/// What the catalogue says of each object of the schema `insp`, as digests: definitions, settings, rights and comments.
+/// Digests of the catalogue's entries for each object of the schema `insp`: definitions, settings, rights and comments.
 ///
-/// The digests of what the files made are kept in `public.insp_object`. To build the schema a second time and to compare the two
-/// would need no table, but every file names `insp` itself, so it would need a second database, which a migrator may not make.
-/// Partitions come and go, and are left out; so are owners, which a restored backup may change.
+/// The digests of the objects as the files created them are kept in `public.insp_object`. Comparing with a second copy of the
+/// schema would need no table, but would lock the schema's name for seconds: only where the table is missing is that done
+/// (``built(by:on:)``). Partitions come and go and are left out, except for rights of their own, which none has; so are owners,
+/// which a restored backup may change.
 enum MigrationCatalogue {
     /// One object: `function insp.wake(p_lane smallint)`, `index insp.job_pkey`, `column insp.job.id`.
     typealias Digests = [String: String]
 
-    /// Who has which right on an object, beside its owner. Without an entry of its own an object has the server's defaults.
+    /// Who has which right on an object, other than its owner. Without an entry an object has the server's defaults.
     private static func rights(_ acl: String, _ type: String, owner: String) -> String {
         """
         (SELECT string_agg(format('%s %s %s', CASE x.grantee WHEN 0 THEN 'public' ELSE x.grantee::regrole::text END,
@@ -70,13 +71,20 @@ enum MigrationCatalogue {
                 (SELECT string_agg(CASE r WHEN 0 THEN 'public' ELSE r::regrole::text END, ',' ORDER BY r::regrole::text)
                     FROM unnest(p.polroles) AS r), pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)]
             FROM pg_policy p JOIN relation c ON c.oid = p.polrelid
+            UNION ALL
+            SELECT 'rights on ' || c.oid::regclass, ARRAY[r.rights, a.rights]
+            FROM pg_class c CROSS JOIN LATERAL (SELECT \(rights("c.relacl", "r", owner: "c.relowner")) AS rights) r
+                CROSS JOIN LATERAL (SELECT string_agg(concat(x.attname, x.attacl::text), ', ' ORDER BY x.attnum) AS rights
+                    FROM pg_attribute x WHERE x.attrelid = c.oid AND x.attacl IS NOT NULL) a
+            WHERE c.relnamespace = to_regnamespace('insp') AND c.relispartition AND c.relkind = 'r'
+                AND num_nonnulls(r.rights, a.rights) > 0
         )
         SELECT name, encode(sha256(convert_to(facts::text, 'UTF8')), 'hex') FROM object
         """
 
-    /// What the database has.
+    /// The present digests.
     static func found(on connection: isolated PostgresConnection) throws -> Digests {
-        // Names are written in full, whatever path the owner's session has.
+        // Names are written in full, whatever the session's search path.
         let path = try connection.query("SELECT current_setting('search_path')")[0].string(0)
         let set = "SELECT set_config('search_path', $1, true)"
         _ = try connection.query(set, [.text("pg_catalog")])
@@ -85,12 +93,12 @@ enum MigrationCatalogue {
         return digests
     }
 
-    /// What the files made when they were last applied; empty if no migrator has noted it.
+    /// The digests after the files were last applied; empty if no migrator has stored them.
     static func made(on connection: isolated PostgresConnection) throws -> Digests {
         guard try connection.query("SELECT to_regclass('public.insp_object') IS NOT NULL")[0].bool(0) else {
             return [:]
         }
-        // A later major version of PostgreSQL writes the same definitions in other words.
+        // A later major version of PostgreSQL prints the same definitions differently.
         return try self.digests(
             connection.query(
                 """
@@ -99,19 +107,34 @@ enum MigrationCatalogue {
                 """))
     }
 
+    /// What the files make: all of them are applied to a schema beside the one that is there, and rolled back.
+    static func built(by folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Digests {
+        // Others see neither the name nor the new schema before a commit, which never comes.
+        try connection.execute("SAVEPOINT built; ALTER SCHEMA insp RENAME TO insp_kept")
+        for script in folder.scripts { try script.apply(on: connection) }
+        let digests = try self.found(on: connection)
+        try connection.execute("ROLLBACK TO SAVEPOINT built; RELEASE SAVEPOINT built")
+        return digests
+    }
+
     private static func digests(_ rows: [PostgresRow]) throws -> Digests {
         try Digests(uniqueKeysWithValues: rows.map { (try $0.string(0), try $0.string(1)) })
     }
 
-    /// Notes what the files have made. What differed before and was not touched since still differs: its digest stays.
-    static func note(made: Digests, before: Digests, after: Digests, on connection: isolated PostgresConnection) throws
-    {
+    /// The table, as ``Migrator`` names it.
+    static let table = "table public.insp_object"
+
+    /// Stores the digests of the objects as created. An object that differed before and was not recreated still differs: its
+    /// digest stays.
+    static func note(
+        made: Digests, before: Digests, after: Digests, isNoted: Bool, on connection: isolated PostgresConnection
+    ) throws {
         var noted = after
         for (name, digest) in made where before[name] != digest && before[name] == after[name] { noted[name] = digest }
         if !made.isEmpty {
             for name in after.keys where made[name] == nil && before[name] == after[name] { noted[name] = nil }
         }
-        guard noted != made else { return }
+        guard noted != made || !isNoted else { return }
         try connection.execute(
             """
             CREATE TABLE IF NOT EXISTS public.insp_object (name text PRIMARY KEY, sha256 text NOT NULL, server integer NOT NULL);
@@ -125,31 +148,37 @@ enum MigrationCatalogue {
             """, [.textArray(Array(noted.keys)), .textArray(Array(noted.values))])
     }
 
-    /// The objects that are not as the files made them, sorted.
+    /// The objects that differ from what the files created, sorted.
     static func different(made: Digests, found: Digests) -> [String] {
         guard !made.isEmpty else { return [] }
         return Set(made.keys).union(found.keys).filter { made[$0] != found[$0] }.sorted()
     }
 
-    /// As ``MigrationFolder`` names what a file makes: a function without its arguments.
+    /// An object's name as in ``MigrationFolder``: a function without its arguments.
     static func name(_ object: String) -> String {
         object.hasPrefix("function ") ? String(object.prefix { $0 != "(" }) : object
     }
 
-    /// Takes away the rights that somebody added to functions and views, before their files grant what they should.
+    /// Revokes added rights on functions and views, before their files grant the intended ones.
     static func revoke(_ objects: [String], on connection: isolated PostgresConnection) throws {
         for object in objects where object.hasPrefix("function ") || object.hasPrefix("view ") {
             let isFunction = object.hasPrefix("function ")
             let name = object.drop { $0 != " " }
-            // An object without rights of its own has the server's defaults, which let everybody execute a function.
+            // An object without entries has the server's defaults, which let everybody execute a function.
             let (catalogue, type, acl, owner) =
                 isFunction
                 ? ("pg_proc", "regprocedure", "coalesce(o.proacl, acldefault('f', o.proowner))", "proowner")
                 : ("pg_class", "regclass", "o.relacl", "relowner")
+            // Who has a right on columns alone stands with the columns; what is taken of the whole goes with these.
+            let columns =
+                isFunction
+                ? ""
+                : "UNION ALL SELECT r.* FROM pg_attribute a, aclexplode(a.attacl) r WHERE a.attrelid = o.oid"
             let grantees = try connection.query(
                 """
                 SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END
-                FROM \(catalogue) o, aclexplode(\(acl)) x WHERE o.oid = to_\(type)($1) AND x.grantee <> o.\(owner)
+                FROM \(catalogue) o, LATERAL (SELECT * FROM aclexplode(\(acl)) \(columns)) x
+                WHERE o.oid = to_\(type)($1) AND x.grantee <> o.\(owner)
                 """, [.text(name.trimmingPrefix(" ").description)]
             ).map { try $0.string(0) }
             for grantee in grantees {

@@ -10,19 +10,34 @@ internal import Foundation
 struct MigrationFolder: Sendable {
     /// One file that a database remembers.
     struct Script: Sendable {
-        /// As `public.insp_migration` has it: `0001_types`, `functions/claim`.
+        /// The name in `public.insp_migration`: `0001_types`, `functions/claim`.
         var name: String
         var sql: String
-        /// What must stand in the database before this: names of other functions files.
+        /// The functions files that must be applied before this one.
         var after: Set<String> = []
         var isNumbered: Bool { !self.name.hasPrefix(MigrationFolder.functions) }
 
-        /// The tables, functions, views and triggers that it makes, as ``Migrator`` finds them in the catalogue; a function's name
-        /// stands here once for each of its signatures. Statements begin at the start of a line, and nothing in a body does.
+        /// Runs it; an error names it.
+        func apply(on connection: isolated PostgresConnection) throws {
+            do {
+                try connection.execute(self.sql, timeout: .seconds(3600))
+            } catch let error as PostgresError {
+                throw PostgresError(
+                    error.code, sqlState: error.sqlState, "\(self.name): \(error.message)",
+                    // Another result of a function, other columns of a view.
+                    hint: self.isNumbered || !["42P13", "42P16"].contains(error.sqlState)
+                        ? nil
+                        : "CREATE OR REPLACE changes neither a function's result and parameter names nor a view's columns: begin \(self.name).sql with DROP FUNCTION IF EXISTS or DROP VIEW IF EXISTS, and name \(self.name.dropFirst(MigrationFolder.functions.count)) in the line -- After: of each file that uses it"
+                )
+            }
+        }
+
+        /// The tables, functions, views and triggers that it creates, named as ``Migrator`` finds them in the catalogue; a
+        /// function's name occurs once for each of its signatures. Statements begin at the start of a line, and nothing in a body does.
         var objects: [String] {
             let lines = self.sql.utf8.split(separator: UInt8(ascii: "\n"))
             return lines.indices.filter { lines[$0].starts(with: "CREATE ".utf8) }.compactMap { index in
-                // The table of a trigger may stand on a later line.
+                // The table of a trigger may be on a later line.
                 let statement = lines[index...].prefix(4).map { String(Substring($0)) }.joined(separator: " ")
                 let words = statement.prefix { $0 != ";" }.split { " (".contains($0) }.map(String.init)
                 let kinds = ["TABLE", "FUNCTION", "VIEW", "TRIGGER"]
@@ -39,12 +54,12 @@ struct MigrationFolder: Sendable {
     static let functions = "functions/"
     private static let header = "-- After:"
 
-    /// Numbered scripts by their numbers, then functions files, each after those that it names.
+    /// Numbered scripts by number, then functions files, each after those that it names.
     var scripts: [Script]
-    /// `roles.sql`, if the folder has it.
+    /// `roles.sql`, if it exists.
     var rolesScript: String?
 
-    /// The roles that `roles.sql` makes: every literal in it that is a role's name.
+    /// The roles that `roles.sql` creates: every literal in it that is a role's name.
     var roles: [String] {
         (self.rolesScript ?? "").matches(of: /'(insp_[a-z]+)'/).map { String($0.output.1) }
     }
@@ -81,7 +96,7 @@ struct MigrationFolder: Sendable {
         return sql
     }
 
-    /// The names in lines like `-- After: claim, errors`, which belong to a file's head but count wherever they stand.
+    /// The names in lines like `-- After: claim, errors`, which belong in a file's head but count anywhere.
     private static func after(_ sql: String) -> Set<String> {
         let lines = sql.split(separator: "\n").filter { $0.hasPrefix(Self.header) }
         return Set(
@@ -105,7 +120,7 @@ struct MigrationFolder: Sendable {
             ordered.append(file)
         }
         guard waiting.isEmpty else {
-            // What waits for itself, without the files that only wait for such ones.
+            // The files of the cycle, without those that only depend on it.
             var circle = Set(waiting.map(\.name))
             while let outside = circle.first(where: { name in
                 !waiting.contains { circle.contains($0.name) && $0.after.contains(name) }

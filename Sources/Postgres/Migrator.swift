@@ -1,52 +1,53 @@
-/// Brings a database to what a folder holds: the numbered scripts that are missing, then the functions files that have changed,
-/// all in one transaction.
+/// Migrates a database to a folder's schema: the missing numbered scripts, then the changed functions files, all in one
+/// transaction.
 ///
-/// Safe when many processes run it at once: one works, the others wait for it and find nothing left to do. It waits for a
-/// table that somebody holds in turns of two seconds, with pauses in which all others get it.
-/// A numbered script that was applied must not change afterwards; its digest is kept and compared. A functions file may: it is
-/// then applied again, and so are the files that come after it, which may hang on what it drops. So is a functions file of whose
-/// objects the database lacks one, or has one that somebody changed. What else differs from what the files made is named.
+/// Safe when many processes run it at once: one works, the others wait for it and find nothing left to do. It waits for a table
+/// that is held in turns of two seconds, with pauses in which others get it.
+/// An applied numbered script must not change; its digest is stored and compared. A functions file may change: it is applied
+/// again, and so are the files after it, which may depend on what it drops. A functions file is also applied again if one of its
+/// objects is missing or was changed in the database. All other differences are reported.
 package struct Migrator: Sendable {
     private let directory: String
     private let version: String?
 
     /// - Parameters:
     ///   - directory: The folder that holds `NNNN_topic.sql`, `functions/topic.sql` and `roles.sql`.
-    ///   - version: The program's version: nothing is changed under living workers of another. Nil does not look at workers.
+    ///   - version: The program's version: nothing is changed under living workers of another. With nil, workers are ignored.
     package init(directory: String, version: String? = nil) {
         self.directory = directory
         self.version = version
     }
 
-    /// How long a script's statement may wait for a table: until then everybody else who wants the table waits behind it.
+    /// How long a script's statement may wait for a table: meanwhile all others who need the table wait behind it.
     private static let patience: Duration = .seconds(2)
 
-    /// What ``run(on:waitingUpTo:report:)`` did and found.
+    /// The outcome of ``run(on:waitingUpTo:report:)``.
     package struct Outcome: Sendable {
         /// The names of the files that were applied, in order.
         package var applied: [String] = []
-        /// Functions files that the database remembered and the folder has no more.
+        /// Functions files that the database had recorded and the folder no longer has.
         package var forgotten: [String] = []
-        /// Functions, views and triggers in the schema `insp` that no file makes: such a file's, unless another one dropped
-        /// them, or somebody's own. They stay.
+        /// Functions, views and triggers in the schema `insp` that no file creates: leftovers of removed files, or somebody's own.
+        /// They stay.
         package var unknown: [String] = []
-        /// What is not as the files made it, or was not made by them, and no file restores: an index that was dropped, a right on
-        /// a table, a policy.
+        /// Differences from the files that no functions file restores: a dropped index, a right on a table, a policy. Includes
+        /// `table public.insp_object` if it had to be created again.
         package var different: [String] = []
     }
 
-    /// Scripts of 0.1.0, or of what followed it before 0.2.0 began anew.
+    /// Scripts of 0.1.0, or of builds between it and 0.2.0, which started over.
     private static let first = ["0011_callback_dispatch", "0013_claim"]
 
     /// Applies what is missing or has changed.
     ///
     /// - Parameters:
     ///   - wait: The longest time to wait for another migrator, or for tables that somebody holds.
-    ///   - report: Is told what is waited for.
+    ///   - report: Called with what is waited for.
     /// - Throws: ``PostgresError`` with ``PostgresError/Code/migration`` if an applied script has changed, one of its tables is
-    ///   gone, the database is ahead of the folder, functions files wait for each other or nothing says what was applied; with ``PostgresError/Code/roleMissing``,
-    ///   ``PostgresError/Code/otherWorkers`` or ``PostgresError/Code/firstVersion``; the server's error, with the file's name,
-    ///   if one fails, and with who holds what it needs.
+    ///   gone, the database is ahead of the folder, functions files depend on each other in a cycle, or there is no record of what
+    ///   was applied; with ``PostgresError/Code/roleMissing``, ``PostgresError/Code/otherWorkers`` or
+    ///   ``PostgresError/Code/firstVersion``; the server's error with the file's name if a file fails, and with the holders of
+    ///   locks that it needs.
     @discardableResult
     package func run(
         on connection: PostgresConnection, waitingUpTo wait: Duration = .seconds(300),
@@ -54,31 +55,32 @@ package struct Migrator: Sendable {
     ) async throws -> Outcome {
         let folder = try MigrationFolder(self.directory)
         let deadline = ContinuousClock.now + wait
-        var pause = 0.2
+        var pause = Duration.milliseconds(200)
         while true {
             do {
                 return try await connection.transaction { connection in try self.apply(folder, on: connection) }
             } catch let error as PostgresError where error.isContention {
-                // Nothing was changed, and nothing is held while this waits: whoever wants the tables meanwhile gets them.
+                // Nothing was changed, and no lock is held during this wait, so others can use the tables meanwhile.
                 let holders = try await Self.holders(on: connection)
                 guard .now < deadline else {
                     throw PostgresError(error.code, sqlState: error.sqlState, "\(error.message); \(holders)")
                 }
                 report("\(error.message); \(holders); trying again")
-                try await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
-                pause = min(10, pause * 2)
+                try await Task.sleep(for: pause * Double.random(in: 0.5...1))
+                pause = min(.seconds(10), pause * 2)
             }
         }
     }
 
-    /// What ``run(on:waitingUpTo:report:)`` would apply, forget or name as different.
+    /// What ``run(on:waitingUpTo:report:)`` would apply, forget or report as different.
     package func pending(on connection: PostgresConnection) async throws -> [String] {
         let folder = try MigrationFolder(self.directory)
         let plan = try await connection.transaction { connection in try Self.plan(folder, on: connection) }
-        return plan.apply.map(\.script.name) + plan.forget + plan.different
+        let unnoted = plan.isUnnoted ? [MigrationCatalogue.table] : []
+        return plan.apply.map(\.script.name) + plan.forget + unnoted + plan.different
     }
 
-    /// Makes the roles that are missing in the cluster, as an administrator, who may make roles. Once for a cluster, and safe at
+    /// Creates the roles that the cluster lacks; needs an administrator's right to create roles. Needed once for a cluster, safe at
     /// any time.
     ///
     /// - Returns: The roles that were missing.
@@ -98,7 +100,7 @@ package struct Migrator: Sendable {
         }
     }
 
-    /// Who may keep the migrator waiting.
+    /// Sessions that may keep the migrator waiting.
     private static func holders(on connection: PostgresConnection) async throws -> String {
         let rows = try await connection.query(
             """
@@ -111,12 +113,12 @@ package struct Migrator: Sendable {
                     WHERE l.pid = a.pid AND l.granted AND (n.nspname = 'insp' OR c.relname = 'insp_migration'))
             ORDER BY a.xact_start LIMIT 5
             """)
-        if rows.isEmpty { return "whoever held it is gone" }
+        if rows.isEmpty { return "its holder is gone" }
         return "held by " + (try rows.map { try $0.string(0) }).joined(separator: ", ")
     }
 
     private func apply(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Outcome {
-        // Functions files may name what a later one makes, and drop what is not there.
+        // Functions files may name objects of later ones, and drop missing ones.
         try connection.execute(
             """
             SET LOCAL lock_timeout = '\(Self.patience.components.seconds)s';
@@ -127,7 +129,7 @@ package struct Migrator: Sendable {
         guard missing.isEmpty else {
             throw PostgresError(
                 .roleMissing,
-                "roles are missing: \(missing.joined(separator: ", ")); an administrator makes them, once for a cluster, with inspectd migrate --roles"
+                "roles are missing: \(missing.joined(separator: ", ")); an administrator creates them, once for a cluster, with inspectd migrate --roles"
             )
         }
         if !(try Self.isMigrated(on: connection)) {
@@ -141,15 +143,21 @@ package struct Migrator: Sendable {
                 COMMENT ON TABLE public.insp_migration IS 'inspectd: files of Migrations/ that were applied'
                 """)
         }
-        // To the end of the transaction: works through a pooler, and ends with a killed process. A lock on the table, which
-        // only its owner can take; an advisory lock any login could hold for ever.
+        // Until the end of the transaction, so it works through a pooler and ends with a killed process. A lock on the table,
+        // which only its owner can take; any login could hold an advisory lock for ever.
         try connection.execute("LOCK TABLE public.insp_migration IN SHARE ROW EXCLUSIVE MODE")
-        let plan = try Self.plan(folder, on: connection)
-        guard !plan.apply.isEmpty || !plan.forget.isEmpty || plan.made.isEmpty else {
+        var plan = try Self.plan(folder, on: connection)
+        let isUnnoted = plan.isUnnoted
+        if isUnnoted {
+            // Digests of the present state would hide what somebody changed.
+            let made = try MigrationCatalogue.built(by: folder, on: connection)
+            plan = try Self.plan(folder, made: made, on: connection)
+        }
+        guard !plan.apply.isEmpty || !plan.forget.isEmpty || plan.made.isEmpty || isUnnoted else {
             return Outcome(unknown: plan.unknown, different: plan.different)
         }
         if !plan.apply.isEmpty { try self.refuseOtherWorkers(on: connection) }
-        // As 0001_schema.sql has it: a backup restored without rights lacks it, and would give each new function to everybody.
+        // As in 0001_schema.sql: a backup restored without rights lacks it, and would grant each new function to everybody.
         try connection.execute("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
         try MigrationCatalogue.revoke(plan.restored, on: connection)
         for (script, digest) in plan.apply {
@@ -158,28 +166,26 @@ package struct Migrator: Sendable {
                 INSERT INTO public.insp_migration (name, sha256) VALUES ($1, $2)
                 ON CONFLICT (name) DO UPDATE SET sha256 = EXCLUDED.sha256, applied_at = now()
                 """, [.text(script.name), .text(digest)])
-            do {
-                try connection.execute(script.sql, timeout: .seconds(3600))
-            } catch let error as PostgresError {
-                throw PostgresError(error.code, sqlState: error.sqlState, "\(script.name): \(error.message)")
-            }
+            try script.apply(on: connection)
         }
         _ = try connection.query("DELETE FROM public.insp_migration WHERE name = ANY ($1)", [.textArray(plan.forget)])
         try Self.analyze(on: connection)
-        // What was applied may have dropped some of them.
+        // The applied files may have dropped some of them.
         let unknown = try Self.objects(folder, on: connection).filter { $0.count > $0.made }.map(\.name)
         let found = try MigrationCatalogue.found(on: connection)
-        try MigrationCatalogue.note(made: plan.made, before: plan.found, after: found, on: connection)
+        try MigrationCatalogue.note(
+            made: plan.made, before: plan.found, after: found, isNoted: !isUnnoted, on: connection)
         let made = try MigrationCatalogue.made(on: connection)
         return Outcome(
             applied: plan.apply.map(\.script.name), forgotten: plan.forget, unknown: unknown,
-            different: MigrationCatalogue.different(made: made, found: found).filter {
-                made[$0] != nil || !unknown.contains(MigrationCatalogue.name($0))
-            })
+            different: (isUnnoted ? [MigrationCatalogue.table] : [])
+                + MigrationCatalogue.different(made: made, found: found).filter {
+                    made[$0] != nil || !unknown.contains(MigrationCatalogue.name($0))
+                })
     }
 
     private static func isMigrated(on connection: isolated PostgresConnection) throws -> Bool {
-        // Both at one moment: another migrator makes them in one transaction.
+        // Both from one snapshot: another migrator creates them in one transaction.
         let row = try connection.query(
             """
             SELECT EXISTS (SELECT FROM pg_tables t WHERE t.schemaname = 'public' AND t.tablename = 'insp_migration'),
@@ -195,8 +201,8 @@ package struct Migrator: Sendable {
         return isMigrated
     }
 
-    /// All that the files make, and all functions, views and triggers of the schema: how many the database has of each name, and
-    /// how many the files make.
+    /// All objects of the files, and all functions, views and triggers of the schema: how many of each name the database has, and
+    /// how many the files create.
     private static func objects(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws
         -> [(name: String, count: Int, made: Int)]
     {
@@ -223,25 +229,29 @@ package struct Migrator: Sendable {
         ).map { (name: try $0.string(0), count: Int(try $0.int(1)), made: Int(try $0.int(2))) }
     }
 
-    /// What is to be done.
+    /// What the migration must do.
     private struct Plan {
         /// Files with their digests, in order.
         var apply: [(script: MigrationFolder.Script, digest: String)] = []
-        /// Recorded functions files that the folder has no more.
+        /// Recorded functions files that the folder no longer has.
         var forget: [String] = []
-        /// What no file makes.
+        /// Objects that no file creates.
         var unknown: [String] = []
-        /// What the files made, and what the database has.
+        /// The stored digests, and the present ones.
         var made: MigrationCatalogue.Digests = [:]
         var found: MigrationCatalogue.Digests = [:]
-        /// What differs: what the functions files restore, and the rest.
+        /// Files were applied, but their digests are missing or from another major version of PostgreSQL.
+        var isUnnoted = false
+        /// The differences: those that functions files restore, and the rest.
         var restored: [String] = []
         var different: [String] = []
     }
 
-    /// Compares the folder with what the database remembers.
-    private static func plan(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Plan {
-        // Definitions are written differently under other settings, and scripts are written for these.
+    /// Compares the folder with the database's record.
+    private static func plan(
+        _ folder: MigrationFolder, made: MigrationCatalogue.Digests? = nil, on connection: isolated PostgresConnection
+    ) throws -> Plan {
+        // Definitions are printed differently under other settings, and scripts are written for these.
         try connection.execute(
             """
             SET LOCAL quote_all_identifiers = off; SET LOCAL standard_conforming_strings = on;
@@ -272,14 +282,15 @@ package struct Migrator: Sendable {
         let objects = try Self.objects(folder, on: connection)
         let lacking = Set(objects.filter { $0.count < $0.made }.map(\.name))
         var plan = Plan(forget: gone, unknown: objects.filter { $0.count > $0.made }.map(\.name))
-        plan.made = try MigrationCatalogue.made(on: connection)
+        plan.made = try made ?? MigrationCatalogue.made(on: connection)
         plan.found = try MigrationCatalogue.found(on: connection)
+        plan.isUnnoted = plan.made.isEmpty && !plan.found.isEmpty && !known.isEmpty
         let restorable = Set(folder.scripts.filter { !$0.isNumbered }.flatMap(\.objects))
         var changed: Set<String> = []
         for object in MigrationCatalogue.different(made: plan.made, found: plan.found) {
             let name = MigrationCatalogue.name(object)
-            // One that is not there is found by its name, and one that no file makes is unknown. An overload of somebody's own
-            // makes the name unknown, and must not hide what was done to the file's own function.
+            // A missing object is found by its name, and one that no file creates is unknown. Somebody's own overload
+            // makes the name unknown, and must not hide a change of the file's own function.
             if plan.made[object] == nil, plan.unknown.contains(name) { continue }
             if restorable.contains(name), plan.made[object] != nil {
                 changed.insert(name)
@@ -315,7 +326,7 @@ package struct Migrator: Sendable {
         ).map { try $0.string(0) }
     }
 
-    /// A worker that lives calls functions of its own version.
+    /// A living worker calls functions of its own version.
     private func refuseOtherWorkers(on connection: isolated PostgresConnection) throws {
         guard let version, try connection.query("SELECT to_regclass('insp.worker') IS NOT NULL")[0].bool(0) else {
             return
@@ -333,9 +344,9 @@ package struct Migrator: Sendable {
             "\(one)\(more) is alive, and this is version \(version): stop them, migrate, start workers of \(version)")
     }
 
-    /// Tables that nobody ever analyzed are taken for far larger than the few rows that scripts and operators put there, and
-    /// reading a view then spends seconds on compiling it. Autovacuum does not come for so few rows. Empty tables are left
-    /// alone: a plan that is made for nothing does badly once a queue fills.
+    /// PostgreSQL takes tables that were never analyzed for far larger than the few rows that scripts and operators put there, and
+    /// then spends seconds on compiling a view's query. Autovacuum ignores so few rows. Empty tables are left alone: a plan made
+    /// for an empty table performs badly once a queue fills.
     private static func analyze(on connection: isolated PostgresConnection) throws {
         let tables = try connection.query(
             """
@@ -348,7 +359,7 @@ package struct Migrator: Sendable {
 }
 
 extension PostgresError {
-    /// Somebody else is at work: a lock was not to be had, two waited for each other, or another migrator made its table first.
+    /// Others are at work: a lock was unavailable, two sessions deadlocked, or another migrator created its table first.
     fileprivate var isContention: Bool {
         switch self.sqlState {
         case "55P03", "40P01": true

@@ -1,12 +1,12 @@
-/// Listens for notifications, on a connection that is made anew whenever it was lost.
+/// Listens for notifications, and reconnects when the connection is lost.
 package struct NotificationListener: Sendable {
-    /// What a listener meets.
+    /// A listener's events.
     package enum Event: Sendable {
-        /// It listens; what was announced before was missed. `isAgain`: a connection was lost before.
+        /// It listens; earlier notifications were missed. `isAgain`: a connection was lost before.
         case listening(isAgain: Bool)
         case notification(PostgresNotification)
-        /// It will try again after so many seconds.
-        case lost(any Error, retryAfter: Double)
+        /// It will try again after a while.
+        case lost(any Error, retryAfter: Duration)
     }
 
     private let url: String
@@ -14,7 +14,7 @@ package struct NotificationListener: Sendable {
     private let channels: [String]
 
     /// - Parameters:
-    ///   - url: A libpq connection string or URL of the server itself: a pooler in transaction mode passes no notifications on.
+    ///   - url: A libpq connection string or URL of the server itself: a pooler in transaction mode forwards no notifications.
     ///     Never logged.
     ///   - channels: Names that need no quoting.
     package init(_ url: String, options: ConnectionOptions, channels: [String]) {
@@ -49,17 +49,18 @@ package struct NotificationListener: Sendable {
                 wasLost = true
                 let wait = backoff.next()
                 await handle(.lost(error, retryAfter: wait))
-                try? await Task.sleep(for: .seconds(wait))
+                try? await Task.sleep(for: wait)
             }
         }
     }
 
-    /// A listening connection that died says nothing, which is what a living one mostly says too: so it is asked.
+    /// A dead listening connection is as silent as a living one usually is, so it is queried.
     private static func check(_ connection: PostgresConnection) async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(10))
             let listens = try? await connection.query(
-                "SELECT count(*) > 0 FROM pg_listening_channels()", timeout: .seconds(5))[0].bool(0)
+                "SELECT count(*) > 0 FROM pg_listening_channels()", timeout: .seconds(5)
+            ).single().bool(0)
             if listens != true { return await connection.close() }
         }
     }

@@ -20,15 +20,15 @@ package struct PostgresNotification: Sendable, Equatable {
     package var payload: String
 }
 
-/// How a connection is made and used.
+/// The settings of a connection.
 package struct ConnectionOptions: Sendable {
     /// Shown as `application_name` in `pg_stat_activity`.
     package var name = "inspectd"
     package var connectTimeout: Duration = .seconds(10)
-    /// How long a statement may take if the call says nothing else.
+    /// The default time-out of a statement.
     package var timeout: Duration = .seconds(30)
     /// Whether statements are prepared once and kept. Behind a pooler in transaction mode they cannot be; a connection
-    /// that finds itself there stops preparing by itself.
+    /// that detects one stops preparing.
     package var preparesStatements = true
 
     package init() {}
@@ -38,8 +38,8 @@ package struct ConnectionOptions: Sendable {
 
 /// One connection to PostgreSQL on its own thread; calls run one after the other.
 ///
-/// Every method blocks that thread, never Swift's cooperative pool. Values travel in binary where that matters; a
-/// statement's rows are whole before the call returns.
+/// Every method blocks that thread, never Swift's cooperative pool. Values are sent in binary where that matters; all rows
+/// of a statement are read before the call returns.
 package actor PostgresConnection {
     private nonisolated let executor: QueueExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -48,14 +48,14 @@ package actor PostgresConnection {
     private var handle: ConnectionHandle?
     private var conninfo = ""
     private var preparesStatements = true
-    /// Whether the database begins transactions with a level stricter than READ COMMITTED, so that each has to say which it needs:
-    /// what locks rows and then looks again must see what others have committed meanwhile. A setting of the session would be
-    /// another client's behind a pooler.
+    /// Whether the database's default isolation level is stricter than READ COMMITTED, so that each transaction must set its own:
+    /// code that locks rows and then reads again must see what others have committed meanwhile. Behind a pooler, a setting of the
+    /// session would affect another client.
     private var setsIsolation = false
     private static let begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
     /// Statements that this session has prepared.
     private var prepared: Set<String> = []
-    /// Where statements cannot be kept, as connections have found out: hashes of connection strings.
+    /// Hashes of connection strings under which statements cannot be kept.
     private static let unprepared = Mutex<Set<Int>>([])
     private var watcher: (any DispatchSourceRead)?
     private var listeners: [AsyncStream<PostgresNotification>.Continuation] = []
@@ -88,7 +88,7 @@ package actor PostgresConnection {
             self.options.preparesStatements && !Self.unprepared.withLock { $0.contains(conninfo.hashValue) }
     }
 
-    /// Whether the connection has not been closed, lost or given up.
+    /// Whether the connection is open: not closed, lost or abandoned.
     package var isOpen: Bool { self.handle?.socket != nil }
 
     /// The server process that serves the connection (`pg_backend_pid()`).
@@ -113,7 +113,7 @@ package actor PostgresConnection {
         try self.pipeline([PostgresStatement(sql, parameters)], timeout: timeout)[0]
     }
 
-    /// Runs a script of statements without parameters; without `BEGIN` of its own the whole script is one transaction.
+    /// Runs a script of statements without parameters; unless it has its own `BEGIN`, the whole script is one transaction.
     package func execute(_ script: String, timeout: Duration? = nil) throws {
         let handle = try self.usable()
         let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
@@ -153,7 +153,7 @@ package actor PostgresConnection {
             do {
                 return try self.send(statements, encoded, on: handle, deadline)
             } catch {
-                // A transaction that began here ends here.
+                // A transaction that began here must end here.
                 if wasIdle, let connection = try? handle.open(), PQtransactionStatus(connection) == PQTRANS_INERROR {
                     try self.execute("ROLLBACK")
                 }
@@ -164,12 +164,12 @@ package actor PostgresConnection {
             do {
                 return try send()
             } catch let error as PostgresError where self.preparesStatements && error.isLostPreparation {
-                // The session behind this connection is not the one that prepared: a pooler lends a session for one
-                // transaction. From now on statements are sent whole.
+                // Another session prepared the statement: a pooler lends a session for one transaction. From now on, statements
+                // are sent in full.
                 self.preparesStatements = false
                 self.prepared = []
                 Self.unprepared.withLock { _ = $0.insert(self.conninfo.hashValue) }
-                // Nothing of the pipeline has happened, unless it was part of a transaction, which only its owner can repeat.
+                // The pipeline had no effect, unless it was part of a transaction, which only its owner can repeat.
                 guard PQtransactionStatus(try handle.open()) == PQTRANS_IDLE else { throw error }
                 return try send()
             }
@@ -201,8 +201,8 @@ package actor PostgresConnection {
         return try self.collect(expected, from: handle, deadline)
     }
 
-    /// A statement's name follows from its text (FNV-1a, 64 bits): behind a pooler another client's statement of the same
-    /// name must be the same statement, never another one that happens to take the same parameters.
+    /// A statement's name is a hash of its text (FNV-1a, 64 bits): behind a pooler, another client's statement of the same name must
+    /// be the same statement.
     private static func name(of sql: String) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in sql.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
@@ -236,7 +236,7 @@ package actor PostgresConnection {
 
         init(_ parameters: [PostgresValue]) throws(PostgresError) {
             for parameter in parameters { self.values.append(try parameter.append(to: &self.buffer)) }
-            // An empty value at the end still needs an address: NULL would mean SQL's NULL.
+            // An empty value at the end still needs an address: a null pointer means SQL's NULL.
             self.buffer.append(0)
         }
     }
@@ -258,7 +258,7 @@ package actor PostgresConnection {
         try handle.check(sent)
     }
 
-    /// Reads every result up to the sync point, so that the connection is usable again also after an error.
+    /// Reads every result up to the sync point, so that the connection remains usable even after an error.
     private func collect(
         _ expected: [Expectation], from handle: ConnectionHandle, _ deadline: ContinuousClock.Instant
     ) throws -> [[PostgresRow]] {
@@ -298,7 +298,7 @@ package actor PostgresConnection {
         return handle
     }
 
-    /// After a lost connection or a missed deadline nothing more can be said on this connection.
+    /// After a lost connection or a missed deadline, this connection cannot be used again.
     private func closingIfLost<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             let result = try body()
@@ -315,7 +315,7 @@ package actor PostgresConnection {
     /// Subscribes to a channel.
     ///
     /// - Returns: The messages from now on, the newest 64 if nobody reads; the stream ends when the connection does.
-    ///   A message is a hint: one may be missed, so whoever waits must also look from time to time.
+    ///   A message is a hint: one may be missed, so the caller must also poll.
     package func listen(_ channel: String) throws -> AsyncStream<PostgresNotification> {
         let quoted =
             "\"" + channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
@@ -324,8 +324,8 @@ package actor PostgresConnection {
             of: PostgresNotification.self, bufferingPolicy: .bufferingNewest(64))
         self.listeners.append(continuation)
         if self.watcher == nil, let socket = self.handle?.socket {
-            // A descriptor of its own: libpq closes the socket as it pleases, but what a source watches may be closed only
-            // after the source has let go of it.
+            // A duplicate descriptor: libpq may close the socket at any time, but what a source watches may be closed only
+            // after the source is cancelled.
             let watched = dup(socket)
             guard watched >= 0 else { throw PostgresError(.connectionLost, "dup failed with errno \(errno)") }
             let watcher = DispatchSource.makeReadSource(fileDescriptor: watched, queue: self.executor.queue)
@@ -337,8 +337,8 @@ package actor PostgresConnection {
         return stream
     }
 
-    /// Takes in everything that has arrived. The end of the connection may come in the same event as the last message, and
-    /// no further event after it, so this goes on until nothing is left.
+    /// Reads everything that has arrived. The end of the connection may come in the same event as the last message, without another
+    /// event, so this continues until nothing is left.
     private func readable() {
         do {
             repeat {

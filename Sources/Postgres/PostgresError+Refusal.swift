@@ -2,7 +2,7 @@ package import Foundation
 package import InspectCore
 
 extension PostgresError {
-    /// The error of ours that the database raised (`insp.refuse`).
+    /// The schema's own error that the database raised (`insp.refuse`).
     package var refusal: InspectError? {
         self.sqlState.flatMap(ErrorCode.init(sqlState:)).map { InspectError($0, self.detail ?? "", hint: self.hint) }
     }
@@ -14,11 +14,11 @@ extension PostgresError {
         return "\(state) \(self.refusal?.description ?? self.message)"
     }
 
-    /// What the error means to whoever asked: an ``InspectError`` where there is one for it.
+    /// The caller's error: an ``InspectError`` if there is one for it.
     package var meaning: any Error {
         if let refusal = self.refusal { return refusal }
         switch self.sqlState {
-        // The payload is no JSON, or holds \u0000 or half a surrogate pair.
+        // The payload is no JSON, or contains \u0000 or half a surrogate pair.
         case "22P02", "22P05", "22021": return InspectError(.payloadInvalid, "not JSON that can be stored")
         case _ where self.isTransient: return InspectError(.databaseUnavailable, self.reason)
         default: return self

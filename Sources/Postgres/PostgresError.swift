@@ -3,10 +3,10 @@ package struct PostgresError: Error, Sendable {
     package enum Code: String, Sendable {
         /// No connection could be made.
         case connectionFailed
-        /// The connection broke, or was closed, before the answer was complete: whether the server carried the
-        /// statement out is not known.
+        /// The connection broke, or was closed, before the answer was complete: it is unknown whether the server executed the
+        /// statement.
         case connectionLost
-        /// The answer did not come in time; the connection is closed, and the outcome is not known.
+        /// The answer did not come in time; the connection is closed, and the outcome is unknown.
         case timeout
         /// The server refused the statement; ``PostgresError/sqlState`` says why.
         case server
@@ -16,9 +16,9 @@ package struct PostgresError: Error, Sendable {
         case decoding
         /// The migrations in the database and in the folder do not agree.
         case migration
-        /// The database holds the schema of 0.1.0, from which no script leads on.
+        /// The database has the schema of 0.1.0, which no script can migrate.
         case firstVersion
-        /// Roles that the schema gives rights to do not exist.
+        /// Roles that the schema grants rights to do not exist.
         case roleMissing
         /// Workers of another version are alive, and the schema would change under them.
         case otherWorkers
@@ -31,10 +31,9 @@ package struct PostgresError: Error, Sendable {
     package var message: String
     /// The constraint that was violated.
     package var constraint: String?
-    /// What exactly is wrong, where `insp.refuse` says so. PostgreSQL's own details are not kept: it puts the values of rows into
-    /// them.
+    /// What is wrong, from `insp.refuse`. PostgreSQL's own details are dropped: they contain values of rows.
     package var detail: String?
-    /// What is allowed, or what to do, where `insp.refuse` says so.
+    /// What is allowed, or what to do, from `insp.refuse`.
     package var hint: String?
 
     package init(
@@ -49,16 +48,22 @@ package struct PostgresError: Error, Sendable {
         self.hint = hint
     }
 
-    /// Whether a SQLSTATE is of the class in which the schema's own errors are.
+    /// Whether a SQLSTATE is in the class of the schema's own errors.
     static func isRefusal(_ state: String) -> Bool { state.hasPrefix("IN") }
 
-    /// Whether a prepared statement is missing, or there already, in the session that a pooler happened to lend.
+    /// Whether a prepared statement is missing or exists already in the session that a pooler lent.
     var isLostPreparation: Bool { self.sqlState == "26000" || self.sqlState == "42P05" }
 
-    /// Whether the server gave up waiting for a lock (55P03): somebody holds a row or a table that the statement needs.
+    /// Whether the server gave up waiting for a lock (55P03): another transaction holds a row or a table that the statement needs.
     package var isLockTimeout: Bool { self.sqlState == "55P03" }
 
-    /// Whether the same statement may well succeed on a new connection or a second try: lost connections, shutdowns,
+    /// Whether the server's error may pass by itself: the rule of `insp.is_passing`. Any other SQLSTATE returns at each try.
+    package var isPassing: Bool {
+        guard let state = self.sqlState else { return false }
+        return ["08", "25", "40", "42", "53", "55", "57", "58"].contains(state.prefix(2)) || state == "XX000"
+    }
+
+    /// Whether the same statement may succeed on a new connection or a second try: lost connections, shutdowns,
     /// serialization failures, deadlocks, lock and statement time-outs, and lack of resources.
     package var isTransient: Bool {
         switch self.code {

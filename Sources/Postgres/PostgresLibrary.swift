@@ -1,6 +1,6 @@
 internal import CPostgres
 
-/// The libpq that this program runs with.
+/// The libpq that this program uses.
 package enum PostgresLibrary {
     /// `major.minor`.
     package static var version: String {

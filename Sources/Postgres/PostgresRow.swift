@@ -6,7 +6,7 @@ final class ResultSet: Sendable {
     /// Object ids of the columns' types (`pg_type.oid`).
     let types: [UInt32]
     let bytes: [UInt8]
-    /// Where each value lies in `bytes`, row by row; `nil` is NULL.
+    /// The position of each value in `bytes`, row by row; `nil` is NULL.
     let values: [Range<Int>?]
 
     init(names: [String], types: [UInt32], bytes: [UInt8], values: [Range<Int>?]) {
@@ -17,7 +17,7 @@ final class ResultSet: Sendable {
     }
 }
 
-/// One row of a result. Columns are told by position or by name.
+/// One row of a result. Columns are accessed by position or by name.
 package struct PostgresRow: Sendable {
     let set: ResultSet
     let index: Int
@@ -27,7 +27,7 @@ package struct PostgresRow: Sendable {
         try self.bytes(column) == nil
     }
 
-    /// Where a column stands, for whoever reads it of many rows.
+    /// A column's position, for callers that read it from many rows.
     package func position(of name: String) throws(PostgresError) -> Int {
         guard let position = name.position(in: self.set.names) else {
             throw PostgresError(.decoding, "the result has no column \(name)")
@@ -119,7 +119,7 @@ package struct PostgresRow: Sendable {
         try self.nullableArray(column, of: [17]).map { $0.map { Data($0) } }
     }
 
-    /// The elements of an array of a composite type, each as a row with columns of these names; none for NULL.
+    /// The elements of an array of a composite type, each as a row with these column names; none for NULL.
     package func records(_ column: some PostgresColumn, _ names: String...) throws(PostgresError) -> [PostgresRow] {
         guard try !self.isNull(column) else { return [] }
         let records = try self.array(column, of: nil)
@@ -127,7 +127,7 @@ package struct PostgresRow: Sendable {
         var values: [Range<Int>?] = []
         values.reserveCapacity(records.count * names.count)
         for record in records {
-            // The number of fields; of each its type, its length (-1: NULL) and its bytes (`record_send` of the server).
+            // The number of fields; for each its type, its length (-1: NULL) and its bytes (`record_send` of the server).
             var rest = BinaryReader(record)
             guard rest.int32() == names.count else { throw self.mismatch(column, "another record") }
             types.removeAll(keepingCapacity: true)
@@ -188,7 +188,7 @@ extension PostgresRow {
         return value
     }
 
-    /// A UUID as RFC 9562 writes it.
+    /// A UUID in the text form of RFC 9562.
     private static func uuid(_ bytes: ArraySlice<UInt8>) -> String {
         String(unsafeUninitializedCapacity: 36) { text in
             var place = 0
@@ -215,7 +215,7 @@ extension PostgresRow {
 
     /// The elements of a one-dimensional array in PostgreSQL's binary format (`array_send` of the server).
     ///
-    /// - Parameter types: Those that the elements may have; `nil`: any.
+    /// - Parameter types: The element types allowed; `nil`: any.
     private func nullableArray(
         _ column: some PostgresColumn, of types: Set<Int>?
     ) throws(PostgresError) -> [ArraySlice<UInt8>?] {
@@ -249,5 +249,13 @@ extension PostgresRow {
             elements.append(element)
         }
         return elements
+    }
+}
+
+extension [PostgresRow] {
+    /// The row of a statement that always has one.
+    package func single() throws(PostgresError) -> PostgresRow {
+        guard let row = self.first else { throw PostgresError(.decoding, "the result has no row") }
+        return row
     }
 }

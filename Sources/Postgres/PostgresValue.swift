@@ -13,9 +13,9 @@ package enum PostgresValue: Sendable, Equatable {
     case intArray([Int64])
     case doubleArray([Double])
     case textArray([String?])
-    /// `bigint[]`, sent in binary: cheaper for the server than ``intArray(_:)``, but the parameter must be of this very type.
+    /// `bigint[]`, sent in binary: cheaper for the server than ``intArray(_:)``, but the parameter must have exactly this type.
     case bigints([Int64])
-    /// `text[]`, sent in binary: what holds many quotes is neither escaped nor unescaped.
+    /// `text[]`, sent in binary, which avoids escaping texts with many quotes.
     case texts([String?])
     /// `bytea[]`, sent in binary.
     case byteas([Data?])
@@ -44,7 +44,7 @@ extension PostgresValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral
 }
 
 extension PostgresValue {
-    /// How a value lies in the buffer that it was appended to.
+    /// A value's position and format in its buffer.
     struct Encoding {
         /// Where it begins.
         var offset: Int
@@ -52,9 +52,9 @@ extension PostgresValue {
         var isBinary: Bool
     }
 
-    /// Appends the value as libpq takes it, ending with a zero unless it is binary.
+    /// Appends the value in libpq's format, with a terminating zero unless it is binary.
     ///
-    /// Arrays travel as text, where their elements' type follows from the statement; in binary it has to be named.
+    /// Arrays are sent as text, where the statement determines the elements' type; in binary it must be stated.
     ///
     /// - Returns: `nil` for NULL.
     /// - Throws: ``PostgresError/Code/invalidParameter`` for U+0000, which PostgreSQL's text cannot hold and which would

@@ -1,4 +1,4 @@
-/// A connection that is made when it is needed and made anew when it was lost.
+/// A connection that connects when needed, and again when lost.
 package actor ReconnectingConnection {
     private let url: String
     private let options: ConnectionOptions
@@ -8,14 +8,14 @@ package actor ReconnectingConnection {
 
     /// - Parameters:
     ///   - url: A libpq connection string or URL. Never logged.
-    ///   - onReconnect: Told when a connection took the place of one that was lost.
+    ///   - onReconnect: Called when a lost connection was replaced.
     package init(_ url: String, options: ConnectionOptions, onReconnect: @escaping @Sendable () -> Void = {}) {
         self.url = url
         self.options = options
         self.onReconnect = onReconnect
     }
 
-    /// The connection, connecting if need be.
+    /// The connection; connects if necessary.
     package func open() async throws -> PostgresConnection {
         if let connection, await connection.isOpen { return connection }
         let connection = try await PostgresConnection.connect(self.url, options: self.options)
@@ -30,17 +30,17 @@ package actor ReconnectingConnection {
         return connection
     }
 
-    /// Runs work that may be repeated, again and again on new connections until so many seconds have passed.
+    /// Runs work that may be repeated, retrying on new connections until the time is over.
     package func retrying<Result: Sendable>(
-        for seconds: Double, _ body: @Sendable (PostgresConnection) async throws -> Result
+        for time: Duration, _ body: @Sendable (PostgresConnection) async throws -> Result
     ) async throws -> Result {
-        let deadline = ContinuousClock.now + .seconds(seconds)
+        let deadline = ContinuousClock.now + time
         var backoff = Backoff()
         while true {
             do {
                 return try await body(try await self.open())
             } catch let error as PostgresError where error.isTransient && .now < deadline {
-                try await Task.sleep(for: .seconds(backoff.next()))
+                try await Task.sleep(for: backoff.next())
             }
         }
     }
@@ -48,7 +48,7 @@ package actor ReconnectingConnection {
     package func close() async {
         await self.connection?.close()
         self.connection = nil
-        // What was closed on purpose was not lost.
+        // A connection closed on purpose was not lost.
         self.hasConnected = false
     }
 }

@@ -1,7 +1,8 @@
 internal import Dispatch
+internal import InspectCore
 internal import Synchronization
 
-/// Wakes one waiting task; a wake-up while nobody waits is kept.
+/// Wakes one waiting task; a wake-up without a waiting task is kept.
 package final class WakeUp: Sendable {
     private struct State {
         var isSet = false
@@ -26,9 +27,9 @@ package final class WakeUp: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for a wake-up, or until so many seconds have passed. Only one task may wait at a time.
-    package func wait(timeout: Double) async {
-        guard timeout > 0 else {
+    /// Waits for a wake-up, or until the time is over. Only one task may wait at a time.
+    package func wait(timeout: Duration) async {
+        guard timeout > .zero else {
             self.state.withLock { $0.isSet = false }
             return
         }
@@ -44,7 +45,7 @@ package final class WakeUp: Sendable {
                 return state.generation
             }
             guard let generation else { return continuation.resume() }
-            Self.timers.asyncAfter(deadline: .now() + timeout) {
+            Self.timers.asyncAfter(deadline: .now() + timeout.seconds) {
                 let waiting = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
                     guard state.generation == generation else { return nil }
                     defer { state.waiting = nil }

@@ -5,13 +5,13 @@ package import InspectCore
 package enum BarcodeReader {
     /// All barcodes in `image`, each once.
     ///
-    /// Blocks its thread: for some 10 to 20 ms of computing, and for up to some 300 ms and `extraMilliseconds` more where a
-    /// region is a barcode but does not read.
+    /// Blocks its thread for some 10 to 20 ms of computing; where a barcode cannot be read at once, up to some 300 ms and
+    /// `extraMilliseconds` longer.
     ///
     /// - Parameters:
-    ///   - outline: The document's outline, if one was found; it takes the perspective out of the image.
-    ///   - onlyLikely: Looks into regions that look like a barcode, and at nothing else: half of the time where none does.
-    ///   - extraMilliseconds: Of processor time, for regions that do not read as they are.
+    ///   - outline: The document's outline, if one was found; used to remove perspective.
+    ///   - onlyLikely: Reads only regions that look like a barcode; takes half the time where none does.
+    ///   - extraMilliseconds: Processor time for regions that cannot be read unchanged.
     package static func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil, onlyLikely: Bool = false, extraMilliseconds: Int = 100
     ) throws(InspectError) -> [BarcodeFacts] {

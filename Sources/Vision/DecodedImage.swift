@@ -2,16 +2,16 @@ internal import CVision
 internal import Foundation
 package import InspectCore
 
-/// How much one image may ask for before it is refused.
+/// The limits beyond which an image is refused.
 package struct ImageLimits: Sendable, Hashable, Codable {
     /// Bytes of the encoded image.
     package var maxBytes: Int
-    /// Width times height as the header announces them.
+    /// Width times height as declared in the header.
     package var maxPixels: Int
-    /// Width and height each, as the header announces them.
+    /// Width and height each, as declared in the header.
     package var maxSide: Int
-    /// JPEGs are decoded at a half, a quarter or an eighth as long as this much is left of the longer side; `nil`: at half
-    /// only where they are very large.
+    /// JPEGs are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; `nil`: only very
+    /// large ones are halved.
     package var enoughSide: Int?
 
     /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
@@ -42,7 +42,7 @@ package final class DecodedImage {
 
     deinit { cv_image_free(self.pointer) }
 
-    /// An image without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
+    /// A test image, strokes on a gradient, in which no detector finds anything.
     package static func testCard(width: Int, height: Int) throws(InspectError) -> DecodedImage {
         var image: OpaquePointer?
         try callVision { error in cv_image_test_card(Int32(width), Int32(height), &image, &error) }
@@ -54,7 +54,7 @@ package final class DecodedImage {
     /// Decodes JPEG, PNG, WebP or JPEG 2000, recognised by their first bytes.
     ///
     /// - Throws: `PART_EMPTY`, `PART_TOO_LARGE`, `UNSUPPORTED_FORMAT`, `TOO_MANY_PIXELS` (from the header, before
-    ///   anything is allocated), `CORRUPT_IMAGE` (also for an image that is merely cut off), `ANALYZER_OUT_OF_MEMORY`.
+    ///   anything is allocated), `CORRUPT_IMAGE` (also for a truncated image), `ANALYZER_OUT_OF_MEMORY`.
     package static func decode(
         _ bytes: UnsafeRawBufferPointer, limits: ImageLimits = ImageLimits()
     ) throws(InspectError) -> DecodedImage {
@@ -78,7 +78,7 @@ package final class DecodedImage {
 }
 
 extension DecodedImage {
-    /// The image made small, for people to look at.
+    /// A reduced image for people to look at.
     package func preview(longestSide: Int = Preview.side) throws(InspectError) -> Preview {
         var native = cv_preview()
         try callVision { error in

@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Finds the document in an image and measures the image's fitness.
+/// Finds the document in an image and measures the image's quality.
 ///
 /// Stateless; every call blocks its thread for some 20 to 90 ms of computing.
 package enum DocumentAnalyzer {
@@ -13,9 +13,9 @@ package enum DocumentAnalyzer {
         return found ? OutlineFacts(outline) : nil
     }
 
-    /// What can be measured inside `outline`, or over the whole frame where there is none.
+    /// The quality inside `outline`, or of the whole frame where there is none.
     ///
-    /// - Parameter withMoire: Whether the spectrum is looked at, too; only the image checks need that.
+    /// - Parameter withMoire: Whether to analyse the spectrum as well; only the image checks need that.
     package static func quality(
         _ image: DecodedImage, outline: OutlineFacts?, withMoire: Bool = true
     ) throws(InspectError) -> QualityFacts {

@@ -1,22 +1,23 @@
 internal import CVision
 package import InspectCore
 
-/// Finds and describes faces with dlib's models: frontal HOG detector, 5-point shape predictor, 29-layer residual network.
+/// Finds faces and computes their embeddings with dlib's models: frontal HOG detector, 5-point shape predictor, 29-layer
+/// residual network.
 ///
 /// Loading takes about 0.7 s, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
 /// scratch memory, and dlib promises nothing to two threads.
 package final class FaceEngine {
-    /// Names the space that the features live in: network, alignment, averaging. Features of other names never compare.
+    /// Names the space of the embeddings: network, alignment, averaging. Embeddings of different names are never compared.
     package static let name = FaceEmbedding.currentEngine
 
-    /// The faces of one image that are described at most: a class photo must not take minutes.
+    /// The most faces of one image that get an embedding: a group photo must not take minutes.
     static let capacity = 32
 
     /// The native engine; valid as long as this object. Never leaves this target.
     let pointer: OpaquePointer
-    /// The descriptor in place of dlib's.
+    /// The network that replaces dlib's.
     private let descriptor: (any FaceDescriptor)?
-    /// The space that this engine's features live in.
+    /// The space of this engine's embeddings.
     package let name: String
     /// SHA-256 of the descriptor's model file, lower-case hex.
     package let modelSHA256: String
@@ -25,8 +26,8 @@ package final class FaceEngine {
     ///
     /// - Parameters:
     ///   - models: The folder that `deploy/install-models.sh` fills.
-    ///   - contour: The file of dlib's 68-point model, which tells eyes, mouth and pose; its training data forbids commercial
-    ///     use, so only an operator may name it.
+    ///   - contour: The file of dlib's 68-point model, for measures of eyes, mouth and pose; its training data forbids commercial
+    ///     use, so only an operator may configure it.
     ///   - network: A network in place of dlib's descriptor.
     /// - Throws: `MODEL_UNAVAILABLE` if a file is missing or is not the one that was calibrated.
     package init(
@@ -50,22 +51,21 @@ package final class FaceEngine {
 
     deinit { cv_face_engine_free(self.pointer) }
 
-    /// The faces of `image`, largest first, whichever way up they are.
+    /// The faces of `image` in any orientation, largest first.
     ///
-    /// An upright face of an eighth of the image's longer side or more costs one look at 640 px (25 ms). Smaller faces,
-    /// tight crops and images taken sideways cost further looks, an image without a face about 0.4 s.
+    /// An upright face of an eighth of the image's longer side or more costs one pass at 640 px (25 ms). Smaller faces, tight
+    /// crops and images taken sideways cost more passes, an image without a face about 0.4 s.
     ///
     /// - Parameters:
-    ///   - features: How many of the largest faces get a feature (18 ms each).
-    ///   - turn: Degrees by which the content is turned clockwise, where something else in the image told; the other
-    ///     ways up are then left out.
-    ///   - onlyLargest: Whether smaller faces beside the largest may be left out, which halves the search.
-    ///   - document: What is known of the document that the image shows, if it shows one.
+    ///   - features: How many of the largest faces get an embedding (18 ms each).
+    ///   - turn: The clockwise rotation of the content in degrees, if known; other orientations are then skipped.
+    ///   - onlyLargest: Whether smaller faces may be missed, which halves the search.
+    ///   - document: What is known about the document in the image, if there is one.
     package func faces(
         in image: DecodedImage, features: Int, turn: Double? = nil, onlyLargest: Bool = false,
         on document: DocumentSide? = nil
     ) throws(InspectError) -> [FaceFacts] {
-        // Turned back to the nearest quarter.
+        // The nearest quarter turn that undoes the rotation.
         let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
         let found = try self.detect(image, knownTurns: quarters ?? -1, onlyLargest: onlyLargest, on: document)
         if self.descriptor != nil {
@@ -93,7 +93,7 @@ package final class FaceEngine {
         }
     }
 
-    /// PAD signals around one face of `image`, as evidence to weigh; they never prove a living person.
+    /// PAD signals around one face of `image`. They never prove that a person is live.
     package func liveness(in image: DecodedImage, face: FaceFacts) throws(InspectError) -> LivenessFacts {
         var native = cv_face()
         native.x = face.box.x
@@ -107,15 +107,15 @@ package final class FaceEngine {
         return LivenessFacts(signals)
     }
 
-    /// The feature of a face whose points are known, by the network that compares faces here.
+    /// The embedding of a face whose points are known, by the network that compares faces here.
     package func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         guard let descriptor = self.descriptor else { return try self.feature(in: image, landmarks: landmarks) }
         let values = try descriptor.describe(landmarks, in: image)
         return FaceEmbedding(values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
     }
 
-    /// The feature that dlib's network makes of a face whose points are known, also where another network compares faces: what
-    /// holds within a capture (``CaptureRules``) was measured in its distances.
+    /// The embedding of a face whose points are known by dlib's network, even where another network compares faces: the limits
+    /// within a capture (``CaptureRules``) were measured in its distances.
     package func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceEmbedding? {
         guard landmarks.count == Int(CV_FACE_LANDMARKS) else { return nil }
         var native = cv_face()
@@ -129,19 +129,19 @@ package final class FaceEngine {
             values: numbers[...], modelSHA256: String(cString: cv_face_engine_model_sha256(self.pointer)))
     }
 
-    /// Where a document's faces are looked for, and how thoroughly.
+    /// Where a document's faces are sought, and how thoroughly.
     package struct DocumentSide {
         var outline: OutlineFacts?
-        var zone: Quad?
+        var mrz: Quad?
         var bearsPortrait: Bool
 
         /// - Parameters:
         ///   - outline: The outline, if one was found.
-        ///   - zone: The MRZ, if one was found: no face is sought in it, nor below.
-        ///   - bearsPortrait: Whether the side may bear the portrait. Backs are looked at once, at the size that portraits have.
-        package init(outline: OutlineFacts?, zone: Quad? = nil, bearsPortrait: Bool) {
+        ///   - mrz: The MRZ, if one was found: no face is sought in or below it.
+        ///   - bearsPortrait: Whether the side may have the portrait. Backs get one pass, at the size of portraits.
+        package init(outline: OutlineFacts?, mrz: Quad? = nil, bearsPortrait: Bool) {
             self.outline = outline
-            self.zone = zone
+            self.mrz = mrz
             self.bearsPortrait = bearsPortrait
         }
     }
@@ -163,9 +163,9 @@ package final class FaceEngine {
                 native.has_outline = true
                 native.outline = outline.quad.corners
             }
-            if let zone = document.zone {
+            if let mrz = document.mrz {
                 native.has_mrz = true
-                native.mrz = zone.corners
+                native.mrz = mrz.corners
             }
             return cv_face_detect_on_document(
                 self.pointer, image.pointer, &native, turns, &faces, faces.count, &count, &error)

@@ -1,9 +1,9 @@
 internal import Foundation
 package import InspectCore
 
-/// What makes 128 numbers of a face: dlib's network, or one of the operator's.
+/// Maps a face to 128 numbers: dlib's network, or one of the operator's.
 protocol FaceDescriptor {
-    /// The space that the numbers live in.
+    /// The space of the embeddings.
     var name: String { get }
     /// SHA-256 of the model file, lower-case hex.
     var modelSHA256: String { get }
@@ -13,26 +13,26 @@ protocol FaceDescriptor {
     func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> [Float]
 }
 
-/// An ONNX network that describes faces, with what was measured of it: without that it is refused.
+/// An ONNX network that computes embeddings of faces, with its calibration, without which it is refused.
 package struct FaceNetworkModel: Codable, Sendable, Hashable {
     package var file: String
     package var sha256: String
     package var input: OnnxModel.Input
-    /// Where the centres of the eyes lie in the input, in pixels: the one on the image's left first.
+    /// The centres of the eyes in the input, in pixels; the one on the image's left first.
     package var leftEye: Point
     package var rightEye: Point
-    /// Whether the mean with the mirrored face is taken.
+    /// Whether to average with the mirrored face.
     package var mirrored: Bool?
     /// Names the engine, too.
     package var calibration: FaceCalibration
 }
 
-/// What an operator chose for faces.
+/// The operator's choices for faces.
 package struct FaceModels: Sendable {
     /// The file of dlib's 68-point model.
     package var contour: String?
     package var network: FaceNetworkModel?
-    /// A network that judges selfies beside the signals.
+    /// A network that rates selfies in addition to the signals.
     package var liveness: LivenessNetworkModel?
 
     package init(
@@ -52,16 +52,16 @@ final class FaceNetwork: FaceDescriptor {
     var name: String { self.model.calibration.engine }
     let modelSHA256: String
 
-    /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run, does not make 128 numbers, or comes without a calibration.
+    /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run, has no 128 outputs, or has no calibration.
     init(_ model: FaceNetworkModel) throws(InspectError) {
         let file = URL(fileURLWithPath: model.file).lastPathComponent
         guard model.calibration.isComplete, model.calibration.engine != FaceEmbedding.currentEngine else {
-            throw InspectError(.modelUnavailable, "\(file) has no complete calibration under a name of its own")
+            throw InspectError(.modelUnavailable, "\(file) has no complete calibration with a name of its own")
         }
         self.network = try OnnxNetwork(OnnxModel(file: model.file, sha256: model.sha256, input: model.input))
         guard self.network.outputLength == FaceEmbedding.length else {
             throw InspectError(
-                .modelUnavailable, "\(file) makes \(self.network.outputLength) numbers of a face, not 128")
+                .modelUnavailable, "\(file) has \(self.network.outputLength) outputs, not 128")
         }
         self.model = model
         self.modelSHA256 = model.sha256.lowercased()
@@ -70,7 +70,7 @@ final class FaceNetwork: FaceDescriptor {
     func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> [Float] {
         guard landmarks.count == 5 else { throw InspectError(.internalError, "a face without five points") }
         func middle(_ a: Point, _ b: Point) -> Point { Point(x: (a.x + b.x) / 2, y: (a.y + b.y) / 2) }
-        // The first two points belong to the eye on the left of the upright face, whichever way up the image is.
+        // The first two points belong to the eye on the left of the upright face, whatever the image's orientation.
         let (left, right) = (middle(landmarks[0], landmarks[1]), middle(landmarks[2], landmarks[3]))
         let wanted = (left: self.model.leftEye, right: self.model.rightEye)
         let plain = try self.network.run(image, left: left, right: right, wanted: wanted)

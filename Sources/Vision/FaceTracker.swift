@@ -3,8 +3,8 @@ package import InspectCore
 
 /// Follows one face over the frames of a capture and measures each.
 ///
-/// The whole image is searched once (17 ms at 480 px); from then on the neighbourhood of the last box (5 ms). Not `Sendable`, as the
-/// engine that it works with.
+/// The whole image is searched once (17 ms at 480 px), then the neighbourhood of the last box (5 ms). Not `Sendable`, like its
+/// engine.
 package final class FaceTracker {
     private let engine: FaceEngine
     private let pointer: OpaquePointer
@@ -12,14 +12,13 @@ package final class FaceTracker {
     package init(engine: FaceEngine) throws(InspectError) {
         var tracker: OpaquePointer?
         try callVision { error in cv_face_tracker_create(&tracker, &error) }
-        guard let tracker else { throw InspectError(.internalError, "no tracker was made") }
+        guard let tracker else { throw InspectError(.internalError, "creating a face tracker failed") }
         self.engine = engine
         self.pointer = tracker
     }
 
     deinit { cv_face_tracker_free(self.pointer) }
 
-    /// Measures the next frame.
     package func next(_ image: DecodedImage) throws(InspectError) -> CaptureFacts.Frame {
         var native = cv_face_frame()
         try callVision { error in

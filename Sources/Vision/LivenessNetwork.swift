@@ -1,13 +1,13 @@
 internal import Foundation
 package import InspectCore
 
-/// An ONNX network that tells living faces from prints and screens, MiniFASNet and its like, as an operator configures it.
+/// An ONNX network, such as MiniFASNet, that distinguishes living faces from prints and screens, as configured by an operator.
 ///
-/// Every member that a verdict depends on must be there: without one the description does not decode.
+/// Every member that affects the score is required: without one the description does not decode.
 package struct LivenessNetworkModel: Codable, Sendable, Hashable {
-    /// What the network's numbers are.
+    /// What the network's outputs are.
     package enum Output: String, Codable, Sendable {
-        /// A softmax makes probabilities of them.
+        /// Softmax turns them into probabilities.
         case logits
         /// They add up to 1.
         case probabilities
@@ -17,10 +17,10 @@ package struct LivenessNetworkModel: Codable, Sendable, Hashable {
     /// SHA-256 of the file in hex: another file is refused.
     package var sha256: String
     package var input: OnnxModel.Input
-    /// Sides of the crop over those of the face's box, which is square and reaches from the brows to the chin.
+    /// Side of the crop over that of the face's box, which is square and reaches from the brows to the chin.
     package var cropScale: Double
     package var output: Output
-    /// Which of the numbers, counted from 0, stands for a living face.
+    /// Index of the output for a living face, from 0.
     package var liveIndex: Int
     /// The probability of a living face below which an artefact is suspected.
     package var threshold: Double
@@ -28,41 +28,41 @@ package struct LivenessNetworkModel: Codable, Sendable, Hashable {
     package var name: String
 }
 
-/// A network's word on one face, run in the analyzer.
+/// Rates one face with a network, in the analyzer.
 package final class LivenessNetwork {
     private let network: OnnxNetwork
     private let model: LivenessNetworkModel
 
     /// Loads the network and runs it once, so that the analyzers share what it allocates.
     ///
-    /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run or does not answer as it is described.
+    /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run or its output does not match its description.
     package init(_ model: LivenessNetworkModel) throws(InspectError) {
         let file = URL(fileURLWithPath: model.file).lastPathComponent
         guard (0.5...10).contains(model.cropScale), model.threshold > 0, model.threshold < 1,
             (1...100).contains(model.name.count), model.name.allSatisfy({ $0.isASCII && !$0.isNewline })
-        else { throw InspectError(.modelUnavailable, "\(file) is not described as a liveness engine must be") }
+        else { throw InspectError(.modelUnavailable, "\(file) has no valid description as a liveness engine") }
         self.network = try OnnxNetwork(OnnxModel(file: model.file, sha256: model.sha256, input: model.input))
         self.model = model
         guard (2...1000).contains(self.network.outputLength), (0..<self.network.outputLength).contains(model.liveIndex)
         else {
             throw InspectError(
                 .modelUnavailable,
-                "\(file) makes \(self.network.outputLength) numbers, none of index \(model.liveIndex)")
+                "\(file) has \(self.network.outputLength) outputs, none of index \(model.liveIndex)")
         }
         let card = try DecodedImage.testCard(width: 160, height: 160)
         guard try self.probability(card, Box(x: 40, y: 40, width: 80, height: 80)) != nil else {
-            throw InspectError(.modelUnavailable, "\(file) answers with numbers that are no probabilities")
+            throw InspectError(.modelUnavailable, "\(file) has outputs that are no probabilities")
         }
     }
 
-    /// What the network says of one face of `image`.
+    /// The network's score for one face of `image`.
     package func score(_ face: FaceFacts, in image: DecodedImage) throws(InspectError) -> LivenessNetworkScore {
         LivenessNetworkScore(
             name: self.model.name, modelSHA256: self.model.sha256.lowercased(),
             live: try self.probability(image, face.box), threshold: self.model.threshold)
     }
 
-    /// `nil` where the network's answer is no probability.
+    /// `nil` where the network's output is no probability.
     private func probability(_ image: DecodedImage, _ box: Box) throws(InspectError) -> Double? {
         let region = Self.crop(
             box, scale: self.model.cropScale, width: Double(image.facts.width), height: Double(image.facts.height))
@@ -75,7 +75,7 @@ package final class LivenessNetwork {
         }
         switch self.model.output {
         case .logits:
-            // The largest is taken away first, so that no exponential overflows.
+            // The largest is subtracted first, so that no exponential overflows.
             let largest = numbers.max() ?? 0
             let powers = numbers.map { exp($0 - largest) }
             return powers[self.model.liveIndex] / powers.reduce(0, +)
@@ -85,8 +85,8 @@ package final class LivenessNetwork {
         }
     }
 
-    /// The face with its surroundings: no larger than the image, and moved into it where it would reach beyond, which is how
-    /// MiniFASNet's images were cropped (Silent-Face-Anti-Spoofing, `generate_patches.py`).
+    /// The face with its surroundings, limited to the image's size and moved inside it, as MiniFASNet's images were cropped
+    /// (Silent-Face-Anti-Spoofing, `generate_patches.py`).
     static func crop(_ box: Box, scale: Double, width: Double, height: Double) -> Box {
         let scale = min(scale, width / box.width, height / box.height)
         let (across, down) = (box.width * scale, box.height * scale)

@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Finds and reads the MRZ of a document, wherever and however turned it is in the image.
+/// Finds and reads the MRZ of a document, anywhere in the image and in any orientation.
 ///
 /// Blocks the calling thread for some 50 to 150 ms of computing.
 package struct MRZReader: Sendable {
@@ -9,41 +9,41 @@ package struct MRZReader: Sendable {
 
     package init() {}
 
-    /// Reads the MRZ that `image` shows.
+    /// Reads the MRZ in `image`.
     ///
-    /// - Parameter outline: The document's outline, if one was found: the MRZ is looked for inside it first.
-    /// - Returns: No reading when there is no MRZ, or none that is legible; `isIllegible` tells which.
+    /// - Parameter outline: The document's outline, if one was found: it is searched first.
+    /// - Returns: No reading when there is no legible MRZ; `isIllegible` if there is an illegible one.
     /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
     package func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil
     ) throws(InspectError) -> (reading: MRZReading?, isIllegible: Bool) {
         // About 20 KB each, so not on the stack of a thread that may have little of it.
-        let zones = UnsafeMutableBufferPointer<cv_mrz_reading>.allocate(capacity: CV_MRZ_MAX_READINGS)
-        defer { zones.deallocate() }
-        zones.initialize(repeating: cv_mrz_reading())
-        guard let base = zones.baseAddress else { return (nil, false) }
+        let readings = UnsafeMutableBufferPointer<cv_mrz_reading>.allocate(capacity: CV_MRZ_MAX_READINGS)
+        defer { readings.deallocate() }
+        readings.initialize(repeating: cv_mrz_reading())
+        guard let base = readings.baseAddress else { return (nil, false) }
         var count: Int32 = 0
         try callVision { error in
             guard let outline else {
-                return cv_mrz_read(image.pointer, nil, base, Int32(zones.count), &count, &error)
+                return cv_mrz_read(image.pointer, nil, base, Int32(readings.count), &count, &error)
             }
             var native = cv_outline(outline)
-            return cv_mrz_read(image.pointer, &native, base, Int32(zones.count), &count, &error)
+            return cv_mrz_read(image.pointer, &native, base, Int32(readings.count), &count, &error)
         }
-        let found = zones.prefix(Int(count))
+        let found = readings.prefix(Int(count))
         let decoding: MRZDecoding
         switch self.decoder.outcome(found.map { MRZLattice($0) }) {
-        case .mrz(let zone): decoding = zone
+        case .mrz(let decoded): decoding = decoded
         case .illegible: return (nil, true)
         case .none: return (nil, false)
         }
-        let zone = zones[decoding.lattice]
+        let native = readings[decoding.lattice]
         var reading = MRZReading(
             lines: decoding.lines, confidences: decoding.confidences,
-            quad: Quad(zone.quad),
-            pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map { $0.sharpness },
-            turn: zone.turn,
-            centres: zone.usedLines.map { Segment(start: Point($0.start), end: Point($0.end)) })
+            quad: Quad(native.quad),
+            pitch: native.pitch, corrections: decoding.corrections, edgeWidths: native.usedLines.map { $0.sharpness },
+            turn: native.turn,
+            centres: native.usedLines.map { Segment(start: Point($0.start), end: Point($0.end)) })
         reading.posteriors = decoding.posteriors
         return (reading, false)
     }
@@ -56,8 +56,8 @@ extension cv_mrz_reading {
 }
 
 extension MRZLattice {
-    fileprivate init(_ zone: cv_mrz_reading) {
-        let lines = zone.usedLines.map { line in
+    fileprivate init(_ reading: cv_mrz_reading) {
+        let lines = reading.usedLines.map { line in
             withUnsafeBytes(of: line.posterior) { bytes in
                 let all = bytes.bindMemory(to: Float.self)
                 let classes = CV_MRZ_CLASSES
@@ -66,6 +66,6 @@ extension MRZLattice {
                 }
             }
         }
-        self.init(lines: lines, layoutScore: zone.score)
+        self.init(lines: lines, layoutScore: reading.score)
     }
 }

@@ -2,9 +2,9 @@ internal import CVision
 internal import Foundation
 package import InspectCore
 
-/// A network in an ONNX file, as an operator configures it.
+/// A network in an ONNX file, as configured by an operator.
 package struct OnnxModel: Codable, Sendable, Hashable {
-    /// The image that the network takes.
+    /// The network's input image.
     package struct Input: Codable, Sendable, Hashable {
         /// The order of the colour channels.
         package enum Channels: String, Codable, Sendable {
@@ -16,18 +16,10 @@ package struct OnnxModel: Codable, Sendable, Hashable {
         package var width: Int
         package var height: Int
         package var channels: Channels
-        /// What is subtracted from each channel's values 0–255, in the order of ``channels``; 0 if absent.
+        /// Subtracted from each channel's values 0–255, in the order of ``channels``; 0 if absent.
         package var mean: [Float]?
-        /// What the rest is multiplied by, for each channel; 1 if absent.
+        /// The factor for each channel's difference; 1 if absent.
         package var scale: [Float]?
-
-        package init(width: Int, height: Int, channels: Channels, mean: [Float]? = nil, scale: [Float]? = nil) {
-            self.width = width
-            self.height = height
-            self.channels = channels
-            self.mean = mean
-            self.scale = scale
-        }
     }
 
     /// Path of the file.
@@ -35,12 +27,6 @@ package struct OnnxModel: Codable, Sendable, Hashable {
     /// SHA-256 of the file, lower-case hex: another file is refused.
     package var sha256: String
     package var input: Input
-
-    package init(file: String, sha256: String, input: Input) {
-        self.file = file
-        self.sha256 = sha256
-        self.input = input
-    }
 }
 
 /// A network that runs in the analyzer, over OpenCV's own engine on one thread.
@@ -50,18 +36,18 @@ package struct OnnxModel: Codable, Sendable, Hashable {
 package final class OnnxNetwork {
     private let pointer: OpaquePointer
     package let model: OnnxModel
-    /// How many numbers each run gives.
+    /// The length of the output.
     package let outputLength: Int
 
     /// Loads the network.
     ///
-    /// - Throws: `MODEL_UNAVAILABLE` if the file is missing, has another digest, or holds no network that OpenCV runs on such
+    /// - Throws: `MODEL_UNAVAILABLE` if the file is missing, has another digest, or contains no network that OpenCV can run on such
     ///   an input; the message names the file without its folder.
     package init(_ model: OnnxModel) throws(InspectError) {
         let sides = 1...4096
         guard sides.contains(model.input.width), sides.contains(model.input.height),
             [nil, 3].contains(model.input.mean?.count), [nil, 3].contains(model.input.scale?.count)
-        else { throw InspectError(.modelUnavailable, "the input of a network is not described as it must be") }
+        else { throw InspectError(.modelUnavailable, "a network's input description is incomplete or invalid") }
         let mean = model.input.mean ?? [0, 0, 0]
         let scale = model.input.scale ?? [1, 1, 1]
         var input = cv_network_input(
@@ -80,7 +66,7 @@ package final class OnnxNetwork {
 
     deinit { cv_network_free(self.pointer) }
 
-    /// Runs the network on one rectangle of `image`, stretched to the input; beyond the image its edge is repeated.
+    /// Runs the network on one rectangle of `image`, stretched to the input. Outside the image, the pixels of its edge are repeated.
     ///
     /// - Returns: ``outputLength`` numbers of the network's last output.
     package func run(_ image: DecodedImage, region: Box) throws(InspectError) -> [Float] {
@@ -90,8 +76,8 @@ package final class OnnxNetwork {
         }
     }
 
-    /// Runs the network on `image`, turned, scaled and moved so that two points of it come to lie at `wanted`, in pixels of the
-    /// input; beyond the image is black.
+    /// Runs the network on `image` rotated, scaled and moved so that two of its points lie at `wanted`, in pixels of the input.
+    /// Outside the image, pixels are black.
     ///
     /// - Parameter mirrored: Whether the input is mirrored after that.
     package func run(
@@ -112,7 +98,7 @@ package final class OnnxNetwork {
             output.withUnsafeMutableBufferPointer { call($0.baseAddress, &error) }
         }
         guard output.allSatisfy(\.isFinite) else {
-            throw InspectError(.internalError, "a network answered with a number that is not finite")
+            throw InspectError(.internalError, "a network's output is not finite")
         }
         return output
     }

@@ -1,15 +1,14 @@
 internal import CVision
 package import InspectCore
 
-/// The arithmetic that is written for the processor's wide registers, held to plain sums.
+/// Compares the arithmetic for wide registers with plain sums.
 package enum PixelArithmetic {
     package struct Check: Sendable {
-        /// Sums that were compared with plain ones, and how many of them differ: where any does, images are judged differently
-        /// from processor to processor.
+        /// Sums compared with plain ones, and how many differ: if any does, results depend on the processor.
         package let compared, different: Int64
-        /// Convolutions and filters that made the sums, and how many of them used wide registers.
+        /// Convolutions and filters that computed the sums, and how many of them used wide registers.
         package let runs, wideRuns: Int64
-        /// How many numbers the widest register takes that this processor has: 4 where it has no wide ones.
+        /// Numbers in this processor's widest register: 4 where it has no wide ones.
         package let lanes: Int
 
         package init(compared: Int64, different: Int64, runs: Int64, wideRuns: Int64, lanes: Int) {
@@ -23,7 +22,7 @@ package enum PixelArithmetic {
 
     package enum Outcome: Equatable, Sendable {
         case pass
-        /// Nothing is wrong, but what is written for wide registers was not tried.
+        /// No sum differs, but code for wide registers was not run.
         case inconclusive(reason: String)
         case fail(reason: String)
     }
@@ -31,7 +30,7 @@ package enum PixelArithmetic {
     /// Convolves and filters random numbers with wide registers and in plain arithmetic.
     ///
     /// - Parameters:
-    ///   - seed: What the numbers are drawn from.
+    ///   - seed: The seed of the random numbers.
     ///   - rounds: How many convolutions and filters; each takes some milliseconds.
     ///   - mostLanes: Wider registers stay unused.
     package static func check(seed: UInt64, rounds: Int, mostLanes: Int = .max) throws(InspectError) -> Check {
@@ -45,14 +44,14 @@ package enum PixelArithmetic {
 }
 
 extension PixelArithmetic.Check {
-    /// A pass only if the fast way ran each time: sums that were all made in the plain way prove nothing about it.
+    /// A pass only if the fast code ran each time: sums of the plain code prove nothing about it.
     package var outcome: PixelArithmetic.Outcome {
         guard self.different == 0 else {
             return .fail(reason: "\(self.different) of \(self.compared) sums differ from plain ones")
         }
         guard self.compared > 0 else { return .fail(reason: "no sum was compared") }
         guard self.lanes > 4 else {
-            return .inconclusive(reason: "the processor has no AVX2 and FMA: nothing that is written for them ran")
+            return .inconclusive(reason: "the processor has no AVX2 and FMA, so the code for them did not run")
         }
         guard self.wideRuns == self.runs else {
             return .fail(reason: "registers of \(self.lanes) floats were used in \(self.wideRuns) of \(self.runs) runs")

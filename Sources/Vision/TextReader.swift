@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Reads lines of text with Tesseract's recogniser: one line at a time, each found and cut out beforehand.
+/// Reads lines of text, found and cut out beforehand, with Tesseract's line recogniser.
 ///
 /// Loading takes about 0.1 s, so an analyzer's warm parent loads one and forks. Not `Sendable`: the recogniser holds scratch
 /// memory.
@@ -26,7 +26,7 @@ package final class TextReader {
 
     /// Reads the line at `index` of `page`; takes half a millisecond for each character.
     ///
-    /// - Parameter again: Looks at a differently cut and scaled image of the line: a second opinion.
+    /// - Parameter again: Reads the line with other margins and scale, for a second, independent reading.
     package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VIZLine {
         var reading = cv_text_reading()
         try callVision { error in
@@ -38,8 +38,8 @@ package final class TextReader {
             text: text, confidences: confidences, quad: line.quad, place: line.place, height: line.height)
     }
 
-    /// Reads what stands right above the line at `index` and begins where it begins: the name of its field, which is often
-    /// too small to be found as a line.
+    /// Reads the text directly above the line at `index` with the same left edge: the field's name, which is often too small
+    /// to be found as a line.
     package func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VIZLine {
         let line = page.lines[index]
         let size = line.height
@@ -75,16 +75,16 @@ package final class TextReader {
     }
 }
 
-/// A document laid flat with its lines of text, not yet read.
+/// A straightened document with its lines of text, not yet read.
 package final class TextPage {
-    /// One line: where it is, and how much print it holds.
+    /// One line: its position and its amount of text.
     package struct Line: Sendable {
         package var quad: Quad
         /// As shares of the document's longer side.
         package var place: Box
         /// Height of its capitals, as a share of the document's longer side.
         package var height: Double
-        /// Connected strokes: about as many as it has characters.
+        /// Connected strokes, about one for each character.
         package var marks: Int
     }
 
@@ -98,7 +98,7 @@ package final class TextPage {
     ///
     /// - Parameters:
     ///   - corners: The document, as it is read upright.
-    ///   - ignoring: What is no print of the VIZ: the MRZ, barcodes, the portrait.
+    ///   - ignoring: Regions without VIZ text: the MRZ, barcodes, the portrait.
     package init(_ image: DecodedImage, corners: Quad, ignoring: [Quad]) throws(InspectError) {
         let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
         let ignored = ignoring.flatMap { [$0.corners.0, $0.corners.1, $0.corners.2, $0.corners.3] }

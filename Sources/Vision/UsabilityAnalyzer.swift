@@ -1,9 +1,9 @@
 package import InspectCore
 
-/// Looks at a document's side as fast as it can: reduced while it is decoded, outline, measures of fitness, nothing else.
+/// Analyses a document's side as fast as possible: reduced decoding, outline and quality, nothing else.
 package enum UsabilityAnalyzer {
-    /// What is left of the longer side at least. Measures of fitness are taken from 1,800 px in any case, so that they are
-    /// the same as after decoding in full.
+    /// The least longer side after reduction. Quality is measured at 1,800 px in any case, so that it is the same as after full
+    /// decoding.
     static let enoughSide = 1800
 
     /// - Throws: As ``DecodedImage/decode(_:limits:)``.
@@ -12,12 +12,12 @@ package enum UsabilityAnalyzer {
         return try self.facts(image)
     }
 
-    /// The same of an image that is decoded.
+    /// The same for a decoded image.
     package static func facts(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
         let outline = try DocumentAnalyzer.outline(image)
         var quality = try DocumentAnalyzer.quality(image, outline: outline, withMoire: false)
         var facts = image.facts
-        // Coordinates and lengths are given in pixels of the image as it was sent.
+        // Coordinates and lengths are in pixels of the image as it was sent.
         let isTurned = facts.orientation >= 5
         let width = isTurned ? facts.storedHeight : facts.storedWidth
         let height = isTurned ? facts.storedWidth : facts.storedHeight

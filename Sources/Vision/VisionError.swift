@@ -1,7 +1,7 @@
 internal import CVision
 internal import InspectCore
 
-/// Calls one function of the native boundary and turns its error into ours.
+/// Calls one native function and converts its error.
 func callVision(_ call: (inout cv_error) -> cv_status) throws(InspectError) {
     var error = cv_error()
     let status = call(&error)
@@ -10,7 +10,7 @@ func callVision(_ call: (inout cv_error) -> cv_status) throws(InspectError) {
 }
 
 extension ErrorCode {
-    /// The one place where native codes become ours; `nil` for success.
+    /// The only conversion of native codes; `nil` for success.
     init?(_ status: cv_status) {
         switch status {
         case .ok: return nil

@@ -1,6 +1,6 @@
 internal import CVision
 
-/// The native libraries that analysis runs with.
+/// The native libraries that analysis uses.
 package enum VisionLibraries {
     /// Name to version, for example `OpenCV` to `4.6.0`.
     package static var versions: [String: String] {

@@ -24,7 +24,6 @@ struct Arguments {
     }
 
     private var values: [String: [String]] = [:]
-    /// The operands.
     private(set) var operands: [String] = []
 
     init(_ words: [String], options: [Option]) throws(UsageError) {

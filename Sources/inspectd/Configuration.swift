@@ -7,15 +7,12 @@ import Inspection
 struct Configuration: Sendable {
     /// A libpq connection string or URL; empty means libpq's own `PG…` variables. Never logged: it may hold a password.
     var databaseURL: String
-    /// Folder of the face models.
     var models: String
-    /// Folder of the text recogniser's model.
     var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
-    /// The operator's models for faces.
     var faces: FaceModelFiles
     /// Files and folders with the CSCA certificates that verify chips.
     var trustAnchors: [String]
@@ -80,7 +77,7 @@ struct Configuration: Sendable {
                     pins: (environment["INSPECTD_VENDOR_PINS"] ?? "").split(separator: ",").map(String.init),
                     certificateAuthorities: environment["INSPECTD_VENDOR_CA"],
                     allowsPrivate: environment["INSPECTD_VENDOR_PRIVATE"] == "yes",
-                    timeout: environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30)
+                    timeout: .seconds(environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30))
         }
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")

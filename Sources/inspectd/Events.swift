@@ -26,7 +26,7 @@ enum Events {
         case .heldForReview(let job, let seconds):
             log.info("job waits for a review", Self.fields(of: job, ["seconds": .double(seconds)]))
         case .retried(let job, let error, let after):
-            log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after)]))
+            log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after.seconds)]))
         case .deadLettered(let job, let error): log.warning("job dead-lettered", Self.fields(of: job, error))
         case .released(let job): log.info("job released", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))

@@ -46,7 +46,7 @@ private struct GatewayProcess {
     var service = GatewayConfiguration()
     var limits = HTTPLimits()
     let proxyHeader: Bool
-    let stopAfter: Double
+    let stopAfter: Duration
 
     init(_ configuration: Configuration, _ arguments: Arguments) throws {
         self.log = configuration.log
@@ -84,7 +84,7 @@ private struct GatewayProcess {
         if let count = try arguments.integer("partner-waits", in: 1...1_000_000) {
             self.service.waitsPerPartner = count
         }
-        if let seconds = try arguments.integer("longest-wait", in: 1...60) { self.service.longestWait = seconds }
+        if let seconds = try arguments.integer("longest-wait", in: 1...60) { self.service.longestWaitSeconds = seconds }
         if let rate = try arguments.integer("credential-rate", in: 1...1_000_000) {
             self.service.credentialRate = Double(rate)
             self.service.credentialBurst = Double(rate) * 2
@@ -93,7 +93,7 @@ private struct GatewayProcess {
             self.service.addressRate = Double(rate)
             self.service.addressBurst = Double(rate) * 2
         }
-        self.stopAfter = Double(try arguments.integer("stop-after", in: 0...3600) ?? 20)
+        self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
         let log = self.log
         self.store = GatewayStore(
             databaseURL: configuration.databaseURL,

@@ -11,9 +11,9 @@ import Synchronization
 /// It reads only memory, so an answer waits neither for the database nor for Swift's threads.
 final class HealthService: Sendable {
     /// A loop runs every second, and a statement times out after 30 seconds: beyond this time, the loop hangs.
-    static let loopPatience = 60.0
+    static let loopPatience = Duration.seconds(60)
     /// As long as the worker itself trusts its last heartbeat.
-    static let heartbeatPatience = 10.0
+    static let heartbeatPatience = Duration.seconds(10)
 
     private let metrics: WorkerMetrics
     private let roles: Command.Roles
@@ -81,14 +81,14 @@ final class HealthService: Sendable {
 
     /// Why the process must be restarted. An unavailable database is no reason.
     private func faults() -> [Reason] {
-        var ages: [(String, Double?)] = []
+        var ages: [(String, Duration?)] = []
         if let worker = self.state.withLock({ $0.worker }) { ages.append(("queue", worker.vitals.pumpAge)) }
         if self.roles.contains(.callback) { ages.append(("callbacks", self.dispatcher.vitals.loopAge)) }
         // A dispatcher or worker that has ended stays unhealthy.
         guard !self.state.withLock({ $0.isStopping }) else { return [] }
         return ages.compactMap { check, age in
             guard let age, age > Self.loopPatience else { return nil }
-            return Reason(check: check, reason: "the loop has not moved for \(Int(age)) s")
+            return Reason(check: check, reason: "the loop has not moved for \(Int(age.seconds)) s")
         }
     }
 
@@ -104,7 +104,7 @@ final class HealthService: Sendable {
                 if !vitals.isRegistered {
                     add("database", "the worker is not registered")
                 } else if vitals.isSuspended || vitals.heartbeatAge > Self.heartbeatPatience {
-                    add("database", "the last heartbeat got through \(Int(vitals.heartbeatAge)) s ago")
+                    add("database", "the last heartbeat got through \(Int(vitals.heartbeatAge.seconds)) s ago")
                 }
             } else {
                 add("worker", "is starting")

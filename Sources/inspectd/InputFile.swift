@@ -1,7 +1,6 @@
 import Foundation
 import Glibc
 
-/// Files and folders of options.
 enum InputFile {
     /// Why a file cannot be read: the option and the fault.
     struct Failure: Error, CustomStringConvertible {

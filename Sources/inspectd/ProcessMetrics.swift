@@ -3,7 +3,6 @@ import Gateway
 import InspectCore
 import JobQueue
 
-/// Metrics of a worker's process.
 struct ProcessMetrics: Sendable {
     private let ready, slots, busy, permits, outside, heartbeatAge, resident, descriptors: MetricRegistry.Gauge
     private let cpu: MetricRegistry.Counter
@@ -33,7 +32,7 @@ struct ProcessMetrics: Sendable {
             self.busy.set(Double(vitals.running))
             self.permits.set(Double(vitals.permits))
             self.outside.set(Double(vitals.outside))
-            self.heartbeatAge.set(vitals.heartbeatAge)
+            self.heartbeatAge.set(vitals.heartbeatAge.seconds)
         }
         var usage = rusage()
         if getrusage(0, &usage) == 0 {

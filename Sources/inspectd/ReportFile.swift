@@ -48,7 +48,6 @@ enum ReportFile {
         }
     }
 
-    /// The report on an inspection that failed.
     static func page(of error: InspectError) -> String {
         InspectionReport(
             document: .notExecuted(error), facts: InspectionFacts(request: InspectionRequest(workflow: .id), parts: []),

@@ -16,7 +16,7 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             let interval = try arguments.integer("interval", in: 1...3600) ?? 2
-            let view = TopView(databaseURL: configuration.databaseURL, interval: Double(interval))
+            let view = TopView(databaseURL: configuration.databaseURL, interval: .seconds(interval))
             if arguments.has("once") {
                 do { try await view.printOnce() } catch let error as PostgresError { throw error.meaning }
             } else {
@@ -32,18 +32,18 @@ extension Command {
 /// Polls the queue and shows its state.
 private struct TopView {
     let observer: QueueObserver
-    let interval: Double
+    let interval: Duration
 
-    init(databaseURL: String, interval: Double) {
+    init(databaseURL: String, interval: Duration) {
         self.observer = QueueObserver(databaseURL: databaseURL)
         self.interval = interval
     }
 
     func printOnce() async throws {
         // Two polls, since a rate requires two.
-        let first = try await self.observer.snapshot(rateOver: 10)
+        let first = try await self.observer.snapshot(rateOver: .seconds(10))
         try await Task.sleep(for: .seconds(1))
-        let second = try await self.observer.snapshot(rateOver: 10)
+        let second = try await self.observer.snapshot(rateOver: .seconds(10))
         await self.observer.close()
         let page = TopPage(snapshot: second, acceptedPerSecond: Self.rate(first, second))
         for line in page.lines { Output.line(Terminal.harmless(line.text)) }
@@ -115,7 +115,8 @@ private struct TopView {
 
     private func draw(_ state: State, _ terminal: inout Terminal) {
         let remark =
-            (state.isPaused ? "paused" : "every \(Int(self.interval)) s") + " · by \(state.order.rawValue) · ? keys"
+            (state.isPaused ? "paused" : "every \(Int(self.interval.seconds)) s")
+            + " · by \(state.order.rawValue) · ? keys"
         let size = Terminal.size
         var lines: [Terminal.Line]
         if state.showsKeys {
@@ -139,11 +140,11 @@ private struct TopView {
         Task {
             while !Task.isCancelled {
                 do {
-                    sink.yield(.seen(try await self.observer.snapshot(rateOver: max(2, self.interval))))
+                    sink.yield(.seen(try await self.observer.snapshot(rateOver: max(.seconds(2), self.interval))))
                 } catch {
                     sink.yield(.failed("\(error)"))
                 }
-                try? await Task.sleep(for: .seconds(self.interval))
+                try? await Task.sleep(for: self.interval)
             }
         }
     }

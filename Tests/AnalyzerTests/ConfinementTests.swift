@@ -9,7 +9,7 @@ import Testing
 
 @Suite("An analyzer holds nothing and can do nothing but analyse", .serialized)
 struct ConfinementTests {
-    @Test func itsEnvironmentIsTheAllowListOnly() async throws {
+    @Test func `The analyzer's environment holds the allowed variables alone`() async throws {
         setenv("PGPASSWORD", "secret", 1)
         setenv("INSPECTD_DATABASE_URL", "postgresql://user:secret@host/db", 1)
         try await withPool(slots: 1, configure: { $0.environment = ["INSPECTD_MODELS": "/models"] }) { pool, _ in
@@ -22,7 +22,7 @@ struct ConfinementTests {
         }
     }
 
-    @Test func everyForbiddenCallIsRefused() async throws {
+    @Test func `Every forbidden system call fails with EPERM`() async throws {
         try await withPool(slots: 1) { pool, _ in
             let lines = try await pool.perform("probe").split(separator: "\n").map(String.init)
             #expect(lines.count > 20)
@@ -31,7 +31,7 @@ struct ConfinementTests {
     }
 
     @Test(arguments: ["execve", "execveat", "ptrace", "connect", "mount", "bpf", "keyctl"])
-    func callsThatOnlyAnIntruderMakesKill(_ name: String) async throws {
+    func `A system call that only an intruder makes kills the analyzer`(_ name: String) async throws {
         try await withPool(slots: 1) { pool, log in
             let error = await inspectError { try await pool.perform("call", name) }
             #expect(error == InspectError(.analyzerCrashed, "stage call: SIGSYS"))
@@ -40,7 +40,7 @@ struct ConfinementTests {
     }
 
     /// Landlock alone, in a fork that has no system-call filter.
-    @Test func filesAreOutOfReachOfEachLayer() throws {
+    @Test func `Landlock alone keeps an analyzer from opening files`() throws {
         try #require(
             csys_landlock_version() > 0, "a kernel with Landlock is needed here; inspectd doctor says why there is none"
         )
@@ -59,7 +59,7 @@ struct ConfinementTests {
         }
     }
 
-    @Test func itHasNoDescriptorButItsOwn() async throws {
+    @Test func `An analyzer inherits no descriptor of the worker`() async throws {
         let mine = try #require(fopen("/dev/null", "r"))  // not close-on-exec
         defer { fclose(mine) }
         try await withPool(slots: 2) { pool, _ in
@@ -76,7 +76,7 @@ struct ConfinementTests {
         }
     }
 
-    @Test func theKernelConfirmsTheConfinement() async throws {
+    @Test func `The kernel reports no privileges, the system-call filter and the limits`() async throws {
         func facts(_ pid: Int32, _ file: String) throws -> Set<String> {
             let text = try String(contentsOfFile: "/proc/\(pid)/\(file)", encoding: .utf8)
             return Set(
@@ -103,7 +103,7 @@ struct ConfinementTests {
         }
     }
 
-    @Test func neitherWorkerNorAnalyzersCanBeDumped() async throws {
+    @Test func `Neither the worker nor its analyzers can be dumped`() async throws {
         // The files in /proc of a process that is not dumpable belong to root (proc(5)); by the group it shows for root, too.
         let wrapper = geteuid() == 0 ? ["/usr/bin/setpriv", "--regid=65534", "--clear-groups"] : []
         let (worker, pids) = try startWorker(slots: 2, through: wrapper)
@@ -122,12 +122,12 @@ struct ConfinementTests {
 
     /// Every byte of every process, as someone would search them who could.
     @Test(arguments: ["end", "segfault", "sleep"])
-    func nothingOfAJobOutlivesIt(_ end: String) async throws {
+    func `No process holds a byte of a job that has ended`(_ end: String) async throws {
         try #require(geteuid() == 0, "only root may read the memory of a process that cannot be dumped")
         try await withPool(slots: 2) { pool, log in
             let (inRequest, inPart) = (UUID().uuidString, UUID().uuidString)
             _ = try await pool.reservedProcessIDs()
-            try await eventually("slots are not free") { pool.freeSlots == 2 }
+            try await waitUntil("the slots are free") { pool.freeSlots == 2 }
             let before = log.ends.count
             func holders(_ marker: String) throws -> [Int32] {
                 try pool.allProcessIDs.filter { try ProcessMemory.holds([marker], in: $0) }
@@ -141,7 +141,7 @@ struct ConfinementTests {
                     _ = await inspectError { try await session.perform(end, deadline: .milliseconds(200)) }
                 }
             }
-            try await eventually("the process outlives its job") { log.ends.count + log.losses.count == before + 1 }
+            try await waitUntil("the process has ended") { log.ends.count + log.losses.count == before + 1 }
             #expect(pool.allProcessIDs.count > 2)
             #expect(try holders(inRequest) == [])
             #expect(try holders(inPart) == [])

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -30,7 +31,7 @@ struct FaultTests {
     ]
 
     @Test(arguments: cases)
-    func costsOneCallAndThePoolGoesOn(_ expected: Case) async throws {
+    func `A fault fails one call, and the pool goes on`(_ expected: Case) async throws {
         try await withPool { pool, log in
             let begun = ContinuousClock.now
             let error = await inspectError { try await pool.perform(expected.fault, deadline: expected.deadline) }
@@ -48,7 +49,7 @@ struct FaultTests {
         }
     }
 
-    @Test func noiseOnStderrNeitherBlocksNorHidesTheCauseOfAnEnd() async throws {
+    @Test func `A flood on standard error neither blocks an analyzer nor hides why it ended`() async throws {
         try await withPool(slots: 1) { pool, _ in
             try await pool.withAnalyzer(parts: []) { session in
                 for _ in 0..<3 { _ = try await session.perform("noise") }
@@ -57,7 +58,7 @@ struct FaultTests {
         }
     }
 
-    @Test func namedFaultsMeetTheStagesAndRequestsThatTheyAreMeantFor() async throws {
+    @Test func `An injected fault strikes the stage and the requests that it is meant for`() async throws {
         let arguments = ["--fault", "document=raise", "--every", "2", "--when", "job 7", "--reply", "face={}"]
         try await withPool(slots: 1, arguments: arguments) { pool, _ in
             var replies: [String] = []
@@ -69,7 +70,7 @@ struct FaultTests {
         }
     }
 
-    @Test func anEngineErrorIsAnAnswerAndKeepsTheProcess() async throws {
+    @Test func `An error of the engine is a reply and does not end the process`() async throws {
         try await withPool(slots: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let before = try await session.perform("pid")
@@ -81,7 +82,7 @@ struct FaultTests {
         }
     }
 
-    @Test func anErrorsDetailIsShortAndPrintable() async throws {
+    @Test func `The detail of an engine's error is short and printable`() async throws {
         try await withPool(slots: 1) { pool, _ in
             let error = try #require(await inspectError { try await pool.perform("shout") })
             #expect(error.code == .corruptImage)
@@ -90,7 +91,7 @@ struct FaultTests {
         }
     }
 
-    @Test func aSessionGoesOnWithItsPartsInANewProcess() async throws {
+    @Test func `After a crash a session continues in a new process with the same parts`() async throws {
         try await withPool(slots: 1) { pool, _ in
             try await pool.withAnalyzer(parts: [("FRONT", Data([1, 2, 3])), ("BACK", Data())]) { session in
                 let before = try await session.perform("parts")
@@ -101,7 +102,7 @@ struct FaultTests {
         }
     }
 
-    @Test func cpuTimeIsLimitedPerRequestAndPerProcess() async throws {
+    @Test func `Processor time is limited for each request and for each process`() async throws {
         try await withPool(slots: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let before = try await session.perform("pid")
@@ -122,12 +123,12 @@ struct FaultTests {
         }
     }
 
-    @Test func cancellationKillsTheProcess() async throws {
+    @Test func `Cancelling a request kills its process`() async throws {
         try await withPool(slots: 1) { pool, log in
             let pid = try #require(try await pool.processIDs().first)
             for fault in ["sleep", "spin"] {
                 let task = Task { try await pool.perform(fault, deadline: .seconds(600)) }
-                try await eventually("no request is under way") { pool.freeSlots == 0 }
+                try await waitUntil("a request is under way") { pool.freeSlots == 0 }
                 try await Task.sleep(for: .milliseconds(100))
                 let begun = ContinuousClock.now
                 task.cancel()
@@ -141,7 +142,7 @@ struct FaultTests {
         }
     }
 
-    @Test func cancellationWhileWaitingForAProcessTakesNone() async throws {
+    @Test func `A request that is cancelled while it waits takes no process`() async throws {
         try await withPool(slots: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let task = Task { try await pool.perform("echo") }
@@ -150,12 +151,12 @@ struct FaultTests {
                 await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(try await session.perform("echo", "mine") == "mine")
             }
-            try await eventually("a slot is not free") { pool.freeSlots == 1 }
+            try await waitUntil("every slot is free") { pool.freeSlots == 1 }
             #expect(log.losses.isEmpty)
         }
     }
 
-    @Test func manyFaultsAtOnceLeaveAFullPoolAndNoDescriptorBehind() async throws {
+    @Test func `After many faults at once the pool is full and no descriptor has leaked`() async throws {
         try await withPool(slots: 4) { pool, log in
             func openDescriptors() throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
@@ -180,10 +181,10 @@ struct FaultTests {
             }
             #expect(answers == ["answer": 60, "CORRUPT_IMAGE": 20, "ANALYZER_CRASHED": 100])
             #expect(log.losses.count == 100)
-            try await eventually("a slot is not free") { pool.freeSlots == 4 }
+            try await waitUntil("every slot is free") { pool.freeSlots == 4 }
             #expect(Set(try await pool.processIDs()).count == 4)
             // Other tests of the same process open and close, too.
-            try await eventually("descriptors are left open") { try openDescriptors() <= before + 4 }
+            try await waitUntil("the descriptors are closed") { try openDescriptors() <= before + 4 }
         }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Processes come and go as they should", .serialized)
 struct LifetimeTests {
-    @Test func partsThatDoNotFitAreRefusedAndOnesThatJustFitAreNot() async throws {
+    @Test func `Parts that fill the shared memory are accepted, one byte more is refused`() async throws {
         try await withPool(slots: 1, configure: { $0.sharedMemory = 1 << 20 }) { pool, _ in
             let full = Data(repeating: 1, count: 1 << 20)
             let reply = try await pool.perform("parts", parts: [("FRONT", full)])
@@ -18,11 +18,11 @@ struct LifetimeTests {
             }
             #expect(error?.code == .partTooLarge)
             #expect(error?.detail.contains("1048577") == true)
-            try await eventually("the slot is not free") { pool.freeSlots == 1 }
+            try await waitUntil("the slot is free") { pool.freeSlots == 1 }
         }
     }
 
-    @Test func largeRequestsAndRepliesArrive() async throws {
+    @Test func `Requests and replies of eight megabytes arrive whole`() async throws {
         try await withPool(slots: 1) { pool, _ in
             let text = String(repeating: "0123456789abcdef", count: 500_000)
             let reply = try await pool.perform("echo", text)
@@ -30,7 +30,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test func noTwoJobsShareAProcess() async throws {
+    @Test func `No two jobs share a process`() async throws {
         try await withPool(slots: 3) { pool, log in
             let pids = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<60 {
@@ -45,14 +45,14 @@ struct LifetimeTests {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(Set(pids).count == 60)
-            try await eventually("processes outlive their jobs") { log.ends.count >= 60 }
+            try await waitUntil("the processes have ended with their jobs") { log.ends.count >= 60 }
             #expect(log.ends.allSatisfy { $0?.exitStatus == 0 })
             #expect(log.losses.isEmpty)
         }
     }
 
     /// Forked ahead: what a job waits for is a message, not a process.
-    @Test(.timed) func noJobWaitsForItsProcess() async throws {
+    @Test(.timed) func `Processes are forked before jobs need them`() async throws {
         try await withPool(slots: 2) { pool, log in
             _ = try await pool.reservedProcessIDs()
             let before = log.waits
@@ -69,28 +69,28 @@ struct LifetimeTests {
         }
     }
 
-    @Test func idleProcessesThatAreKilledCostNothing() async throws {
+    @Test func `Killing idle processes fails no job`() async throws {
         try await withPool(slots: 2) { pool, log in
             let pids = try await pool.reservedProcessIDs()
             for pid in pids { kill(pid, SIGKILL) }
-            try await eventually("the processes are still there") { !pids.contains(where: isAlive) }
+            try await waitUntil("the processes have ended") { !pids.contains(where: isAlive) }
             #expect(try await pool.perform("echo", "unharmed") == "unharmed")
             #expect(log.losses.count == 2)
         }
     }
 
-    @Test func aKilledParentIsReplacedAndTakesItsProcessesWithIt() async throws {
+    @Test func `A killed parent takes its processes with it and is replaced`() async throws {
         try await withPool { pool, log in
             let parent = try #require(pool.parentPID)
             let children = childProcesses(of: parent)
             let running = Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
-            try await eventually("no request is under way") { pool.freeSlots == 1 }
+            try await waitUntil("a request is under way") { pool.freeSlots == 1 }
             try await Task.sleep(for: .milliseconds(100))
             kill(parent, SIGKILL)
             let error = await running.value
             #expect(error?.code == .analyzerCrashed)
             #expect(error?.detail.contains("parent") == true)
-            try await eventually("analyzers outlived their parent") { children.allSatisfy { !isAlive($0) } }
+            try await waitUntil("the analyzers have ended with their parent") { children.allSatisfy { !isAlive($0) } }
 
             // One that was being forked as the parent died may still have been handed out.
             var answer: String?
@@ -102,19 +102,19 @@ struct LifetimeTests {
         }
     }
 
-    @Test func aKilledWorkerLeavesNoProcessBehind() async throws {
+    @Test func `A killed worker leaves no process behind`() async throws {
         let (worker, told) = try startWorker(slots: 3)
         #expect(Set(told).count == 4)
         // Those that wait for a job, too.
-        try await eventually("the reserve stays empty") { childProcesses(of: told[0]).count == 6 }
+        try await waitUntil("the reserve is filled") { childProcesses(of: told[0]).count == 6 }
         let pids = [told[0]] + childProcesses(of: told[0])
         #expect(Set(pids).isSuperset(of: told))
         kill(worker.processIdentifier, SIGKILL)
-        try await eventually("processes outlived the worker") { pids.allSatisfy { !isAlive($0) } }
+        try await waitUntil("the processes have ended with the worker") { pids.allSatisfy { !isAlive($0) } }
         worker.waitUntilExit()
     }
 
-    @Test func signalsMeantForTheServiceDoNotEndAnalyzers() async throws {
+    @Test func `Signals that stop the service do not end analyzers`() async throws {
         try await withPool(slots: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let pid = try await session.perform("pid")
@@ -126,7 +126,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test func stoppingFailsWhatIsUnderWayAndWhatWaits() async throws {
+    @Test func `Stopping the pool fails running and waiting requests and ends all processes`() async throws {
         var configuration = AnalyzerConfiguration(slots: 1)
         configuration.executable = faultyAnalyzer
         let pool = AnalyzerPool(configuration: configuration)
@@ -134,7 +134,7 @@ struct LifetimeTests {
         let tasks = (0..<3).map { _ in
             Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
         }
-        try await eventually("no request is under way") { pool.freeSlots == 0 }
+        try await waitUntil("a request is under way") { pool.freeSlots == 0 }
         let pids = pool.allProcessIDs
         let begun = ContinuousClock.now
         await pool.stop()
@@ -144,7 +144,7 @@ struct LifetimeTests {
         #expect(await inspectError { try await pool.perform("echo") }?.code == .analyzerUnavailable)
     }
 
-    @Test func aPoolThatCouldNotStartTriesAgainByItself() async throws {
+    @Test func `A pool that could not start tries again by itself`() async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var configuration = AnalyzerConfiguration(slots: 2)
@@ -176,7 +176,7 @@ struct LifetimeTests {
         BadStart(executable: "/nonexistent", start: "none", code: .analyzerUnavailable, detail: "No such file"),
         BadStart(executable: "/bin/true", start: "true", code: .analyzerUnavailable, detail: "exit status 0"),
     ])
-    func aParentThatDoesNotStartSaysWhy(_ bad: BadStart) async throws {
+    func `A parent that does not start says why`(_ bad: BadStart) async throws {
         var configuration = AnalyzerConfiguration(slots: 1)
         configuration.executable = bad.executable
         configuration.arguments = ["--start", bad.start]

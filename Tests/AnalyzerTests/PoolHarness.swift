@@ -98,7 +98,7 @@ extension AnalyzerPool {
 
     /// The pids of the processes that wait for a job, once there are as many as slots.
     func reservedProcessIDs() async throws -> [Int32] {
-        try await eventually("the reserve is not filled") { self.reserve.processIDs.count == self.slots.count }
+        try await waitUntil("the reserve is filled") { self.reserve.processIDs.count == self.slots.count }
         return self.reserve.processIDs
     }
 
@@ -151,17 +151,6 @@ func childProcesses(of parent: Int32) -> [Int32] { ProcessMemory.children(of: pa
 func isAlive(_ pid: Int32) -> Bool {
     guard let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return false }
     return !(status.split(separator: ")").last?.hasPrefix(" Z") ?? true)
-}
-
-/// Waits until a condition holds, for at most a minute.
-func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while true {
-        if try await condition() { return }
-        guard .now < deadline else { break }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-    Issue.record(what)
 }
 
 /// The error that a call ended with.

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The protocol between worker and analyzer")
 struct ProtocolTests {
-    @Test func controlMessagesSurviveTheirEncoding() throws {
+    @Test func `Control messages decode to what was encoded, and cut ones are refused`() throws {
         let limits = ChildLimits(
             addressSpace: 1 << 40, cpuSeconds: 60, cpuSecondsInAll: 50, sharedMemory: 1 << 26, largestFrame: 5)
         let end = ProcessEnd(
@@ -25,7 +25,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test func randomBytesAreRefusedNotTrusted() {
+    @Test func `Random bytes crash no decoder of the protocol`() {
         var generator = TestRandom("random bytes")
         var refused = 0
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 64) { memory in
@@ -43,7 +43,7 @@ struct ProtocolTests {
         #expect(refused > 40_000)
     }
 
-    @Test func aPartOutsideTheMemoryIsRefused() throws {
+    @Test func `A table with a part outside the shared memory is refused`() throws {
         var table = PartTable()
         table.append(kind: "FRONT", byteCount: 100)
         table.append(kind: "BACK", byteCount: 28)
@@ -59,7 +59,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test func framesSurviveTheSocketAndItsEndIsNoticed() throws {
+    @Test func `Frames cross a socket unchanged, and its end is noticed`() throws {
         var near: CInt = -1
         var far: CInt = -1
         try #require(csys_socket_pair(0, &near, &far) == 0)
@@ -75,7 +75,7 @@ struct ProtocolTests {
         #expect(throws: Frame.Failure.self) { while true { _ = try Frame.receive(from: near, limit: 9, deadline: 0) } }
     }
 
-    @Test func sharedMemoryCanNeitherShrinkNorBeWrittenByItsReader() throws {
+    @Test func `Shared memory cannot be written by its reader, nor resized`() throws {
         let memory = try SharedMemory(size: 1 << 16)
         let reader = try memory.readOnlyDescriptor()
         var address: UnsafeRawPointer?

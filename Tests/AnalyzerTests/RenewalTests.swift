@@ -1,13 +1,14 @@
 import Foundation
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Analyzer
 
 @Suite("The parent, whose addresses all its forks share, is made anew without a gap", .serialized)
 struct RenewalTests {
-    @Test func aCrashCostsOneAttemptAndRenewsTheParent() async throws {
+    @Test func `A crash fails one request, and a new parent replaces the old one`() async throws {
         try await withPool(slots: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let old = try #require(pool.parentPID)
             try await pool.withAnalyzer(parts: []) { session in
@@ -15,7 +16,7 @@ struct RenewalTests {
                 #expect(await inspectError { try await pool.perform("segfault") }?.code == .analyzerCrashed)
                 // Jobs go on meanwhile: first from the old parent, then from the new one.
                 var served = 0
-                try await eventually("the parent is not made anew") {
+                try await waitUntil("the parent is renewed") {
                     served += try await pool.perform("echo", "served") == "served" ? 1 : 0
                     return pool.parentPID != old && log.replacements == [.crash]
                 }
@@ -24,18 +25,18 @@ struct RenewalTests {
                 #expect(isAlive(old))
                 #expect(try await pool.perform("echo", "of the new one") == "of the new one")
             }
-            try await eventually("the old parent outlives its last job") { !isAlive(old) }
+            try await waitUntil("the old parent has ended after its last job") { !isAlive(old) }
             #expect(log.losses.count == 1)
             #expect(log.parentsEnded == 0, "a parent that was replaced is no loss")
             let parent = try #require(pool.parentPID)
-            try await eventually("what waits is not the new parent's") {
+            try await waitUntil("what waits is the new parent's") {
                 let ready = pool.reserve.processIDs
                 return ready.count == 2 && Set(childProcesses(of: parent)).isSuperset(of: ready)
             }
         }
     }
 
-    @Test func aKillForTakingTooLongIsNoCrash() async throws {
+    @Test func `An analyzer killed at its deadline does not renew the parent`() async throws {
         try await withPool(slots: 1, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let parent = pool.parentPID
             _ = await inspectError { try await pool.perform("sleep", deadline: .milliseconds(100)) }
@@ -45,24 +46,24 @@ struct RenewalTests {
         }
     }
 
-    @Test func aParentServesAShareOfJobsOnly() async throws {
+    @Test func `A parent is replaced after a number of forks`() async throws {
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
             configuration.forksPerParent = 10
         }
         try await withPool(slots: 1, configure: configure) { pool, log in
             let first = try #require(pool.parentPID)
-            try await eventually("the parent serves on and on") {
+            try await waitUntil("the parent was replaced twice") {
                 _ = try await pool.perform("echo")
                 return log.replacements.count >= 2
             }
             #expect(log.replacements.allSatisfy { $0 == .forks })
             #expect(log.losses.isEmpty && log.parentsEnded == 0)
-            try await eventually("the first parent is still there") { !isAlive(first) }
+            try await waitUntil("the first parent has ended") { !isAlive(first) }
         }
     }
 
-    @Test func anOldParentIsReplacedOnceItForks() async throws {
+    @Test func `An old parent is replaced when it forks, not while it is idle`() async throws {
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
             configuration.parentLifetime = .seconds(4)
@@ -71,11 +72,11 @@ struct RenewalTests {
             try await Task.sleep(for: .milliseconds(4100))
             #expect(log.replacements.isEmpty, "nobody learnt anything of a parent that was idle")
             _ = try await pool.perform("echo")
-            try await eventually("the parent grows old") { log.replacements.first == .age }
+            try await waitUntil("the old parent is replaced") { log.replacements.first == .age }
         }
     }
 
-    @Test func aParentThatCannotBeReplacedServesOn() async throws {
+    @Test func `A parent whose replacement fails serves on until one succeeds`() async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -87,12 +88,12 @@ struct RenewalTests {
             configuration.forksPerParent = 4
         }
         try await withPool(slots: 1, configure: configure) { pool, log in
-            try await eventually("no parent was replaced") {
+            try await waitUntil("a parent was replaced") {
                 _ = try await pool.perform("echo")
                 return log.replacements.count == 1
             }
             try FileManager.default.removeItem(atPath: link)
-            try await eventually("the replacement does not fail") {
+            try await waitUntil("the replacement fails") {
                 let answer = try await pool.perform("echo", "on")
                 #expect(answer == "on")
                 return log.parentsKept > 0
@@ -100,7 +101,7 @@ struct RenewalTests {
             for _ in 0..<10 { #expect(try await pool.perform("echo", "on and on") == "on and on") }
             let count = log.replacements.count
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: faultyAnalyzer)
-            try await eventually("the parent is never replaced") { log.replacements.count > count }
+            try await waitUntil("the parent is replaced") { log.replacements.count > count }
             #expect(log.losses.isEmpty)
         }
     }

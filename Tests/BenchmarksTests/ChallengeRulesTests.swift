@@ -9,8 +9,8 @@ import Testing
     private static let seed = TestRandom.seed
 
     /// The limits for 10,000 runs are those of `inspectd bench liveness`; fewer runs leave room for chance.
-    @Test func `Simulated people pass colour flashes, and attackers do not`() {
-        let result = LivenessSimulation.colourFlash(runs: 300, seed: Self.seed)
+    @Test func `Simulated people pass colour flashes, and attackers do not`() async {
+        let result = await onOwnThread { LivenessSimulation.colourFlash(runs: 300, seed: Self.seed) }
         #expect(result[.live].passRate >= 0.92, "seed \(Self.seed)")
         for subject in SimulatedSubject.allCases where subject != .live {
             #expect(result[subject].passed <= 12, "\(subject), seed \(Self.seed)")
@@ -19,8 +19,8 @@ import Testing
 
     @Test func `Simulated people pass motions, and attackers do not`() async {
         // In halves, for two processors.
-        async let first = LivenessSimulation.motion(runs: 150, seed: Self.seed)
-        async let second = LivenessSimulation.motion(runs: 150, seed: ~Self.seed)
+        async let first = onOwnThread { LivenessSimulation.motion(runs: 150, seed: Self.seed) }
+        async let second = onOwnThread { LivenessSimulation.motion(runs: 150, seed: ~Self.seed) }
         let halves = await [first, second]
         func passed(_ subject: SimulatedSubject) -> Int { halves.map { $0[subject].passed }.reduce(0, +) }
         #expect(passed(.live) >= 276, "of 300, seed \(Self.seed)")

@@ -42,7 +42,8 @@ struct AuthorizationTests {
             """, [.text(id)])[0].optionalString(0)
     }
 
-    @Test(arguments: ["basic", "post"]) func callbacksCarryAToken(_ method: String) async throws {
+    @Test(arguments: ["basic", "post"])
+    func `Callbacks carry a token that was requested once`(_ method: String) async throws {
         let endpoint = try await self.endpoint(method: method)
         let ids = try await self.outbox.add(20, endpoint: endpoint, url: self.receiver.url("/bearer"))
         await self.outbox.dispatch()
@@ -54,7 +55,7 @@ struct AuthorizationTests {
         #expect(try self.requests("/bearer").allSatisfy { $0.verified })
     }
 
-    @Test func manyWorkersAskOnce() async throws {
+    @Test func `Many dispatchers request one token`() async throws {
         let endpoint = try await self.endpoint(token: "/token?slow=0.5")
         try await self.outbox.add(60, endpoint: endpoint, url: self.receiver.url("/bearer"))
         await withTaskGroup(of: Void.self) { group in
@@ -65,7 +66,7 @@ struct AuthorizationTests {
         #expect(try self.requests("/token").count == 1)
     }
 
-    @Test func refusedTokenIsReplacedWithinTheAttempt() async throws {
+    @Test func `A refused token is replaced within the attempt`() async throws {
         let endpoint = try await self.endpoint()
         let ids = try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/bearer?once=1"))
         await self.outbox.dispatch()
@@ -80,7 +81,7 @@ struct AuthorizationTests {
         #expect(try self.requests("/token").count == 2)
     }
 
-    @Test func refusedForGoodCountsOnce() async throws {
+    @Test func `A callback that two tokens do not open counts one attempt`() async throws {
         let endpoint = try await self.endpoint()
         let ids = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/status/401"))
         await self.outbox.dispatch()
@@ -89,7 +90,7 @@ struct AuthorizationTests {
         #expect(try self.requests("/status").count == 2)
     }
 
-    @Test func refreshedEarlyByOneWhileOthersGoOn() async throws {
+    @Test func `One worker refreshes a token early while the others use the old one`() async throws {
         let endpoint = try await self.endpoint(token: "/token?lifetime=100")
         try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/bearer"))
         await self.outbox.dispatch()
@@ -103,16 +104,17 @@ struct AuthorizationTests {
         #expect(second.lease == nil && second.token == "token-1")
         // A stale right stores nothing.
         let stale = try await store.store(
-            endpoint, lease: 999_999, token: AccessToken(value: "forged", lifetime: 60), early: 6)
+            endpoint, lease: 999_999, token: AccessToken(value: "forged", lifetime: .seconds(60)), early: .seconds(6))
         #expect(stale == nil)
         let generation = try await store.store(
-            endpoint, lease: try #require(first.lease), token: AccessToken(value: "next", lifetime: 100), early: 10)
+            endpoint, lease: try #require(first.lease), token: AccessToken(value: "next", lifetime: .seconds(100)),
+            early: .seconds(10))
         #expect(generation == first.generation + 1)
         let third = try await store.take(endpoint, refused: first.generation)
-        #expect(third.token == "next" && third.lease == nil && (30...90).contains(third.refreshIn))
+        #expect(third.token == "next" && third.lease == nil && (30...90).contains(third.refreshIn.seconds))
     }
 
-    @Test func rightOfADeadHolderLapses() async throws {
+    @Test func `The right of a dead worker to request a token lapses`() async throws {
         let endpoint = try await self.endpoint()
         let store = TokenStore(databaseURL: self.outbox.database.url, preparesStatements: true)
         #expect(try await store.take(endpoint, refused: nil).lease != nil)
@@ -121,7 +123,7 @@ struct AuthorizationTests {
         #expect(try await store.take(endpoint, refused: nil).lease != nil)
     }
 
-    @Test func unknownClientHasItsOwnCode() async throws {
+    @Test func `An unknown client has its own error code, which reveals no secret`() async throws {
         let endpoint = try await self.endpoint(secret: "wrong")
         let ids = try await self.outbox.add(8, endpoint: endpoint, url: self.receiver.url("/bearer"))
         await self.outbox.dispatch()
@@ -134,7 +136,7 @@ struct AuthorizationTests {
         #expect(try errors[0].string(0).contains("wrong") == false)
     }
 
-    @Test func failingProviderIsAskedAgainLater() async throws {
+    @Test func `An authorization server that fails is asked again later`() async throws {
         let endpoint = try await self.endpoint(token: "/token?fail=1")
         let ids = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/bearer"))
         await self.outbox.dispatch()
@@ -145,7 +147,7 @@ struct AuthorizationTests {
         #expect(try await self.outbox.row(ids[0]).state == "delivered")
     }
 
-    @Test func tokenEndpointIsUnderTheSameEgressPolicy() async throws {
+    @Test func `The egress policy of the endpoint holds for the token's URL`() async throws {
         let endpoint = try await self.endpoint()
         _ = try await self.outbox.connection.query(
             "UPDATE insp.endpoint SET allow_private = false WHERE id = $1", [.int(endpoint)])
@@ -172,11 +174,11 @@ struct AuthorizationTests {
             guard let token = text.split(separator: "\"").first(where: { $0.hasPrefix("token-") }) else {
                 throw AuthorizationError(.authorizationFailed)
             }
-            return AccessToken(value: String(token), lifetime: 60)
+            return AccessToken(value: String(token), lifetime: .seconds(60))
         }
     }
 
-    @Test func partnerBringsItsOwnProvider() async throws {
+    @Test func `An endpoint can use a token provider of its own`() async throws {
         let provider = OwnProvider()
         let endpoint = try await self.endpoint(provider: "own")
         let ids = try await self.outbox.add(3, endpoint: endpoint, url: self.receiver.url("/bearer"))
@@ -190,7 +192,7 @@ struct AuthorizationTests {
         #expect(provider.calls.count.withLock { $0 } == 1)
     }
 
-    @Test func tlsProvesTheClient() async throws {
+    @Test func `A client certificate can authenticate the request for a token`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("oauth-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -224,7 +226,9 @@ struct AuthorizationTests {
         ("'https://partner.example/token', 'client', NULL", "IN085"),
         ("'https://partner.example/token', 'client', p_method => 'tls'", "IN085"),
     ])
-    func settingsHaveTheContractsCodes(_ arguments: String, _ state: String) async throws {
+    func `Invalid authorization settings are refused with the contract's codes`(_ arguments: String, _ state: String)
+        async throws
+    {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text, allowHTTP: false, allowPrivate: false)
         let error = await #expect(throws: PostgresError.self) {
             try await self.outbox.connection.query("SELECT insp.callback_authorize(\(endpoint), \(arguments))")
@@ -232,7 +236,7 @@ struct AuthorizationTests {
         #expect(error?.sqlState == state)
     }
 
-    @Test func staticKeyStillWorksWithAWarning() async throws {
+    @Test func `A static API key still works, with a warning`() async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         _ = try await self.outbox.connection.query(
             "SELECT insp.set_endpoint($1, $2::jsonb)",

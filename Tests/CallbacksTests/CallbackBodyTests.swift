@@ -67,7 +67,7 @@ struct CallbackBodyTests {
         await self.outbox.dispatch()
     }
 
-    @Test func bytesOfEachEvent() async throws {
+    @Test func `Each event has exactly these bytes`() async throws {
         try await self.partner(#"{"events": ["job.status", "job.review_needed", "job.finished"], "ordering": "job"}"#)
         let said = #","userReference":"Jane \"ÄÖ\" \u0001""#
         let jobs = [
@@ -115,7 +115,7 @@ struct CallbackBodyTests {
     }
 
     @Test(arguments: ["{}", #"{"inlineResult": true}"#])
-    func sameBytesAfterDeathsUntilErasureThenAnotherName(settings: String) async throws {
+    func `A body stays the same until an erasure, which changes it and its id`(settings: String) async throws {
         try await self.partner(settings)
         let job = try await self.job(#","userReference":"Jane","customerInternalReference":"CANARY""#)
         // One is sent by a dispatcher that dies before it can record; a rerun changes nothing.
@@ -193,7 +193,7 @@ struct CallbackBodyTests {
     ]
 
     @Test(arguments: Self.changes)
-    func sameBytesWhateverAnOperatorChanges(_ changes: Changes) async throws {
+    func `One id has one body, whatever an operator changes between attempts`(_ changes: Changes) async throws {
         func placed(_ text: String) -> String {
             text.replacing("OWN", with: self.receiver.url(""))
                 .replacing("OTHER", with: self.receiver.url("", host: "localhost"))
@@ -219,7 +219,7 @@ struct CallbackBodyTests {
         }
     }
 
-    @Test func aFormOfANewerProgramIsLeftToIt() async throws {
+    @Test func `A callback in the form of a newer program is left to that program`() async throws {
         try await self.partner()
         _ = try await self.job()
         _ = try await self.query("UPDATE insp.callback SET form = 2")
@@ -229,7 +229,7 @@ struct CallbackBodyTests {
         #expect(try row.string(0) == "pending" && row.int(1) == 0 && row.int(2) == 1)
     }
 
-    @Test func timesAreCutToMilliseconds() throws {
+    @Test func `Times are cut to milliseconds`() throws {
         for (seconds, text) in [
             (1_795_417_351.122999, "2026-11-23T07:02:31.122Z"), (1_795_417_351.123, "2026-11-23T07:02:31.123Z"),
             (951_782_400.0, "2000-02-29T00:00:00.000Z"),

@@ -25,7 +25,7 @@ struct CallbackDispatcherTests {
             secret: self.secret.text, allowHTTP: allowHTTP, allowPrivate: allowPrivate, inFlight: inFlight)
     }
 
-    @Test func deliversSignedAndRecordsTheAttempt() async throws {
+    @Test func `A callback is delivered with a signature, and the attempt is recorded`() async throws {
         let body = #"{"type":"job.finished","data":{"ü":1}}"#
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/ok"), body: body)
         let events = await self.outbox.dispatch()
@@ -45,7 +45,7 @@ struct CallbackDispatcherTests {
         #expect(events.map(\.outcome) == [.delivered])
     }
 
-    @Test func triesAgainWithSameIdAndBody() async throws {
+    @Test func `A retry has the same id and body`() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/flaky?fail=2"))
         await self.outbox.dispatch()
         let first = try await self.outbox.row(ids[0])
@@ -64,7 +64,7 @@ struct CallbackDispatcherTests {
         #expect(try await self.outbox.attempts(ids[0]).map(\.status) == [500, 500, 200])
     }
 
-    @Test func waitsAsLongAsThePartnerAsks() async throws {
+    @Test func `A retry waits as long as the partner asks`() async throws {
         let url = self.receiver.url("/status/503?retry-after=100")
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: url)
         await self.outbox.dispatch()
@@ -72,7 +72,7 @@ struct CallbackDispatcherTests {
         #expect(row.pause >= 90 && row.dueIn <= 101)
     }
 
-    @Test func redirectIsAFailure() async throws {
+    @Test func `A redirect is a failure and is not followed`() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/redirect"))
         await self.outbox.dispatch()
         let row = try await self.outbox.row(ids[0])
@@ -80,7 +80,7 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().map(\.path) == ["/redirect"])
     }
 
-    @Test func goneIsDeadAndNotedAtTheEndpoint() async throws {
+    @Test func `Status 410 dead-letters the callback and is noted at the endpoint`() async throws {
         let endpoint = try await self.endpoint()
         let url = self.receiver.url("/gone")
         _ = try await self.outbox.connection.query(
@@ -93,7 +93,7 @@ struct CallbackDispatcherTests {
         #expect(try noted[0].bool(0))
     }
 
-    @Test func deadAfterTheLastAttempt() async throws {
+    @Test func `A callback is dead-lettered after its last attempt`() async throws {
         let url = self.receiver.url("/status/500")
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: url, attempts: 11)
         let events = await self.outbox.dispatch()
@@ -106,7 +106,7 @@ struct CallbackDispatcherTests {
         #expect(try dead[0].string(0) == "HTTP status 500" && dead[0].bool(1))
     }
 
-    @Test func privateAddressIsRefusedWithoutPermission() async throws {
+    @Test func `A private address is refused without permission`() async throws {
         let endpoint = try await self.endpoint(allowPrivate: false)
         let local = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
         let name = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok", host: "localhost"))
@@ -119,7 +119,7 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().isEmpty)
     }
 
-    @Test func plainHTTPIsRefusedWithoutPermission() async throws {
+    @Test func `Plain HTTP is refused without permission`() async throws {
         let endpoint = try await self.endpoint(allowHTTP: false)
         let ids = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
         await self.outbox.dispatch()
@@ -127,7 +127,7 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().isEmpty)
     }
 
-    @Test func bothSecretsSignWhileARotationOverlaps() async throws {
+    @Test func `Both secrets sign until the old one expires`() async throws {
         let endpoint = try await self.endpoint()
         let rotated = try await self.outbox.connection.query(
             "SELECT insp.callback_rotate_secret($1)", [.int(endpoint)])[0].string(0)
@@ -152,7 +152,7 @@ struct CallbackDispatcherTests {
         #expect(!late.verified && late.signatures == 1)
     }
 
-    @Test func unreadableSecretIsNotCounted() async throws {
+    @Test func `An unreadable secret counts no attempt`() async throws {
         let endpoint = try await self.endpoint()
         _ = try await self.outbox.connection.query("UPDATE insp.secret SET value = 'whsec_short'")
         let ids = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
@@ -163,7 +163,20 @@ struct CallbackDispatcherTests {
         #expect(try await self.outbox.attempts(ids[0]).count == 1)
     }
 
-    @Test func nothingIsSentUnsigned() async throws {
+    @Test func `What cannot be signed costs its own attempt, which is our fault`() async throws {
+        let endpoint = try await self.endpoint()
+        let ids = try await self.outbox.add(2, endpoint: endpoint, url: self.receiver.url("/ok"))
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.callback SET webhook_id = 'with.stop' WHERE webhook_id = $1", [.text(ids[0])])
+        await self.outbox.dispatch()
+        let row = try await self.outbox.row("with.stop")
+        #expect(row.state == "pending" && row.attempts == 0 && row.released == 1 && row.dueIn > 15)
+        #expect(row.lastError?.contains("fault on our side") == true)
+        #expect(try await self.outbox.attempts("with.stop").count == 1)
+        #expect(try await self.outbox.row(ids[1]).state == "delivered")
+    }
+
+    @Test func `Nothing is sent unsigned`() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/ok"))
         _ = try await self.outbox.connection.query("DELETE FROM insp.secret")
         await self.outbox.dispatch()
@@ -172,7 +185,7 @@ struct CallbackDispatcherTests {
         #expect(row.state == "pending" && row.attempts == 0 && row.lastError?.contains("no key") == true)
     }
 
-    @Test func abandonedClaimIsSentAgainWithTheSameId() async throws {
+    @Test func `A callback whose dispatcher died is sent again with the same id`() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/ok"))
         // A dispatcher that claims, sends and dies before it can record: its claim is never settled.
         let store = CallbackStore(connection: self.outbox.connection, worker: "dead", lease: .seconds(60))
@@ -203,7 +216,7 @@ struct CallbackDispatcherTests {
         #expect(try await self.outbox.attempts(ids[0]).map(\.worker) == ["test"])
     }
 
-    @Test func stopsAtOnceAndHandsBackWhatIsUnderWay() async throws {
+    @Test func `A dispatcher that stops releases the callbacks it is sending`() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/hang"))
         let start = ContinuousClock.now
         try await self.outbox.whileDispatching({ $0.grace = .milliseconds(300) }) { _, _ in
@@ -215,7 +228,7 @@ struct CallbackDispatcherTests {
         #expect(row.lastError == ErrorCode.attemptInterrupted.row.message)
     }
 
-    @Test func sendsSoonAfterTheCommit() async throws {
+    @Test func `A notification starts the dispatcher without a poll`() async throws {
         let endpoint = try await self.endpoint()
         try await self.outbox.whileDispatching({ $0.poll = .seconds(600) }) { _, events in
             // The first one proves that the listener is there; polling every ten minutes cannot have found it in time.
@@ -227,7 +240,7 @@ struct CallbackDispatcherTests {
         }
     }
 
-    @Test func everyCallbackArrivesOnceFromSeveralDispatchers() async throws {
+    @Test func `Several dispatchers deliver each callback once`() async throws {
         var ids: Set<String> = []
         for _ in 0..<5 {
             let endpoint = try await self.endpoint(inFlight: 4)
@@ -246,7 +259,7 @@ struct CallbackDispatcherTests {
         #expect(try await self.outbox.countUnderWay() == 0)
     }
 
-    @Test func survivesTheLossOfItsConnection() async throws {
+    @Test func `A dispatcher survives the loss of its connections`() async throws {
         let endpoint = try await self.endpoint()
         try await self.outbox.whileDispatching { _, events in
             try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
@@ -268,7 +281,7 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().count == 21)
     }
 
-    @Test(.timed) func hostilePartnersAreBoundedAndDelayNobody() async throws {
+    @Test(.timed) func `Hostile partners are bounded and delay nobody`() async throws {
         var hostile: [String: [String]] = [:]
         for path in ["/hang", "/drip-headers", "/flood", "/huge", "/drip"] {
             let endpoint = try await self.endpoint(inFlight: 3)
@@ -302,7 +315,7 @@ struct CallbackDispatcherTests {
         #expect(lastGood < firstTimeout)
     }
 
-    @Test func neverMoreUnderWayThanTheEndpointAllows() async throws {
+    @Test func `Two dispatchers together send no more at once than the endpoint allows`() async throws {
         let endpoint = try await self.endpoint(inFlight: 2)
         try await self.outbox.add(20, endpoint: endpoint, url: self.receiver.url("/hang"))
         try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
@@ -316,7 +329,7 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().count == 2)
     }
 
-    @Test func floorsHideNothingThatIsDue() async throws {
+    @Test func `Floors hide no callback that is due`() async throws {
         let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
         let busy = try await self.endpoint(inFlight: 2)
         let first = try await self.outbox.add(5, endpoint: busy, url: "https://partner.example/")
@@ -348,7 +361,7 @@ struct CallbackDispatcherTests {
         #expect(try await claim() == other)
     }
 
-    @Test func operatorsHoldEnableReplayAndDeadLetter() async throws {
+    @Test func `Operators can hold, enable, replay and dead-letter callbacks`() async throws {
         let endpoint = try await self.endpoint()
         let url = self.receiver.url("/ok")
         let ids = try await self.outbox.add(3, endpoint: endpoint, url: url)

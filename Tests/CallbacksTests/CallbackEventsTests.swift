@@ -66,12 +66,12 @@ struct CallbackEventsTests {
         try await self.outbox.connection.query("SELECT event FROM insp.callback ORDER BY id").map { try $0.string(0) }
     }
 
-    @Test func finishedAloneByDefault() async throws {
+    @Test func `A partner gets job.finished alone unless it asks for more`() async throws {
         try await self.job(self.partner("{}"))
         #expect(try await self.events() == ["job.finished"])
     }
 
-    @Test func everyStageWhereTheyAreWanted() async throws {
+    @Test func `A partner that asks for stages gets each of them in order`() async throws {
         let partner = try await self.partner(#"{"events": ["job.status", "job.finished"], "ordering": "job"}"#)
         let id = try await self.job(partner)
         #expect(try await self.events() == ["job.status.4", "job.status.8", "job.finished"])
@@ -88,23 +88,23 @@ struct CallbackEventsTests {
         #expect(Set(received.map(\.webhookId)).count == 3)
     }
 
-    @Test func reviewNeededWhereItIsWanted() async throws {
+    @Test func `A partner that asks for review events gets them`() async throws {
         try await self.job(self.partner(#"{"events": ["job.review_needed", "job.finished"]}"#), review: true)
         #expect(try await self.events() == ["job.review_needed"])
     }
 
-    @Test func nothingWhereNothingIsWanted() async throws {
+    @Test func `A partner that wants no event gets none`() async throws {
         try await self.job(self.partner(#"{"events": []}"#))
         #expect(try await self.events() == [])
     }
 
-    @Test func stageThatIsStoredTwiceIsToldOnce() async throws {
+    @Test func `A stage that is stored twice makes one event`() async throws {
         let partner = try await self.partner(#"{"events": ["job.status"]}"#)
         try await self.job(partner, stages: [4, 4, 8])
         #expect(try await self.events() == ["job.status.4", "job.status.8"])
     }
 
-    @Test func resultInsideWhereAskedForAndNowhereElse() async throws {
+    @Test func `A result is sent where it is asked for, and stored in no callback`() async throws {
         let thin = try await self.partner("{}")
         let full = try await self.partner(#"{"inlineResult": true}"#)
         try await self.job(thin)
@@ -126,7 +126,7 @@ struct CallbackEventsTests {
         #expect(try self.receiver.received().last?.body == with[0].body)
     }
 
-    @Test func oneUsersCallbacksShareAKeyThatHidesTheUser() async throws {
+    @Test func `Callbacks of one user share an ordering key that does not reveal the user`() async throws {
         let partner = try await self.partner(#"{"ordering": "user"}"#)
         for user in ["Jane", "Jane", "Joe"] { try await self.job(partner, user: user) }
         let keys = try await self.outbox.connection.query(
@@ -139,7 +139,7 @@ struct CallbackEventsTests {
         #expect(try await store.claim(10).callbacks.count == 2)
     }
 
-    @Test func rotationsOverlapInAnyNumber() async throws {
+    @Test func `Any number of secrets and keys can sign at once`() async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         var secrets = [self.secret.text]
         for _ in 0..<3 {

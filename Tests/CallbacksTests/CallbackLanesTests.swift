@@ -22,7 +22,7 @@ import Testing
     }
 
     /// Together the dispatchers never send more at once than the endpoint allows, whoever claims in whatever order.
-    @Test func whatOthersHoldIsTheirsToSend() async throws {
+    @Test func `Dispatchers share an endpoint's limit`() async throws {
         let endpoint = try await self.endpoint(inFlight: 8)
         try await self.outbox.add(100, endpoint: endpoint, url: "https://partner.example/")
         let (first, second) = (self.store(1), self.store(2))
@@ -40,7 +40,7 @@ import Testing
         #expect(try await first.claim(64).callbacks.isEmpty)
     }
 
-    @Test func whatIsNotSentWaitsAsBefore() async throws {
+    @Test func `A callback that was claimed but not sent is released unchanged`() async throws {
         let endpoint = try await self.endpoint(inFlight: 2)
         let ids = try await self.outbox.add(3, endpoint: endpoint, url: "https://partner.example/")
         let store = self.store(1)
@@ -54,7 +54,7 @@ import Testing
         #expect(try await store.claim(64, above: claim.floors).callbacks.count == 3)
     }
 
-    @Test func eachEndpointInTurnAndWithinItsLimit() async throws {
+    @Test func `Endpoints take turns, each within its limit`() async throws {
         let (narrow, wide) = (try await self.endpoint(inFlight: 1), try await self.endpoint(inFlight: 3))
         try await self.outbox.add(9, endpoint: narrow, url: "https://partner.example/")
         try await self.outbox.add(9, endpoint: wide, url: "https://partner.example/")
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// What was given back and is claimed again has one turn among the others, not two.
-    @Test func claimedAgainHasOneTurn() async throws {
+    @Test func `A callback that is released and claimed again has one turn`() async throws {
         let endpoint = try await self.endpoint(inFlight: 3)
         try await self.outbox.add(6, endpoint: endpoint, url: "https://partner.example/")
         let claim = try await self.store(1).claim(64)

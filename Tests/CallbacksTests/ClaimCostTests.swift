@@ -57,7 +57,7 @@ import Testing
         return (top["Shared Hit Blocks"] as? Int ?? 0) + (top["Shared Read Blocks"] as? Int ?? 0)
     }
 
-    @Test func anOldTransactionMakesNoClaimDearer() async throws {
+    @Test func `An old transaction makes no claim dearer`() async throws {
         let outbox = try await Outbox()
         try await self.prepare(outbox.connection)
         try await self.fill(outbox.connection, 1...Self.waiting)
@@ -109,7 +109,7 @@ import Testing
         return (result, Int(after - before))
     }
 
-    @Test func aPlanFromWhenNothingWaitedHoldsWhenMuchDoes() async throws {
+    @Test func `A plan that was made while nothing waited still serves when much waits`() async throws {
         let outbox = try await Outbox()
         let connection = outbox.connection
         try await self.prepare(connection)
@@ -139,7 +139,7 @@ import Testing
     }
 
     /// Twenty thousand callbacks of one ordering key behind a retry, and a few of other keys behind those.
-    @Test func whatWaitsForItsTurnMakesNoClaimDearer() async throws {
+    @Test func `Callbacks that wait for their turn make no claim dearer`() async throws {
         let outbox = try await Outbox()
         let connection = outbox.connection
         try await self.prepare(connection)

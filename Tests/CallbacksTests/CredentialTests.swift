@@ -52,7 +52,7 @@ struct CredentialTests {
             0)
     }
 
-    @Test func keyTokenAndResultGoToTheEndpointsOwnOriginAlone() async throws {
+    @Test func `The API key, the token and the result go to the endpoint's own origin alone`() async throws {
         let own = try CallbackReceiver(secrets: [self.secret.text], oauthClient: "client:secret")
         let elsewhere = try CallbackReceiver(secrets: [self.secret.text])
         let (name, endpoint) = try await self.partner(
@@ -105,7 +105,7 @@ struct CredentialTests {
         #expect(try elsewhere.received().count == 5)
     }
 
-    @Test func clientCertificateGoesToTheEndpointsOwnOriginAlone() async throws {
+    @Test func `The client certificate goes to the endpoint's own origin alone`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("mtls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -145,7 +145,7 @@ struct CredentialTests {
     }
 
     /// The permission to reach private addresses is the endpoint's own; a list of networks holds for all URLs.
-    @Test func ownNetworksAreOutOfReachForAJobsOwnURL() async throws {
+    @Test func `The callbackUrl of a job cannot use the endpoint's right to private addresses`() async throws {
         let own = try CallbackReceiver(secrets: [self.secret.text])
         let elsewhere = try CallbackReceiver(secrets: [self.secret.text])
         let (name, endpoint) = try await self.partner(at: own.url("/ok"), "{}")
@@ -176,7 +176,7 @@ struct CredentialTests {
         }
     }
 
-    @Test func originsOfURLs() async throws {
+    @Test func `The origin of a URL is null unless it can be read plainly`() async throws {
         let cases: [(String, String?)] = [
             ("https://a.example/x", "https://a.example"), ("HTTPS://A.Example:443?x", "https://a.example"),
             ("https://a.example:8443", "https://a.example:8443"), ("http://a.example:80/", "http://a.example"),
@@ -211,7 +211,7 @@ struct CredentialTests {
         "hooks.example.com",
         "",
     ])
-    func partnersURLIsChecked(_ url: String) async throws {
+    func `A partner with an invalid URL is not created`(_ url: String) async throws {
         let error = await #expect(throws: PostgresError.self) {
             try await self.query("SELECT insp.create_partner('bank', $1)", [.text(url)])
         }
@@ -219,7 +219,7 @@ struct CredentialTests {
         #expect(try await self.query("SELECT count(*) FROM insp.partner")[0].int(0) == 0)
     }
 
-    @Test func deadLettersAreWarnedOf() async throws {
+    @Test func `Recent dead letters raise a warning`() async throws {
         let receiver = try CallbackReceiver(secrets: [self.secret.text])
         let (name, endpoint) = try await self.partner(at: receiver.url("/ok"), "{}")
         func warnings() async throws -> String {

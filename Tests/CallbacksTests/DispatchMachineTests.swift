@@ -109,7 +109,7 @@ import Testing
         for kind in [nil, "disabled"] {
             var machine = try await self.claimed(4, inFlight: 2)
             let begun = self.begin(&machine, at: self.start)
-            _ = machine.ended(self.settlement(begun[0], .retry(after: 5)))
+            _ = machine.ended(self.settlement(begun[0], .retry(after: .seconds(5))))
             #expect(self.begin(&machine, at: self.start).isEmpty)
             let order = try #require(self.settleOrder(&machine, at: self.start))
             var batch = SettledBatch(settled: order.pending)
@@ -123,7 +123,7 @@ import Testing
     @Test func `Held rows are tried again now and then until their claims lapse`() async throws {
         var machine = try await self.claimed(1)
         let begun = self.begin(&machine, at: self.start)
-        _ = machine.ended(self.settlement(begun[0], .retry(after: 5)))
+        _ = machine.ended(self.settlement(begun[0], .retry(after: .seconds(5))))
         var now = self.start
         var tries = 0
         while now < self.start + .seconds(70) {

@@ -185,8 +185,8 @@ struct DispatchSimulation {
         var outcome = CallbackRetryPolicy.Outcome.delivered
         if !self.isHealing {
             switch Int.random(in: 0..<8, using: &self.random) {
-            case 0: outcome = .retry(after: 0)
-            case 1: outcome = .release(after: 0, isCounted: true)
+            case 0: outcome = .retry(after: .zero)
+            case 1: outcome = .release(after: .zero, isCounted: true)
             default: break
             }
         }

@@ -46,7 +46,7 @@ struct EgressTests {
     @Test(arguments: [
         "127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001", "localhost", "[::1]", "0.0.0.0",
     ])
-    func addressOfOurOwn(_ host: String) async throws {
+    func `No spelling of a local address is reached without permission`(_ host: String) async throws {
         let receiver = try CallbackReceiver()
         let result = try await self.attempt(receiver.url("/ok", host: host), allowPrivate: false)
         #expect(result.code == "EGRESS_REFUSED" && result.state == "pending")
@@ -54,13 +54,13 @@ struct EgressTests {
     }
 
     @Test(arguments: ["169.254.169.254", "[fd00:ec2::254]", "224.0.0.1", "255.255.255.255"])
-    func addressThatNoListAllows(_ host: String) async throws {
+    func `No list of networks allows metadata, multicast or broadcast addresses`(_ host: String) async throws {
         let result = try await self.attempt(
             "http://\(host)/latest", settings: #"{"allowedNetworks": ["0.0.0.0/0", "::/0"]}"#)
         #expect(result.code == "EGRESS_REFUSED")
     }
 
-    @Test func allowListAdmitsItsNetworksAlone() async throws {
+    @Test func `A list of networks admits these alone`() async throws {
         let receiver = try CallbackReceiver()
         let other = try await self.attempt(
             receiver.url("/ok"), settings: #"{"allowedNetworks": ["10.0.0.0/8", "127.0.0.2/32"]}"#)
@@ -70,7 +70,7 @@ struct EgressTests {
         #expect(own.state == "delivered")
     }
 
-    @Test func rebindingResolver() async throws {
+    @Test func `A name that changes to a private address is refused`() async throws {
         let receiver = try CallbackReceiver(secrets: [self.secret.text])
         // Public at first, and then ours: a check made apart from the connection would be passed by the first answer.
         let answers = Mutex(["93.184.216.34", "127.0.0.1", "127.0.0.1"])
@@ -90,7 +90,7 @@ struct EgressTests {
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func addressesBesideAllowedOnesAreNotTried() async throws {
+    @Test func `An address outside the list is skipped, and an allowed one of the same name is used`() async throws {
         let receiver = try CallbackReceiver(secrets: [self.secret.text])
         // The list allows the one; the other, tried first, is the cloud's metadata service.
         let resolver = Resolver { _ in .success([IPAddress("169.254.169.254")!, IPAddress("127.0.0.1")!]) }
@@ -102,7 +102,7 @@ struct EgressTests {
     }
 
     /// What is vetted before is vetted again where the socket is opened, and before each request.
-    @Test func socketIsVettedWhateverWasResolved() async throws {
+    @Test func `The address is checked again when the socket opens`() async throws {
         let receiver = try CallbackReceiver()
         let multi = try CurlMulti()
         let request = HTTPRequest(
@@ -115,7 +115,7 @@ struct EgressTests {
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func hungResolverIsOurFault() async throws {
+    @Test func `A resolver that hangs leaves the callback pending`() async throws {
         let isOver = Mutex(false)
         defer { isOver.withLock { $0 = true } }
         let resolver = Resolver { _ in
@@ -126,7 +126,7 @@ struct EgressTests {
         #expect(result.code == "NAME_NOT_RESOLVED" && result.state == "pending")
     }
 
-    @Test func unknownName() async throws {
+    @Test func `An unknown name is not resolved`() async throws {
         let result = try await self.attempt("https://partner.example/", resolver: Resolver { _ in .failure(.unknown) })
         #expect(result.code == "NAME_NOT_RESOLVED")
     }
@@ -138,7 +138,7 @@ struct EgressTests {
         "https://user:word@partner.example/",
         "https://partner.example/#part", "https://partner.example/\r\nX-Injected: 1",
     ])
-    func urlThatIsNotHTTPS(_ url: String) async throws {
+    func `A URL that is not plain HTTPS is dead-lettered`(_ url: String) async throws {
         let result = try await self.attempt(url, allowHTTP: false)
         #expect(result.code == "REQUEST_INVALID" && result.state == "dead")
     }
@@ -151,7 +151,7 @@ struct EgressTests {
         #"{"allowedNetworks": ["everything"]}"#, #"{"events": ["job.guessed"]}"#,
         #"{"clientKey": "without a certificate"}"#,
     ])
-    func settingThatIsNotAccepted(_ settings: String) async throws {
+    func `An invalid setting of an endpoint is refused`(_ settings: String) async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         let error = await #expect(throws: PostgresError.self) {
             try await self.outbox.connection.query(
@@ -161,7 +161,7 @@ struct EgressTests {
         #expect(error?.message.contains("X-Other") == false)
     }
 
-    @Test func injectedHeaderIsRefusedBehindTheDatabase() throws {
+    @Test func `The program refuses a forged header that passed the database`() throws {
         var options = EndpointOptions()
         (options.apiKeyHeader, options.apiKey) = ("Host", "evil.example")
         #expect(throws: HTTPError.self) { try options.apiKeyHeaders() }
@@ -182,31 +182,31 @@ struct EgressTests {
             allowHTTP: false)
     }
 
-    @Test func olderTLS() async throws {
+    @Test func `A server with TLS 1.1 at most is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost", maximumTLS: "1.1")
         #expect(try await self.tls(receiver).code == "TLS_FAILED")
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func certificateOfAnotherHost() async throws {
+    @Test func `A certificate of another host is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "partner.example")
         #expect(try await self.tls(receiver).code == "CERTIFICATE_INVALID")
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func certificateOfNoAuthority() async throws {
+    @Test func `A certificate of an unknown authority is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost")
         #expect(try await self.tls(receiver, trusted: false).code == "CERTIFICATE_INVALID")
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func expiredCertificate() async throws {
+    @Test func `An expired certificate is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost", isExpired: true)
         #expect(try await self.tls(receiver).code == "CERTIFICATE_INVALID")
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func plainHTTPWhereTLSIsExpected() async throws {
+    @Test func `A server that speaks no TLS is refused`() async throws {
         let receiver = try CallbackReceiver()
         let result = try await self.attempt("https://localhost:\(receiver.port)/ok", allowHTTP: false)
         #expect(result.code == "TLS_FAILED")
@@ -228,7 +228,7 @@ struct EgressTests {
         return "sha256//" + text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    @Test func onlyAPinnedKeyIsSpokenTo() async throws {
+    @Test func `Only a server with a pinned key is sent anything`() async throws {
         let receiver = try CallbackReceiver(secrets: [self.secret.text], certificateName: "localhost")
         let right = try self.pin(of: #require(receiver.certificate))
         let wrong = "sha256//\(Data(repeating: 7, count: 32).base64EncodedString())"
@@ -243,7 +243,7 @@ struct EgressTests {
         #expect(try receiver.received().count == 3)
     }
 
-    @Test func openConnectionIsNotUsedUnderAnotherPin() async throws {
+    @Test func `An open connection is not used under another pin`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost")
         let client = HTTPClient(certificateAuthorities: receiver.certificate?.path)
         var request = HTTPRequest(
@@ -257,7 +257,7 @@ struct EgressTests {
         #expect(try receiver.received().count == 1)
     }
 
-    @Test func mutualTLS() async throws {
+    @Test func `A client certificate is shown where an endpoint has one`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("mtls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -286,19 +286,22 @@ struct EgressTests {
         ("/flood-headers", "RESPONSE_TOO_LARGE", "pending"), ("/hang", "TIMED_OUT", "pending"),
         ("/drip-headers", "TIMED_OUT", "pending"),
     ])
-    func hostileAnswer(_ path: String, _ code: String, _ state: String) async throws {
+    func `Each hostile answer has its error code, and no redirect is followed`(
+        _ path: String, _ code: String, _ state: String
+    ) async throws {
         let receiver = try CallbackReceiver()
         let result = try await self.attempt(receiver.url(path), milliseconds: code == "TIMED_OUT" ? 2_000 : 30_000)
         #expect(result.code == code && result.state == state)
         #expect(try receiver.received().allSatisfy { $0.path == path })
     }
 
-    @Test func closedPort() async throws {
+    @Test func `A closed port is a failed connection`() async throws {
         #expect(try await self.attempt("http://127.0.0.1:9/").code == "CONNECTION_FAILED")
     }
 
     /// Answered 2xx before they misbehave: delivered, and cut off.
-    @Test(arguments: ["/flood", "/huge", "/drip", "/truncated"]) func bodyBehindSuccess(_ path: String) async throws {
+    @Test(arguments: ["/flood", "/huge", "/drip", "/truncated"])
+    func `A 2xx status delivers, whatever the body does`(_ path: String) async throws {
         let receiver = try CallbackReceiver()
         let result = try await self.attempt(receiver.url(path), milliseconds: path == "/drip" ? 6_000 : 30_000)
         #expect(result.code == nil && result.state == "delivered" && result.status == 200)

@@ -45,7 +45,7 @@ struct EndpointHealthTests {
             "UPDATE insp.endpoint_health SET open_until = now() - interval '1 second'")
     }
 
-    @Test func breakerOpensProbesAndCloses() async throws {
+    @Test func `The breaker opens after failures, probes, and closes after a success`() async throws {
         let alerts = try await self.endpoint(settings: #"{"url": "\#(self.receiver.url("/ok?alerts"))"}"#)
         let endpoint = try await self.endpoint(settings: #"{"alertEndpoint": \#(alerts)}"#)
         let ids = try await self.outbox.add(40, endpoint: endpoint, url: self.receiver.url("/status/500"))
@@ -89,7 +89,7 @@ struct EndpointHealthTests {
                 == ["endpoint.failing", "endpoint.recovered"])
     }
 
-    @Test func someFailuresOpenNothing() async throws {
+    @Test func `Failures among successes leave the breaker closed`() async throws {
         let endpoint = try await self.endpoint()
         try await self.outbox.add(12, endpoint: endpoint, url: self.receiver.url("/status/500"))
         try await self.outbox.add(12, endpoint: endpoint, url: self.receiver.url("/ok"))
@@ -101,7 +101,7 @@ struct EndpointHealthTests {
         #expect(try await self.breaker(endpoint) == "closed")
     }
 
-    @Test func goneDisablesAndHolds() async throws {
+    @Test func `Status 410 disables the endpoint, and its callbacks are held`() async throws {
         let endpoint = try await self.endpoint(inFlight: 1, settings: #"{"url": "\#(self.receiver.url("/gone"))"}"#)
         try await self.outbox.add(5, endpoint: endpoint, url: self.receiver.url("/gone"))
         await self.outbox.dispatch()
@@ -118,7 +118,7 @@ struct EndpointHealthTests {
         #expect(try await self.kinds(endpoint) == "disabled enabled")
     }
 
-    @Test func goneAtAJobsOwnURLDisablesNothing() async throws {
+    @Test func `Status 410 at the callbackUrl of a job disables no endpoint`() async throws {
         let endpoint = try await self.endpoint(settings: #"{"url": "\#(self.receiver.url("/ok"))"}"#)
         try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/gone"))
         await self.outbox.dispatch()
@@ -126,7 +126,7 @@ struct EndpointHealthTests {
         #expect(try await self.breaker(endpoint) == "closed")
     }
 
-    @Test func fiveDaysWithoutSuccessDisable() async throws {
+    @Test func `Five days without success disable an endpoint`() async throws {
         let endpoint = try await self.endpoint()
         let ids = try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/status/500"))
         await self.outbox.dispatch()
@@ -138,7 +138,7 @@ struct EndpointHealthTests {
         #expect(try await self.outbox.row(ids[0]).state == "held")
     }
 
-    @Test func pauseKeepsAndResumeSends() async throws {
+    @Test func `A paused endpoint keeps its callbacks until it is resumed`() async throws {
         let endpoint = try await self.endpoint()
         let ids = try await self.outbox.add(3, endpoint: endpoint, url: self.receiver.url("/ok"))
         _ = try await self.outbox.connection.query("SELECT insp.callback_pause($1, 'their wish')", [.int(endpoint)])
@@ -156,7 +156,7 @@ struct EndpointHealthTests {
     }
 
     /// A claim under the floors of the one before, as the dispatcher makes them: what waited must still be found.
-    @Test func floorsFindWhatWaitedBehindAnOpenBreaker() async throws {
+    @Test func `Floors hide no callback that waited behind an open breaker`() async throws {
         let endpoint = try await self.endpoint()
         try await self.outbox.add(1, endpoint: endpoint, url: "https://partner.example/")
         let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
@@ -174,7 +174,7 @@ struct EndpointHealthTests {
         #expect(second.callbacks.count == 1)
     }
 
-    @Test func retriesLeaveRoomForFirstAttempts() async throws {
+    @Test func `Retries leave room for first attempts`() async throws {
         let endpoint = try await self.endpoint(inFlight: 8)
         try await self.outbox.add(100, endpoint: endpoint, url: "https://partner.example/late", attempts: 3)
         _ = try await self.outbox.connection.query(
@@ -195,7 +195,7 @@ struct EndpointHealthTests {
         #expect(limited.callbacks.filter { $0.attempts == 0 }.count == 6)
     }
 
-    @Test func orderedCallbacksGoOneAfterTheOther() async throws {
+    @Test func `Ordered callbacks are sent one after the other`() async throws {
         let endpoint = try await self.endpoint(settings: #"{"ordering": "job"}"#)
         var ids: [String] = []
         for _ in 0..<4 {

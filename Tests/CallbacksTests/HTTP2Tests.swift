@@ -30,7 +30,7 @@ struct HTTP2Tests {
         setInterval(() => { if (process.ppid !== parent) process.exit(); }, 500);
         """
 
-    @Test func spokenByChoiceOverOneConnection() async throws {
+    @Test func `HTTP 2 is used where an endpoint asks for it, over one connection`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("http2-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

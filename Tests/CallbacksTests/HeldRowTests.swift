@@ -48,7 +48,7 @@ struct HeldRowTests {
         "insp.set_endpoint($1, '{\"maxInflight\": 4}')",
         "insp.callback_dead_letter((SELECT webhook_id FROM insp.callback WHERE endpoint_id = $1 ORDER BY id LIMIT 1))",
     ])
-    func costsItsOwnEndpointAlone(_ act: String) async throws {
+    func `An open transaction of an operator delays its own endpoint alone`(_ act: String) async throws {
         let held = try await self.outbox.endpoint(secret: self.secret.text)
         let other = try await self.outbox.endpoint(secret: self.secret.text)
         // It has failed before, so that each outcome is counted.
@@ -87,7 +87,7 @@ struct HeldRowTests {
     }
 
     /// Failures that could not be counted at once are counted later.
-    @Test func nothingIsLeftOutOfTheBreakersCount() async throws {
+    @Test func `The breaker counts failures that met a locked row`() async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text, inFlight: 20)
         let operatorsOwn = try await self.outbox.database.connect()
         _ = try await self.query("INSERT INTO insp.endpoint_health (endpoint_id) VALUES ($1)", [.int(endpoint)])
@@ -105,7 +105,7 @@ struct HeldRowTests {
     }
 
     /// 410 while somebody changes the endpoint: it is disabled by the next that is recorded, of whatever endpoint.
-    @Test func goneIsNotForgotten() async throws {
+    @Test func `An endpoint that answered 410 while its row was locked is disabled later`() async throws {
         let url = self.receiver.url("/gone")
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text, inFlight: 1)
         let other = try await self.outbox.endpoint(secret: self.secret.text)
@@ -132,7 +132,7 @@ struct HeldRowTests {
         #expect(try await !self.query("SELECT enabled FROM insp.endpoint WHERE id = $1", [.int(endpoint)])[0].bool(0))
     }
 
-    @Test(.timed) func tokensOfOtherEndpointsGoOn() async throws {
+    @Test(.timed) func `An open transaction on one endpoint delays no token of another`() async throws {
         var endpoints: [Int64] = []
         for _ in 0..<2 {
             let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
@@ -164,7 +164,7 @@ struct HeldRowTests {
     }
 
     /// Who finishes a job while the endpoint is being enabled still sees it disabled.
-    @Test func callbackWrittenWhileItsEndpointIsEnabledIsSent() async throws {
+    @Test func `A callback written while its endpoint is being enabled is sent`() async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         _ = try await self.query("SELECT insp.set_endpoint($1, '{\"ordering\": \"job\"}')", [.int(endpoint)])
         _ = try await self.query("SELECT insp.callback_disable($1)", [.int(endpoint)])
@@ -190,7 +190,7 @@ struct HeldRowTests {
     }
 
     /// Any login may take advisory locks, and nobody's callbacks depend on them.
-    @Test func advisoryLocksStopNothing() async throws {
+    @Test func `Advisory locks stop no callback`() async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/ok"))
         let anybody = try await self.outbox.database.connect()
@@ -204,7 +204,7 @@ struct HeldRowTests {
     }
 
     /// An operator enables what dispatchers disable: neither waits for the other in a circle.
-    @Test func enablingAndJudgingDoNotDeadlock() async throws {
+    @Test func `Enabling and disabling an endpoint at once does not deadlock`() async throws {
         let url = self.receiver.url("/gone")
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text, inFlight: 1000)
         _ = try await self.query("UPDATE insp.endpoint SET url = $2 WHERE id = $1", [.int(endpoint), .text(url)])

@@ -45,7 +45,7 @@ struct OperatorCostTests {
         }
     }
 
-    @Test func theOverviewReadsTheLastHour() async throws {
+    @Test func `The overview reads the last hour alone`() async throws {
         let (answer, rows) = try await self.rows(
             "SELECT sum(delivered)::bigint, count(median_seconds) FROM insp.v_callbacks")
         #expect(try answer.int(0) == 40 && answer.int(1) == 2)
@@ -57,13 +57,14 @@ struct OperatorCostTests {
         "insp.callback_replay('typo')", "insp.callback_dead_letter('typo')",
         "insp.callback_replay('msg_0123456789abcdef0123456789abcdef')",
         "insp.callback_dead_letter('msg_0123456789abcdef0123456789abcdef')",
-    ]) func aNameThatNobodyHasIsNotSearchedFor(_ call: String) async throws {
+    ])
+    func `An unknown id is not searched for`(_ call: String) async throws {
         let (answer, rows) = try await self.rows("SELECT \(call)")
         #expect(try !answer.bool(0))
         #expect(rows < 20, "\(call) reads \(rows) rows")
     }
 
-    @Test func anEndpointsOwnEventIsFoundByItsName() async throws {
+    @Test func `An event of an endpoint is found by its id`() async throws {
         let name = try await self.outbox.connection.query(
             """
             INSERT INTO insp.callback (job_id, endpoint_id, event, url, body)
@@ -74,7 +75,7 @@ struct OperatorCostTests {
         #expect(rows < 20, "\(rows) rows")
     }
 
-    @Test func aReplayReadsItsPeriod() async throws {
+    @Test func `A replay reads its period alone`() async throws {
         for (delivered, expected) in [("true", 20), ("false", 0)] {
             let (answer, rows) = try await self.rows(
                 "SELECT insp.callback_replay(1, now() - interval '15 minutes', now(), \(delivered))")

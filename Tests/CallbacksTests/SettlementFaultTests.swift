@@ -58,4 +58,31 @@ struct SettlementFaultTests {
         // Nothing is left to settle.
         #expect(health.failed(.settle) && health.forget(.settle) && health.isConnected)
     }
+
+    /// Both would otherwise judge the same fault differently: the queue's writes there, the callbacks' settlements here.
+    @Test func `Swift and SQL agree on which faults are of one row, whatever the SQLSTATE`() async throws {
+        let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+        let classes = letters.flatMap { one in letters.map { "\(one)\($0)" } }
+        let states = classes.flatMap { [$0 + "000", $0 + "001", $0 + "P03"] }
+        let rows = try await self.outbox.connection.query(
+            "SELECT s, insp.is_passing(s) FROM unnest($1::text[]) s", [.texts(states)])
+        #expect(rows.count == states.count)
+        var ofRows = 0
+        for row in rows {
+            let (state, isPassing) = (try row.string(0), try row.bool(1))
+            let error = PostgresError(.server, sqlState: state, "")
+            #expect(error.isPassing == isPassing, "\(state)")
+            // A new connection cures these, which a function in the database cannot open.
+            let isOfSession = ["0A", "26", "28", "3D"].contains(state.prefix(2))
+            #expect(error.isOfOneRow == (!isPassing && !isOfSession), "\(state)")
+            if error.isOfOneRow { ofRows += 1 }
+        }
+        #expect((1..<states.count).contains(ofRows))
+        for state in ["22P05", "23514", "P0001", "IN001", "XX001", "XX002"] {
+            #expect(PostgresError(.server, sqlState: state, "").isOfOneRow, "\(state)")
+        }
+        for state in ["XX000", "42883", "55P03", "57014", "0A000"] {
+            #expect(!PostgresError(.server, sqlState: state, "").isOfOneRow, "\(state)")
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPClient
 import Testing
 
 @testable import Callbacks
@@ -25,35 +26,56 @@ struct WebhookSignatureTests {
             signature: "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0="),
     ]
 
-    @Test(arguments: Self.vectors) func matchesPublishedVector(_ vector: Vector) throws {
+    @Test(arguments: Self.vectors) func `Signatures match the published vectors`(_ vector: Vector) throws {
         let secret = try #require(WebhookSecret(vector.secret))
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret])
         #expect(signature.signature == vector.signature)
     }
 
-    @Test func prefixOfSecretIsOptional() throws {
+    @Test func `The prefix of a secret is optional`() throws {
         let vector = Self.vectors[0]
         #expect(WebhookSecret(vector.secret) == WebhookSecret(String(vector.secret.dropFirst("whsec_".count))))
     }
 
-    @Test func signsWithEverySecretDuringRotation() throws {
+    @Test func `Each secret signs during a rotation`() throws {
         let secrets = try Self.vectors.map { try #require(WebhookSecret($0.secret)) }
-        let both = WebhookSignature(id: "a", timestamp: 1, body: [], secrets: secrets)
-        let each = secrets.map { WebhookSignature(id: "a", timestamp: 1, body: [], secrets: [$0]).signature }
+        let both = try WebhookSignature(id: "a", timestamp: 1, body: [], secrets: secrets)
+        let each = try secrets.map { try WebhookSignature(id: "a", timestamp: 1, body: [], secrets: [$0]).signature }
         #expect(both.signature == each.joined(separator: " "))
         #expect(each[0] != each[1])
     }
 
-    @Test func signatureDependsOnEveryPart() throws {
+    @Test func `A signature depends on the id, the time and the body`() throws {
         let secret = try #require(WebhookSecret(Self.vectors[0].secret))
-        func sign(_ id: String, _ timestamp: Int, _ body: String) -> String {
-            WebhookSignature(id: id, timestamp: timestamp, body: Array(body.utf8), secrets: [secret]).signature
+        func sign(_ id: String, _ timestamp: Int, _ body: String) throws -> String {
+            try WebhookSignature(id: id, timestamp: timestamp, body: Array(body.utf8), secrets: [secret]).signature
         }
-        #expect(Set([sign("a", 1, "x"), sign("b", 1, "x"), sign("a", 2, "x"), sign("a", 1, "y")]).count == 4)
+        #expect(try Set([sign("a", 1, "x"), sign("b", 1, "x"), sign("a", 2, "x"), sign("a", 1, "y")]).count == 4)
     }
 
-    @Test func generatedSecretsAreDistinctAndReadable() throws {
+    @Test func `A message is not signed in part when libcrypto refuses a key`() throws {
+        let refused = WebhookSecret(key: Array("0123456789abcdef".utf8), digest: "NONE")
+        for secrets in [[refused], [WebhookSecret.generate(), refused]] {
+            let error = #expect(throws: HTTPError.self) {
+                try WebhookSignature(id: "a", timestamp: 1, body: [1], secrets: secrets)
+            }
+            #expect(error?.code == .localFault && error?.detail.contains("HMAC") == true)
+        }
+        // Nor is such a secret taken for one that fits.
+        #expect(throws: WebhookVerifier.Refusal.signatureMismatch) {
+            try WebhookVerifier(secrets: [refused]).verify(
+                id: "a", timestamp: "1", signature: "v1,", body: [1], now: Date(timeIntervalSince1970: 1))
+        }
+    }
+
+    @Test(arguments: ["", "a.b"]) func `An id that cannot be told from the rest is not signed`(_ id: String) {
+        #expect(throws: HTTPError.self) {
+            try WebhookSignature(id: id, timestamp: 1, body: [], secrets: [WebhookSecret.generate()])
+        }
+    }
+
+    @Test func `Generated secrets are distinct, and their text can be read back`() throws {
         let first = WebhookSecret.generate()
         #expect(first != WebhookSecret.generate())
         #expect(first.key.count == 32)
@@ -61,11 +83,11 @@ struct WebhookSignatureTests {
     }
 
     @Test(arguments: ["", "whsec_", "whsec_!!!", "whsec_c2hvcnQ=", "whsec_" + String(repeating: "A", count: 88)])
-    func refusesWhatIsNoSecret(_ text: String) {
+    func `Text that is no secret is refused`(_ text: String) {
         #expect(WebhookSecret(text) == nil)
     }
 
-    @Test func secretNeverPrintsItself() {
+    @Test func `A secret never prints its key`() {
         let secret = WebhookSecret(key: Array("0123456789abcdef".utf8))
         var dumped = ""
         dump(secret, to: &dumped)
@@ -75,12 +97,12 @@ struct WebhookSignatureTests {
     }
 
     /// Vector C: Svix's `worker.rs`, the key as seed and public key, with the id, time and body of the first vector.
-    @Test func ed25519MatchesPublishedVector() throws {
+    @Test func `An Ed25519 signature matches the published vector`() throws {
         let text = "6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
         let key = try #require(WebhookSigningKey("whsk_" + text))
         let vector = Self.vectors[0]
         let secret = try #require(WebhookSecret(vector.secret))
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret],
             signingKeys: [key]
         ).signature
@@ -94,7 +116,7 @@ struct WebhookSignatureTests {
     }
 
     @Test(arguments: ["whsk_", "whsk_AAAA", "whsk_" + String(repeating: "A", count: 88), "no key"])
-    func brokenKeyIsRefused(_ text: String) {
+    func `A broken signing key is refused`(_ text: String) {
         // The third has a public half that is not that of its seed.
         #expect(WebhookSigningKey(text) == nil)
     }
@@ -133,7 +155,7 @@ struct WebhookSignatureTests {
         Case(testDescription: "an empty entry", signature: "v1,", refusal: .signatureMismatch),
     ]
 
-    @Test(arguments: Self.cases) func verifierNamesItsRefusal(_ test: Case) throws {
+    @Test(arguments: Self.cases) func `The verifier says why it refuses`(_ test: Case) throws {
         let verifier = WebhookVerifier(secrets: [try #require(WebhookSecret(Self.vectors[0].secret))])
         var refusal: WebhookVerifier.Refusal?
         do throws(WebhookVerifier.Refusal) {
@@ -146,9 +168,9 @@ struct WebhookSignatureTests {
         #expect(refusal == test.refusal)
     }
 
-    @Test func verifierTakesEitherVersion() throws {
+    @Test func `The verifier accepts either version of the signature`() throws {
         let key = WebhookSigningKey.generate()
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: "a", timestamp: 1, body: [1, 2, 3], secrets: [WebhookSecret.generate()], signingKeys: [key])
         let verifier = WebhookVerifier(secrets: [], publicKeys: [try #require(key.publicKey)])
         try verifier.verify(

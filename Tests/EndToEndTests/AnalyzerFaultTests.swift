@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// An analyzer that crashes, hangs or eats memory costs one attempt of one job, and the worker lives.
+/// An analyzer that crashes, hangs or exhausts memory costs one attempt of one job, and the worker survives.
 @Suite struct AnalyzerFaultTests {
-    /// Every second call of the stage in a process's life goes wrong, so each fault is followed by a success.
+    /// Every second call of the stage in a process fails, so each fault is followed by a success.
     @Test(
         .timeLimit(.minutes(5)),
         arguments: [
@@ -13,14 +13,14 @@ import Testing
         ])
     func `A fault costs one attempt`(fault: String, code: String) async throws {
         let service = try await Service.start()
-        // Only what takes for ever has a short time.
+        // Only the fault that hangs has a short deadline.
         let worker = try service.worker([
             "--slots", "1", "--stage-deadline", fault == "spin" ? "6" : "60", "--analyzer-memory", "256", "--analyzer",
             FaultyAnalyzer.script("--fault face=\(fault) --every 2"),
         ])
         defer { worker.send(SIGKILL) }
-        let picture = SmallPNG.noise(width: 64, height: 64)
-        for _ in 0..<2 { _ = try await service.enqueue(["workflow": "liveness"], face: picture) }
+        let image = PNG.noise(width: 64, height: 64)
+        for _ in 0..<2 { _ = try await service.enqueue(["workflow": "liveness"], face: image) }
         #expect(
             try await service.waitForNone("SELECT count(*) FROM insp.job WHERE status < 128", within: .seconds(60)))
         let rows = try await service.connection.query(
@@ -34,13 +34,13 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A picture that always crashes the analyzer is dead-lettered after three crashes`() async throws {
+    func `An image that always crashes the analyzer is dead-lettered after three crashes`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=segfault"),
         ])
         defer { worker.send(SIGKILL) }
-        let id = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        let id = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         let result = try await service.result(of: id)
         #expect(result["status"] as? Int == 128)
         #expect(result.at("decision.type") as? String == "NOT_EXECUTED")

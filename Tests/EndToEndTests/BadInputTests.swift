@@ -3,10 +3,10 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Whatever comes in, the job reaches 128 with a code, or is refused with one.
+/// Whatever the input, the job reaches 128 with a code or is refused with one.
 @Suite struct BadInputTests {
     @Test(.timeLimit(.minutes(5)))
-    func `Torn, foreign and bomb pictures end at 128 with a code each, and their callbacks go out`() async throws {
+    func `Truncated, foreign and bomb images end at 128 with a code each, and their callbacks are sent`() async throws {
         let service = try await Service.start()
         let good = try await TestInputs.specimen("id_front.jpg")
         let url = service.receiver.url("/huge")
@@ -15,14 +15,14 @@ import Testing
         defer { worker.send(SIGKILL) }
 
         var expected: [(String, String)] = []
-        let pictures = [
+        let images = [
             ("torn.jpg", "CORRUPT_IMAGE"), ("bomb.png", "TOO_MANY_PIXELS"), ("text.jpg", "UNSUPPORTED_FORMAT"),
         ]
-        for (file, code) in pictures {
+        for (file, code) in images {
             expected.append(
                 (try await service.enqueue(["workflow": "id"], front: TestInputs.specimen(file)), code))
         }
-        // A part whose server announces 2 GB; one that is not there; one that is not what its digest says.
+        // A part whose server announces 2 GB, a missing one, and one that does not match its digest.
         expected.append(
             (
                 try await service.enqueue(
@@ -66,7 +66,7 @@ import Testing
         #expect(!received.contains { !$0.verified })
     }
 
-    @Test func `What no job can be made of is refused with its code`() async throws {
+    @Test func `Invalid input is refused with its code`() async throws {
         let service = try await Service.start()
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

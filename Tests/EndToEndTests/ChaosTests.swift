@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Workers that are killed between any two lines lose nothing and do nothing twice.
+/// Workers killed at any moment lose nothing and do nothing twice.
 @Suite(.serialized) struct ChaosTests {
     /// Fifty jobs a second for twenty seconds, and every second one of four workers dies.
     @Test(.timeLimit(.minutes(8)))
     func `A thousand jobs survive twenty killed workers`() async throws {
         let service = try await Service.start()
-        // Analysis that takes time but no processor, and starts at once: what is tried here is everything around it.
+        // Analysis that takes time but no processor, and starts at once: this tests everything around it.
         let arguments = [
             "--slots", "2", "--log-level", "warning", "--analyzer", try FaultyAnalyzer.script("--delay 60"),
         ]
         var workers = try (0..<4).map { _ in try service.worker(arguments) }
         defer { workers.forEach { $0.send(SIGKILL) } }
-        let picture = SmallPNG.noise(width: 96, height: 96)
+        let image = PNG.noise(width: 96, height: 96)
 
         var random = TestRandom("chaos")
         for second in 0..<20 {
@@ -24,7 +24,7 @@ import Testing
                 SELECT insp.enqueue(jsonb_build_object('partner', 'bank', 'workflow', 'liveness',
                     'customerInternalReference', $2::text || '-' || n), face => $1)
                 FROM generate_series(1, 50) n
-                """, [.bytes(picture), .text("\(second)")])
+                """, [.bytes(image), .text("\(second)")])
             let victim = Int.random(in: 0..<4, using: &random)
             workers[victim].send(SIGKILL)
             #expect(try await workers[victim].wait() == -SIGKILL)
@@ -47,7 +47,7 @@ import Testing
                 (SELECT count(*) FROM insp.lease) + (SELECT count(*) FROM insp.ready)
                     + (SELECT count(*) FROM insp.delayed) AS waiting,
                 (SELECT count(*) FROM insp.event WHERE kind = 'rescued') AS rescued,
-                -- Whoever was not dead-lettered has every stage of the workflow that a picture without a face needs.
+                -- Whoever was not dead-lettered has every stage of the workflow that an image without a face needs.
                 (SELECT count(*) FROM insp.job j WHERE NOT EXISTS (SELECT FROM insp.dead d WHERE d.job_id = j.id)
                     AND (SELECT array_agg(s.status ORDER BY s.status) FROM insp.step s WHERE s.job_id = j.id)
                         <> ARRAY[4, 16, 128]::smallint[]) AS incomplete
@@ -59,7 +59,7 @@ import Testing
         #expect(try counts.int("callbacks") == 1000)
         #expect(try counts.int("waiting") == 0)
         #expect(try counts.int("incomplete") == 0)
-        // Else nothing was ever interrupted, and the test has shown nothing.
+        // Otherwise nothing was interrupted, and the test shows nothing.
         #expect(try counts.int("rescued") > 0)
 
         let received = try service.receiver.received()
@@ -73,12 +73,12 @@ import Testing
     }
 
     @Test(.timed, .timeLimit(.minutes(5)))
-    func `A killed worker's job is taken up again within twenty seconds`() async throws {
+    func `A killed worker's job is claimed again within twenty seconds`() async throws {
         let service = try await Service.start()
         let hung = try service.worker(
             ["--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"), "--stage-deadline", "120"])
         defer { hung.send(SIGKILL) }
-        let id = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        let id = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status >= 4", within: .seconds(60)))
@@ -98,14 +98,14 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `On SIGTERM a worker releases what takes too long, with the attempt refunded`() async throws {
+    func `On SIGTERM a worker releases jobs that take too long, with the attempt refunded`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"), "--stage-deadline", "300",
             "--stop-after", "1",
         ])
         defer { worker.send(SIGKILL) }
-        _ = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        _ = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status >= 4", within: .seconds(60)))

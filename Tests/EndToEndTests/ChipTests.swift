@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Chips through the program: alone and beside pictures, from the command line and through the queue.
+/// Chips through the program: alone and with images, from the command line and through the queue.
 @Suite struct ChipTests {
     private func request(_ chip: TestChips.Chip, in folder: URL) throws -> Data {
         let path = folder.appending(path: chip.chip).path
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A batch judges every chip by the authorities that its line names`() async throws {
+    func `A batch verifies each chip against the authorities of its line`() async throws {
         let folder = try await TestChips.folder
         let chips = try await TestChips.manifest
         let lines = try chips.map { try self.request($0, in: folder) }.reduce(Data(), +)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `Authorities come from the command line, a folder or a file, and a place that is not there is an error`()
+    func `Authorities come from the command line, a folder or a file, and a missing path is an error`()
         async throws
     {
         let chip = try await TestChips.folder.appending(path: "good_pss").path
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A chip without a picture is a job, and ends as valid, invalid or inconclusive`() async throws {
+    func `A chip without an image is a job, and ends as valid, invalid or inconclusive`() async throws {
         let service = try await Service.start()
         let anchors = try await TestChips.folder.appending(path: "good_rsa_sha256/anchors").path
         let worker = try service.worker(["--slots", "1", "--csca", anchors])
@@ -85,9 +85,9 @@ import Testing
             let found = result.at("capabilities.extraction.0.data.chip.passiveAuthentication") as? [String: Any]
             #expect(found?["status"] as? String == status, "\(result)")
             #expect((result.at("decision.type") as? String == "REJECTED") == (status == "invalid"), "\(result)")
-            #expect((result.at("capabilities.usability") as? [Any])?.isEmpty == true, "no picture was judged")
+            #expect((result.at("capabilities.usability") as? [Any])?.isEmpty == true, "no image was judged")
         }
-        // Data that nothing vouches for are no document.
+        // Data without authentication are no document.
         let error = await #expect(throws: PostgresError.self) {
             _ = try await enqueue("good_rsa_sha256", sod: false)
         }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A worker holds chips against its authorities, print and face against the chip`() async throws {
+    func `A worker verifies chips against its authorities, and VIZ and face against the chip`() async throws {
         let service = try await Service.start()
         let anchors = try await TestChips.folder.appending(path: "good_rsa_sha256/anchors").path
         let worker = try service.worker(["--slots", "1", "--csca", anchors])
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A chip that is no chip is a finding, and the job is done`() async throws {
+    func `An invalid chip file is a finding, and the job finishes`() async throws {
         let noise = FileManager.default.temporaryDirectory.appending(path: "noise-\(UUID().uuidString)")
         try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 197 >> 3) }).write(to: noise)
         defer { try? FileManager.default.removeItem(at: noise) }

@@ -21,7 +21,7 @@ import Testing
         #expect(done.errors.hasPrefix("inspectd: "))
     }
 
-    @Test func `Help lists every command, and each has its own, however it is asked for`() async throws {
+    @Test func `Help lists every command, and each command has its own help by every way to request it`() async throws {
         let overview = try await self.text(["--help"])
         #expect(try await self.text(["-h"]) == overview)
         #expect(try await self.text(["help"]) == overview)
@@ -32,7 +32,7 @@ import Testing
             #expect(help.hasPrefix("Usage: inspectd \(name) "))
             #expect(try await self.text([name, "-h"]) == help)
             #expect(try await self.text(["help", name]) == help)
-            // Also where the rest is wrong, but not what stands after the options' end.
+            // Even where the rest is invalid, but not after the end of the options.
             #expect(try await self.text([name, "--unheard-of", "--help"]) == help)
         }
         #expect(try await self.text(["verify", "--hel"]).hasPrefix("Usage: inspectd verify "))
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// Reads the source: an option that is looked up but in no table can never be given.
-    @Test func `What a command reads is in its table, and what is in its table is read`() async throws {
+    @Test func `A command reads exactly the options of its table`() async throws {
         let sources = try CommandTable.sources()
         let owners = [
             "QueueBench": "bench", "LivenessBench": "bench", "AnalysisBench": "bench", "UsabilityAnswer": "inspect",
@@ -94,7 +94,7 @@ import Testing
             #expect(options.contains("log-level") == isConfigured, "\(name)")
             guard isConfigured else { continue }
             count += 1
-            // What a command needs beside it is looked for after it, or given.
+            // A command's other requirements are checked later, or given.
             let operands = ["status": ["x"], "bench": ["queue"]][name] ?? []
             let done = try await Program.run([name] + operands + ["--log-level", "loud"])
             #expect(done.status == 2)
@@ -125,7 +125,7 @@ import Testing
         ),
         (["verify", "--public-key", "KEY", "--body", "ABSENT"], "--body: the file does not exist"),
     ])
-    func `A file that is not there is said to be, by its option and not by its name`(
+    func `A missing file is reported by its option, not by its name`(
         arguments: [String], message: String
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -135,7 +135,7 @@ import Testing
                 at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
         }
         for name in ["file", "frames/1"] {
-            try SmallPNG.noise(width: 8, height: 8).write(to: folder.appendingPathComponent(name))
+            try PNG.noise(width: 8, height: 8).write(to: folder.appendingPathComponent(name))
         }
         let key = try members(try await Program.run(["verify", "--new-key"]).output)["public"] as? String
         let words = [
@@ -169,19 +169,19 @@ import Testing
         (["migrate", "--migrations", "/nonexistent"], "--migrations: /nonexistent does not exist"),
         (["verify", "--secret-file", "/usr"], "--secret-file: /usr is a folder"),
     ])
-    func `A file of the operator's that is not there is named`(arguments: [String], message: String) async throws {
+    func `A missing file of the operator is reported by name`(arguments: [String], message: String) async throws {
         let done = try await Program.run(arguments)
         #expect(done.status == 1)
         #expect(done.errors.hasPrefix("inspectd: ") && done.errors.contains(message), "\(done.errors)")
     }
 
-    @Test func `Migrating twice applies nothing the second time, and the doctor is content`() async throws {
+    @Test func `Migrating twice applies nothing the second time, and the doctor finds no fault`() async throws {
         let database = try await ScratchDatabase.empty()
         let environment = ["INSPECTD_DATABASE_URL": database.url]
         let ill = try await Program.run(["doctor"], environment: environment)
         #expect(ill.status == 1)
         #expect(String(decoding: ill.output, as: UTF8.self).contains("run inspectd migrate"))
-        // There already: every scratch database's server has them.
+        // They exist already: every scratch database's server has them.
         let roles = try await Program.run(["migrate", "--roles"], environment: environment)
         #expect(roles.status == 0 && String(decoding: roles.output, as: UTF8.self) == #"{"created":[]}"# + "\n")
         let first = try await Program.run(["migrate"], environment: environment)
@@ -195,7 +195,7 @@ import Testing
         #expect(findings.contains("system-call filters"))
     }
 
-    @Test func `A database that is not there is an error without the password`() async throws {
+    @Test func `The error for an unreachable database contains no password`() async throws {
         let url = "postgresql:///x?host=/nonexistent&password=hunter2"
         for arguments in [["status", "00000000-0000-4000-8000-000000000000"], ["top", "--once"]] {
             let done = try await Program.run(arguments, environment: ["INSPECTD_DATABASE_URL": url])
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `An unknown job is said to be unknown`() async throws {
+    @Test func `An unknown job is reported as unknown`() async throws {
         let database = try await ScratchDatabase.migrated()
         let done = try await Program.run(
             ["status", "00000000-0000-4000-8000-000000000000"], environment: ["INSPECTD_DATABASE_URL": database.url])
@@ -213,7 +213,7 @@ import Testing
         #expect(done.errors.contains("JOB_UNKNOWN"))
     }
 
-    /// What a command line that succeeds prints.
+    /// The output of a command line that succeeds.
     private func text(_ arguments: [String]) async throws -> String {
         let done = try await Program.run(arguments)
         #expect(done.status == 0 && done.errors.isEmpty, "\(arguments)")

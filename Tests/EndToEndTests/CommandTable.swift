@@ -1,6 +1,6 @@
 import Foundation
 
-/// The commands and options that the program's help lists, which is asked once.
+/// The commands and options in the program's help, which is read once.
 enum CommandTable {
     private static let loaded = Task {
         var options: [(name: String, options: [String])] = []

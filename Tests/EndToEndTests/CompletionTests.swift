@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    /// `groff` is part of every Debian; without it the page's own rules are looked at alone.
-    @Test func `The manual page has every command and option, and groff finds nothing to warn of`() async throws {
+    /// `groff` is part of every Debian; without it only the page's own rules are checked.
+    @Test func `The manual page has every command and option, and groff prints no warning`() async throws {
         let done = try await Program.run(["man"])
         let page = String(decoding: done.output, as: UTF8.self)
         #expect(done.status == 0 && page.allSatisfy { $0.isASCII })
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// What a script of bash prints; it must end well and write no error.
+    /// The output of a bash script, which must succeed and write no error.
     private func bash(_ script: String) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/bash")

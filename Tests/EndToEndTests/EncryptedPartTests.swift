@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Parts that only the worker can open.
+/// Parts that only the worker can decrypt.
 @Suite struct EncryptedPartTests {
     @Test func `An encrypted part is inspected like a plain one, and a damaged one ends the job`() async throws {
         let service = try await Service.start()
-        let picture = SmallPNG.noise(width: 64, height: 64)
-        let client = try EncryptedParts([picture], keyID: "2026-11")
+        let image = PNG.noise(width: 64, height: 64)
+        let client = try EncryptedParts([image], keyID: "2026-11")
         let worker = try service.worker(["--slots", "1", "--decryption-key", client.key.path])
-        let plain = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let plain = try await service.enqueue(["workflow": "liveness"], face: image)
         let encrypted = try await service.enqueue(["workflow": "liveness"], face: client.parts[0])
         var part = client.parts[0]
         part[part.count - 5] ^= 1
@@ -23,7 +23,7 @@ import Testing
             result.at("capabilities.liveness.0.decision.details.label") as? String
                 == expected.at("capabilities.liveness.0.decision.details.label") as? String)
         #expect(try await service.result(of: damaged).at("error.code") as? String == "DECRYPTION_FAILED")
-        // In the database it is still what the client sent.
+        // The database still has the bytes that the client sent.
         let stored = try await service.connection.query(
             "SELECT c.bytes FROM insp.content c JOIN insp.job j ON j.id = c.id WHERE j.public_id = $1",
             [.text(encrypted)])

@@ -3,22 +3,22 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Faces enrolled, verified and deleted: real pictures, real analyzers, a real queue.
+/// Faces enrolled, verified and deleted: real images, real analyzers, a real queue.
 @Suite struct EnrollmentTests {
     private struct Faces {
         var service: Service
 
-        func submit(_ workflow: String, _ picture: String, as face: String, _ more: [String: Any] = [:]) async throws
+        func submit(_ workflow: String, _ image: String, as face: String, _ more: [String: Any] = [:]) async throws
             -> String
         {
             try await self.service.enqueue(
-                ["workflow": workflow, "faceId": face].merging(more) { $1 }, face: TestInputs.face(picture))
+                ["workflow": workflow, "faceId": face].merging(more) { $1 }, face: TestInputs.face(image))
         }
 
-        func run(_ workflow: String, _ picture: String, as face: String, _ more: [String: Any] = [:]) async throws
+        func run(_ workflow: String, _ image: String, as face: String, _ more: [String: Any] = [:]) async throws
             -> [String: Any]
         {
-            try await self.service.result(of: self.submit(workflow, picture, as: face, more))
+            try await self.service.result(of: self.submit(workflow, image, as: face, more))
         }
 
         func event(_ id: String) async throws -> [String: Any] {
@@ -44,7 +44,7 @@ import Testing
             var found: [String] = []
             for table in tables {
                 for needle in hex + bytes.map({ $0.map { String(format: "%02x", $0) }.joined() }) {
-                    // bytea prints as hex, so one look finds both forms.
+                    // bytea prints as hex, so one search finds both forms.
                     let count = try await self.service.connection.query(
                         "SELECT count(*) FROM \(table) t WHERE position($1 IN lower(t::text)) > 0", [.text(needle)])[0]
                         .int(0)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A face is enrolled, verified and deleted, and not a byte of feature or picture is left`() async throws {
+    func `A face is enrolled, verified and deleted, and not a byte of feature or image is left`() async throws {
         let faces = Faces(service: try await Service.start())
         let worker = try faces.service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
@@ -70,7 +70,7 @@ import Testing
         #expect(enrolled.at("capabilities.enrollment.0.decision.details.label") as? String == "ENROLLED")
         #expect(enrolled.at("capabilities.enrollment.0.data.featureLength") as? Int == 1024)
         #expect(enrolled.at("faceSdk.type") as? String == "enrollment" && enrolled.at("faceSdk.code") as? Int == 1)
-        // One picture proves nobody alive.
+        // Liveness cannot be proven from one image.
         #expect(enrolled.at("decision.type") as? String == "WARNING")
         let feature = try #require(try await faces.templates("user_123").first)
         #expect(feature.count == 1024)
@@ -84,11 +84,11 @@ import Testing
         #expect(other.at("capabilities.authentication.0.decision.details.label") as? String == "NO_MATCH")
         #expect(other.at("decision.type") as? String == "REJECTED" && other.at("faceSdk.code") as? Int == 6)
         #expect(other.at("faceSdk.result") as? String == "Not Verify")
-        // Whose own similarity is below a threshold that was asked for.
+        // The person's own similarity is below the requested threshold.
         let strict = try await faces.run("authentication", "obama2.jpg", as: "user_123", ["threshold": 0.999])
         #expect(strict.at("capabilities.authentication.0.data.threshold") as? Double == 0.999)
 
-        // A stranger cannot add himself to somebody's face id; the same person can, and a replacement takes all.
+        // A stranger cannot be added to another person's face id; the same person can, and a replacement removes all others.
         let intruder = try await faces.run("enrollment", "biden.jpg", as: "user_123")
         #expect(intruder.at("capabilities.enrollment.0.data.reasons.0") as? String == "NO_MATCH")
         #expect(try await faces.templates("user_123") == [feature])
@@ -99,19 +99,19 @@ import Testing
         let replaced = try await faces.templates("user_123")
         #expect(replaced.count == 1 && replaced != [feature])
 
-        // What was temporary went with each job, not with the deletion.
-        let pictures = [try await TestInputs.face("obama.jpg"), try await TestInputs.face("biden.jpg")]
+        // Temporary data was removed with each job, not by the deletion.
+        let images = [try await TestInputs.face("obama.jpg"), try await TestInputs.face("biden.jpg")]
             .map { $0.subdata(in: 2000..<2064) }
         #expect(
-            try await faces.traces(of: [feature], bytes: pictures).isEmpty, "the first template was replaced")
+            try await faces.traces(of: [feature], bytes: images).isEmpty, "the first template was replaced")
         #expect(try await faces.traces(of: replaced, bytes: []) == ["insp.face_template: 1"])
         let deleted = try members(
             try await faces.service.connection.query("SELECT insp.face_delete('bank', 'user_123')")[0].data(0))
         #expect(deleted["templates"] as? Int == 1)
-        #expect(try await faces.traces(of: replaced + [feature], bytes: pictures).isEmpty)
+        #expect(try await faces.traces(of: replaced + [feature], bytes: images).isEmpty)
         let gone = try await faces.run("authentication", "biden.jpg", as: "user_123")
         #expect(gone.at("error.code") as? String == "FACE_NOT_ENROLLED")
-        // The face id is a person's: neither logs nor the record of the deletion name it.
+        // The face id is personal data: neither logs nor the record of the deletion contain it.
         #expect(!worker.standardError.contains("user_123"))
         let records = try await faces.service.connection.query(
             "SELECT action, r::text FROM insp.record r WHERE action = 'face_delete'")

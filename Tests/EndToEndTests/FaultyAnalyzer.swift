@@ -1,8 +1,8 @@
 import Foundation
 
-/// The misbehaving analyzer as an executable without options of its own, since a worker passes it the real one's.
+/// The faulty analyzer as an executable without its own options, since a worker passes those of the real one.
 enum FaultyAnalyzer {
-    /// A face picture in which no face was found: REJECTED.
+    /// A face image in which no face was found: REJECTED.
     static let noFace = {
         let image =
             #"{"format": "PNG", "width": 96, "height": 96, "orientation": 1, "storedWidth": 96, "storedHeight": 96}"#
@@ -13,7 +13,7 @@ enum FaultyAnalyzer {
     }()
 
     /// Writes a script that starts `faulty-analyzer` with options; stages without a fault answer with these facts, by
-    /// default that nothing is in the pictures.
+    /// default that the images are empty.
     static func script(
         _ options: String,
         facts: (acquired: String, face: String) = (#"{"images": {}, "cpuMs": 0}"#, #"{"pictures": {}, "cpuMs": 0}"#)

@@ -5,7 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// The gateway as its clients see it, in front of a real database and a real worker.
+/// The gateway as its clients see it, with a real database and a real worker.
 @Suite struct GatewayTests {
     /// A gateway process and a partner's credential.
     private struct Gateway {
@@ -41,7 +41,7 @@ import Testing
             throw Program.Failed(message: "no port: \(program.standardError)")
         }
 
-        /// One request on a connection of its own. Not by URLSession, which keeps a 401 to itself.
+        /// One request on its own connection. Not by URLSession, which hides a 401.
         func call(
             _ method: String, _ path: String, _ body: [String: Any]? = nil, bearer: String? = nil,
             headers: [String: String] = [:]
@@ -75,19 +75,19 @@ import Testing
         }
     }
 
-    private static let picture = SmallPNG.noise(width: 64, height: 64).base64EncodedString()
+    private static let image = PNG.noise(width: 64, height: 64).base64EncodedString()
 
-    @Test func `A job goes in and comes out as 128, to its own partner alone`() async throws {
+    @Test func `A job is accepted and finishes at 128, visible only to its own partner`() async throws {
         let gateway = try await Gateway.start()
         let worker = try gateway.service.worker(["--slots", "1"])
-        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture, "userReference": "u-42"]
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.image, "userReference": "u-42"]
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         let created = try await gateway.call(
             "POST", "/inspectionjob/create", body, headers: ["Idempotency-Key": "order-1", "traceparent": trace])
         #expect(created.status == 201)
         let id = try #require(created.document["id"] as? String)
         #expect(created.headers["Location"] == "/inspectionjob/\(id)")
-        // In another span, and still the same request.
+        // Another span, but still the same request.
         let again = try await gateway.call(
             "POST", "/inspectionjob/create", body,
             headers: ["Idempotency-Key": "order-1", "traceparent": trace.replacing("b7ad", with: "c7ad")])
@@ -104,11 +104,11 @@ import Testing
         }
         #expect(result.status == 200 && result.document["status"] as? Int == 128)
         #expect(result.document["userReference"] as? String == "u-42" && result.document["decision"] != nil)
-        // Nobody waits for what is there already.
+        // A finished job is returned without waiting.
         let start = ContinuousClock.now
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)?wait=60").status == 200)
         #expect(ContinuousClock.now - start < .seconds(50))
-        // The synchronous call of old.
+        // The older synchronous call.
         let legacy = try await gateway.call("POST", "/inspectionjob/create?wait=60", body)
         #expect(legacy.status == 201 && legacy.document["id"] != nil)
 
@@ -127,13 +127,14 @@ import Testing
         #expect(try await worker.wait() == 0)
         #expect(try await gateway.stop() == 0)
         let log = gateway.program.standardError
-        #expect(log.contains(id) && !log.contains("u-42") && !log.contains(Self.picture.prefix(40)))
+        #expect(log.contains(id) && !log.contains("u-42") && !log.contains(Self.image.prefix(40)))
         #expect(!log.contains(gateway.bearer.split(separator: ".")[1]))
     }
 
-    @Test func `A credential does what it is for, until it is revoked, and nothing is told without one`() async throws {
+    @Test func `A credential allows its scopes until it is revoked, and nothing is disclosed without one`() async throws
+    {
         let gateway = try await Gateway.start(scopes: "{create}")
-        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture]
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.image]
         let created = try await gateway.call("POST", "/inspectionjob/create", body)
         let id = try #require(created.document["id"] as? String)
         let unread = try await gateway.call("GET", "/inspectionjob/\(id)")
@@ -158,7 +159,7 @@ import Testing
         #expect(try await gateway.stop() == 0)
     }
 
-    @Test func `Guessing is slowed down, and does not shut out who knows the secret`() async throws {
+    @Test func `Guessing is slowed down, without locking out a client that knows the secret`() async throws {
         let gateway = try await Gateway.start()
         let id = UUID().uuidString
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
@@ -170,7 +171,7 @@ import Testing
         }
         #expect(statuses.first == 401 && statuses.last == 429)
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
-        // Nor somebody behind the same address whom this gateway has never seen.
+        // Nor a client behind the same address that this gateway has never seen.
         _ = try await gateway.service.connection.query("SELECT insp.create_partner('shop')")
         let neighbour = try await Gateway.credential(gateway.service, "shop", "{read}")
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: neighbour).status == 404)
@@ -185,14 +186,14 @@ import Testing
         #expect(try await gateway.stop() == 0)
     }
 
-    @Test func `What a path says is nowhere in the log, whoever writes it`() async throws {
+    @Test func `The log never contains a request's path`() async throws {
         let gateway = try await Gateway.start()
         for bearer in ["x", gateway.bearer] {
             for path in ["/inspectionjob/JaneDoe", "/JaneDoe", "/inspectionjob/create/JaneDoe?JaneDoe=JaneDoe"] {
                 #expect(try await gateway.call("GET", path, bearer: bearer).status >= 400)
             }
             #expect(try await gateway.call("JANEDOE", "/openapi.json", bearer: bearer).status == 405)
-            // As long as a public id, and none of a job.
+            // As long as a public id, but not one of a job.
             let id = "0123abcd-0000-7000-8000-0000000000ff"
             #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: bearer).status >= 400)
         }
@@ -202,9 +203,9 @@ import Testing
         #expect(!log.contains("janedoe") && !log.contains("0123abcd"))
     }
 
-    @Test func `Two hundred slow clients, and as many that wait, stop nobody`() async throws {
+    @Test func `Two hundred slow clients, and as many that wait, block no other`() async throws {
         let gateway = try await Gateway.start(["--address-rate", "10000", "--credential-rate", "10000"])
-        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture]
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.image]
         let created = try await gateway.call("POST", "/inspectionjob/create", body)
         let id = try #require(created.document["id"] as? String)
         let slow = (0..<200).map { _ in SlowClient(gateway.port) }
@@ -240,19 +241,19 @@ import Testing
             let name = line.split(separator: " ")[2]
             #expect(manual.contains("`\(name)`"), "\(name) is not in METRICS.md")
         }
-        // However many wait, the database sees the same few connections.
+        // However many wait, the database has the same few connections.
         let connections = try await gateway.service.connection.query(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE '%gateway%' AND datname = current_database()"
         )
         #expect(try connections[0].int(0) <= 5)
-        // Asked to stop, it answers those that wait with how far the job is.
+        // When it is stopped, it sends waiting clients the job's progress.
         gateway.program.send(SIGTERM)
         for client in waiting { #expect(await client.answer().contains(#""status": 1"#)) }
         for client in slow { client.close() }
         #expect(try await gateway.program.wait() == 0)
     }
 
-    @Test func `Without its database it says when to come back, and goes on when that is there again`() async throws {
+    @Test func `Without its database it says when to retry, and continues when the database is back`() async throws {
         let gateway = try await Gateway.start()
         let id = UUID().uuidString
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
@@ -286,12 +287,12 @@ import Testing
         #expect(try await gateway.stop() == 0)
     }
 
-    @Test func `A partner's quota and policy hold for its clients, who are told when to come back`() async throws {
+    @Test func `A partner's quota and policy apply to its clients, which are told when to retry`() async throws {
         let gateway = try await Gateway.start()
         _ = try await gateway.service.connection.query("SELECT insp.set_quota('bank', max_waiting => 1)")
         _ = try await gateway.service.connection.query(
             "SELECT insp.set_partner(name, review => 'always') FROM insp.partner")
-        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture, "review": "never"]
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.image, "review": "never"]
         let first = try await gateway.call("POST", "/inspectionjob/create", body, headers: ["Idempotency-Key": "q"])
         #expect(first.status == 201)
         let stored = try await gateway.service.connection.query("SELECT review FROM insp.job")
@@ -308,7 +309,7 @@ import Testing
     }
 }
 
-/// A connection on which somebody takes their time.
+/// A connection of a slow client.
 private final class SlowClient: @unchecked Sendable {
     // Used by one task at a time; closed at most once.
     private var descriptor: CInt
@@ -340,7 +341,7 @@ private final class SlowClient: @unchecked Sendable {
     /// Everything until the server closes.
     func everything() async -> String { await self.read(isAll: true) }
 
-    /// On a thread of its own: a test that blocks Swift's pool holds up the others.
+    /// On its own thread: a test that blocks Swift's pool delays the others.
     private func read(isAll: Bool) async -> String {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {

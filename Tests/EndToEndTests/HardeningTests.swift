@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler and the linker were asked for is in the program that they built.
+/// The program has the hardening that the compiler and the linker were asked for.
 @Suite struct HardeningTests {
     @Test(arguments: [Program.inspectd, Program.faultyAnalyzer])
     func `The program is hardened`(path: String) throws {
@@ -21,7 +21,7 @@ import Testing
         #expect(imports.contains { $0.contains("__glibcxx_assert_fail") })
     }
 
-    /// Else the test of a whole program would be content with one file that was compiled so.
+    /// Otherwise one file compiled so would satisfy the test of a whole program.
     @Test func `Every file of C and C++ is compiled so`() throws {
         let folder = BuiltProducts.folder
         for (target, symbols) in [
@@ -42,7 +42,7 @@ import Testing
     }
 }
 
-/// The parts of an ELF file (64 bits, little-endian; System V ABI) that tell how it was linked.
+/// The parts of an ELF file (64 bits, little-endian; System V ABI) that show how it was linked.
 struct ELFFile {
     struct Segment {
         var kind: UInt32
@@ -64,7 +64,7 @@ struct ELFFile {
     let segments: [Segment]
     /// The dynamic section's entries by tag.
     private let entries: [UInt64: UInt64]
-    /// What it takes from libraries.
+    /// Symbols imported from libraries.
     let imports: Set<String>
 
     struct Malformed: Error {}

@@ -5,7 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// A worker's health port, seen from outside: probes, metrics, and the lines and callbacks of a traced job.
+/// A worker's health port from outside: probes, metrics, and the log lines and callbacks of a traced job.
 @Suite struct HealthTests {
     /// Asks a worker's health port.
     private struct Port {
@@ -42,8 +42,8 @@ import Testing
         }
 
         /// Waits until `/readyz` answers with a status; returns the checks that it names.
-        func waitFor(_ status: Int, within limit: Duration = .seconds(40)) async throws -> [String] {
-            let deadline = ContinuousClock.now + limit
+        func waitFor(_ status: Int) async throws -> [String] {
+            let deadline = ContinuousClock.now + .seconds(40)
             while true {
                 let answer = try await self.get("/readyz")
                 if answer.status == status || ContinuousClock.now > deadline {
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `Metrics count what happened, and hold nobody's data`() async throws {
+    func `Metrics count events and contain no personal data`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--health", "0", "--analyzer", FaultyAnalyzer.script("--fault face=segfault --every 2"),
@@ -79,23 +79,23 @@ import Testing
         #expect(try await port.get("/nothing").status == 404)
 
         _ = try await service.connection.query("SELECT insp.pause('bulk', reason => 'a test')")
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         var ids: [String] = []
         for lane in ["normal", "normal", "bulk", "bulk", "bulk"] {
-            ids.append(try await service.enqueue(["workflow": "liveness", "lane": lane], face: picture))
+            ids.append(try await service.enqueue(["workflow": "liveness", "lane": lane], face: image))
         }
-        _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: picture)
+        _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: image)
         #expect(
             try await service.waitForNone(
                 "SELECT 2 - count(*) FROM insp.v_callback WHERE state = 'delivered'", within: .seconds(60)))
 
-        // The queue is looked at every five seconds.
+        // The queue is polled every five seconds.
         var metrics = try await port.metrics()
         let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
             let isThere =
                 metrics.value("inspectd_queue_waiting_jobs", ["lane": "bulk"]) == 3
-                // Beside the scheduled job the one that crashed, for a while.
+                // For a while also the job that crashed, in addition to the scheduled one.
                 && metrics.value("inspectd_queue_delayed_jobs", ["lane": "normal"]) == 1
                 && metrics.value("inspectd_callback_attempts_total", ["outcome": "delivered"]) == 2
             if isThere { break }
@@ -140,7 +140,7 @@ import Testing
         #expect(try await worker.wait() == 0)
     }
 
-    /// What Prometheus's own checker says; `nil`: nothing, or it is not installed.
+    /// The output of Prometheus's own checker; `nil`: none, or it is not installed.
     private static func promtool(_ text: String) throws -> String? {
         let path = "/usr/bin/promtool"
         guard FileManager.default.isExecutableFile(atPath: path) else { return nil }
@@ -150,11 +150,9 @@ import Testing
         var words: [UnsafeMutablePointer<CChar>?] = [strdup("/bin/sh"), strdup("-c"), strdup(command), nil]
         defer { words.forEach { free($0) } }
         var pid: pid_t = 0
-        var status: Int32 = 0
-        guard posix_spawn(&pid, "/bin/sh", nil, nil, &words, nil) == 0, waitpid(pid, &status, 0) == pid else {
-            return "could not be run"
-        }
-        return status == 0 ? nil : try String(contentsOfFile: "\(file).out", encoding: .utf8)
+        guard posix_spawn(&pid, "/bin/sh", nil, nil, &words, nil) == 0 else { return "could not be run" }
+        let isGood = try ChildProcess(pid: pid).blockingExitStatus() == 0
+        return isGood ? nil : try String(contentsOfFile: "\(file).out", encoding: .utf8)
     }
 
     @Test(.timeLimit(.minutes(5)))
@@ -201,24 +199,26 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A worker that stops says so while its last job ends`() async throws {
+    func `A worker that stops reports it while its last job ends`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
-            "--slots", "1", "--health", "127.0.0.1:0", "--stop-after", "10", "--analyzer",
+            "--slots", "1", "--health", "127.0.0.1:0", "--stop-after", "3600", "--analyzer",
             FaultyAnalyzer.script("--fault face=sleep"),
         ])
         defer { worker.send(SIGKILL) }
         let port = try await Port(of: worker)
         #expect(try await port.waitFor(200).isEmpty)
-        _ = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        let id = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         #expect(try await service.waitForNone("SELECT 1 - count(*) FROM insp.lease", within: .seconds(60)))
         worker.send(SIGTERM)
-        #expect(try await port.waitFor(503, within: .seconds(8)).contains("worker"))
+        #expect(try await port.waitFor(503).contains("worker"))
         #expect(try await port.get("/healthz").status == 200)
+        // It stops as soon as it has no job.
+        _ = try await service.connection.query("SELECT insp.cancel($1)", [.text(id)])
         #expect(try await worker.wait() == 0)
     }
 
-    @Test func `A port that cannot be had is an error at once`() async throws {
+    @Test func `An unavailable port is an error at once`() async throws {
         let taken = try await Program.run(["worker", "--health", "no-port"])
         #expect(taken.status == 2 && taken.errors.contains("--health"))
         // 192.0.2.1 is nobody's address (RFC 5737).
@@ -235,11 +235,11 @@ import Testing
         ])
         defer { worker.send(SIGKILL) }
         let trace = "0af7651916cd43dd8448eb211c80319c"
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         func enqueue(_ traceparent: String?) async throws -> String {
             var payload = ["workflow": "liveness"]
             payload["traceparent"] = traceparent
-            return try await service.enqueue(payload, face: picture)
+            return try await service.enqueue(payload, face: image)
         }
         let plain = try await enqueue(nil)
         let traced = try await enqueue("00-\(trace)-b7ad6b7169203331-01")

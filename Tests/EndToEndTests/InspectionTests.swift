@@ -3,7 +3,7 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Real pictures through a real queue, real analyzers and a real callback.
+/// Real images through a real queue, real analyzers and a real callback.
 @Suite struct InspectionTests {
     @Test(.timeLimit(.minutes(5)))
     func `A passport and its holder's face pass every stage, and the callback is signed and holds no personal data`()
@@ -24,7 +24,7 @@ import Testing
         #expect(result.at("capabilities.extraction.0.data.mrz.lines") as? [String] == truth?.mrzLines)
         #expect(result.at("capabilities.similarity.0.decision.details.label") as? String == "MATCH")
         #expect(result.at("capabilities.liveness.0.data.assurance") as? String == "evidence")
-        // One picture proves nobody alive, so the whole is a warning and never a pass.
+        // Liveness cannot be proven from one image, so the whole is a warning and never a pass.
         #expect(result.at("decision.type") as? String == "WARNING")
 
         let steps = try await service.connection.query(
@@ -40,7 +40,7 @@ import Testing
 
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
-        // Whoever reads logs or callbacks must not learn who was inspected.
+        // Logs and callbacks must not reveal who was inspected.
         let name = try #require(result.at("capabilities.extraction.0.data.lastName") as? String)
         let number = try #require(result.at("capabilities.extraction.0.data.documentNumber") as? String)
         let attempts = try await service.connection.query(

@@ -6,7 +6,7 @@ import Testing
 
 /// Challenges and vendor sessions through a real queue and real analyzers.
 @Suite struct LivenessTests {
-    /// Renders the frames that a subject answers a challenge with, from a portrait.
+    /// Renders the frames with which a subject answers a challenge, from a portrait.
     private func render(
         _ challenge: Data, subject: String, of name: String = "obama.jpg", camera: [String] = []
     ) async throws -> (frames: [Data], challenge: [String: Any]) {
@@ -29,9 +29,7 @@ import Testing
                 script.path, "--face", portrait.path, "--points", numbers, "--challenge", file.path, "--out",
                 folder.appendingPathComponent("frames").path, "--subject", subject,
             ] + camera)
-        var ended: Int32 = 0
-        while waitpid(pid, &ended, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
-        #expect(ended == 0)
+        #expect(try await ChildProcess(pid: pid).exitStatus() == 0)
         let frames = folder.appendingPathComponent("frames")
         let names = try FileManager.default.contentsOfDirectory(atPath: frames.path).sorted()
         let answered = try members(Data(contentsOf: folder.appendingPathComponent("frames.json")))
@@ -64,7 +62,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A face that follows the colours is alive; one that follows others, and a print, are not`() async throws {
+    func `A face that follows the colours is live; one that follows others, and a print, are not`() async throws {
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
@@ -89,11 +87,11 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(10)))
-    func `The motion that was asked for passes, and a whole identity with it`() async throws {
+    func `The requested motion passes, and with it a whole identity`() async throws {
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
-        // Drawn by lot: any three of all five.
+        // Drawn at random: any three of five.
         let any = try await self.issue(service, "'motion', steps => 3")
         // Of a portrait whose mouth is open and whose eyes look aside, what can be rendered from it.
         let asked = try await self.issue(service, "'motion', steps => 2, motions => ARRAY['NOD', 'BLINK']")
@@ -118,7 +116,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A partner may let evidence suffice: then a selfie without any finding passes, and the result says so`()
+    func `A partner may let passive signals suffice: then a selfie without any finding passes, and the result says so`()
         async throws
     {
         let service = try await Service.start()
@@ -161,7 +159,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A vendor's session is asked about once, its answer goes back, and nothing of it into the log`() async throws {
+    func `A vendor's session is sent once, its answer is returned, and none of it is logged`() async throws {
         let service = try await Service.start()
         let vendor = try StubVendor()
         let worker = try Program(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A strict reader of Prometheus' text format 0.0.4: whatever is not exactly in it is an error.
+/// A strict reader of Prometheus' text format 0.0.4: every deviation is an error.
 struct MetricsText {
     struct Sample: Hashable {
         var name: String

@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A liveness network's score is evidence, and below the threshold a finding`() async throws {
+    func `A liveness network's score is a signal, and below the threshold a finding`() async throws {
         // Skin is redder than it is blue, so that the first number of the crop is the largest.
         let trusted = try await Self.inspect(Self.livenessEngine())
         let suspected = try await Self.inspect(Self.livenessEngine(["liveIndex": 2]))

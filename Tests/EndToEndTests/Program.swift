@@ -5,7 +5,7 @@ import TestSupport
 /// The built program as a process, the way its users run it.
 struct Program {
     let pid: pid_t
-    /// What the program writes; both files are gone with this value.
+    /// The program's output; both files are removed with this value.
     private let output: TemporaryFile
     private let errors: TemporaryFile
 
@@ -16,7 +16,7 @@ struct Program {
         var message: String
     }
 
-    /// Starts `inspectd` with an environment of its own: nothing of the test's leaks in but what is given.
+    /// Starts `inspectd` with its own environment, which contains only the given variables.
     init(_ arguments: [String], environment: [String: String] = [:], input: Data? = nil) throws {
         self.output = TemporaryFile()
         self.errors = TemporaryFile()
@@ -45,20 +45,14 @@ struct Program {
         self.pid = pid
     }
 
-    /// Sends a signal; only to the process that this value started.
+    /// Sends a signal to the process that this value started.
     func send(_ signal: Int32) { kill(self.pid, signal) }
 
     /// Waits for the end.
     ///
     /// - Returns: The exit status, or minus the signal's number.
     func wait() async throws -> Int32 {
-        while true {
-            var status: Int32 = 0
-            let ended = waitpid(self.pid, &status, WNOHANG)
-            if ended == self.pid { return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f) }
-            if ended < 0 { throw Failed(message: "waitpid: errno \(errno)") }
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await ChildProcess(pid: self.pid).exitStatus()
     }
 
     var standardOutput: Data { (try? Data(contentsOf: self.output.url)) ?? Data() }
@@ -73,11 +67,11 @@ struct Program {
         return (status, program.standardOutput, program.standardError)
     }
 
-    /// Whether a process of that number runs.
+    /// Whether a process with that number runs.
     static func isAlive(_ pid: pid_t) -> Bool { kill(pid, 0) == 0 }
 }
 
-/// A file of its own name in the folder for temporary ones, removed with the last value that holds it.
+/// A file with a unique name in the temporary folder, removed with the last value that refers to it.
 final class TemporaryFile: Sendable {
     let url = FileManager.default.temporaryDirectory.appendingPathComponent("inspectd-test-\(UUID().uuidString)")
 

@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// The program on a terminal of its own, and what that terminal would show.
+/// The program on its own terminal, and what that terminal would show.
 final class PseudoTerminal {
     let pid: pid_t
     /// Its ``modes`` before the program started.
     let initialModes: [UInt32]
     private let master: CInt
     private let path: String
-    /// Everything that was written to the terminal.
+    /// All output to the terminal.
     private(set) var output = ""
     private(set) var screen = Screen()
 
@@ -75,7 +75,7 @@ final class PseudoTerminal {
         return [settings.c_iflag, settings.c_oflag, settings.c_lflag]
     }
 
-    /// Reads what comes until a condition holds.
+    /// Reads output until a condition holds.
     func wait(within seconds: Double = 60, until condition: (PseudoTerminal) -> Bool) async throws -> Bool {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -110,7 +110,7 @@ final class PseudoTerminal {
         }
     }
 
-    /// As much of a terminal as the program uses.
+    /// The part of a terminal that the program uses.
     struct Screen {
         private(set) var rows: [Int: String] = [:]
         private(set) var isAlternate = false

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Every reject reason, reached from pictures through the whole program.
+/// Every reject reason, reached by images through the whole program.
 @Suite struct RejectReasonTests {
     private struct Fault: Sendable {
         var code: Int
@@ -17,7 +17,7 @@ import Testing
         var measurements: Set<String>
     }
 
-    /// Pictures of one identity card that `Tests/derive-documents.py` spoils, by label; other faults are whole scenes.
+    /// Images of one identity card that `Tests/derive-documents.py` spoils, by label; other faults are whole scenes.
     private static let faults = [
         Fault(code: 102, front: "BLACK_WHITE", measurements: ["chroma"]),
         Fault(code: 103, front: "COLOR_PHOTOCOPY", measurements: ["halftone"]),
@@ -50,9 +50,7 @@ import Testing
                 inputs.appending(path: "faces/obama.jpg").path, "--documents", "td1_0", "--count", "\(labels.count)",
                 "--labels", labels.joined(separator: ","), "--seed", "3",
             ])
-        var made: Int32 = 0
-        while waitpid(pid, &made, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
-        try #require(made == 0)
+        try #require(try await ChildProcess(pid: pid).exitStatus() == 0)
         let files = try FileManager.default.contentsOfDirectory(atPath: derived.path)
         func path(_ name: String) -> String {
             guard let file = files.first(where: { $0.dropFirst(5).hasPrefix("\(name)_td1") }) else {

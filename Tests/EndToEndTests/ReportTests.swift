@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The pages that `--report` writes, from real pictures.
+/// The pages that `--report` writes, from real images.
 @Suite struct ReportTests {
     private func page(_ arguments: [String]) async throws -> (html: String, mode: Int) {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).html").path
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A page shows the passport, its zone and both faces, and only its owner may read it`() async throws {
+    func `A page shows the passport, its MRZ and both faces, and only its owner may read it`() async throws {
         let folder = try await TestInputs.folder.path
         let (html, mode) = try await self.page([
             "inspect", "--front", "\(folder)/specimens/passport.jpg", "--face", "\(folder)/faces/obama2.jpg",
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A page shows a licence's barcode, and one of two faces their likeness`() async throws {
+    func `A page shows a licence's barcode, and one of two faces shows their similarity`() async throws {
         let folder = try await TestInputs.folder.path
         let licence = try await self.page([
             "inspect", "--front", "\(folder)/specimens/licence_front.jpg", "--back",
@@ -53,8 +53,8 @@ import Testing
 
     @Test(.timeLimit(.minutes(5)))
     func `A report that cannot be written is an error, and many have none`() async throws {
-        let picture = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
-        let lost = try await Program.run(["inspect", "--front", picture, "--report", "/nonexistent/r.html"])
+        let image = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
+        let lost = try await Program.run(["inspect", "--front", image, "--report", "/nonexistent/r.html"])
         #expect(lost.status == 1)
         #expect(lost.errors.contains("--report: the folder does not exist"))
         let many = try await Program.run(["inspect", "--batch", "-", "--report", "/nonexistent/r.html"])
@@ -91,7 +91,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(5)))
     func `A batch answers each line before the next one is written`() async throws {
-        let picture = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
+        let image = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
         let script = """
             import json, subprocess, sys
             command = [sys.argv[1], "inspect", "--usability", "--batch", "-", "--slots", "1"]
@@ -106,12 +106,12 @@ import Testing
                 assert program.stdout.read() == ""
             sys.exit(program.returncode)
             """
-        #expect(try await self.run(script, with: picture) == 0)
+        #expect(try await self.run(script, with: image) == 0)
     }
 
     @Test(.timeLimit(.minutes(5)))
     func `The forked analyzer is confined and holds nothing of the caller's`() async throws {
-        let picture = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
+        let image = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
         let script = """
             import json, os, subprocess, sys, time
             def child(pid):
@@ -146,21 +146,19 @@ import Testing
                 program.stdin.close()
             sys.exit(program.returncode)
             """
-        #expect(try await self.run(script, with: picture) == 0)
+        #expect(try await self.run(script, with: image) == 0)
     }
 
-    /// Runs a Python script with the program and a picture as its arguments.
+    /// Runs a Python script with the program and a image as its arguments.
     ///
-    /// - Returns: What `waitpid` says of its end.
-    private func run(_ script: String, with picture: String) async throws -> Int32 {
-        let pid = try CallbackReceiver.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, picture])
-        var ended: Int32 = 0
-        while waitpid(pid, &ended, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
-        return ended
+    /// - Returns: Its exit status, or minus the signal's number.
+    private func run(_ script: String, with image: String) async throws -> Int32 {
+        let pid = try CallbackReceiver.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, image])
+        return try await ChildProcess(pid: pid).exitStatus()
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `Bad input is named, and what makes no sense is refused`() async throws {
+    func `Bad input is reported, and invalid combinations of options are refused`() async throws {
         let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
         let lines = Data(
             """

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is left in memory of people whose jobs are done.
+/// Personal data in memory after jobs have finished.
 @Suite struct ResidueTests {
     @Test(.timeLimit(.minutes(5)))
     func `A second after a job no analyzer process holds anything of its document`() async throws {
@@ -30,7 +30,7 @@ import Testing
         #expect(try await worker.wait() == 0)
     }
 
-    /// The worker that only posts callbacks and the gateway hold credentials, too.
+    /// The worker that only sends callbacks and the gateway have credentials, too.
     @Test func `No command leaves a core file`() async throws {
         let service = try await Service.start()
         let programs = [

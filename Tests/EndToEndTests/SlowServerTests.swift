@@ -3,7 +3,7 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Servers of partners and of a vendor that are slow or large, and what other jobs notice of them.
+/// Servers of partners and of a vendor that are slow or send too much, and their effect on other jobs.
 @Suite struct SlowServerTests {
     /// From enqueued to finished, in seconds, at the 95th percentile of the good partner's last jobs.
     private func slowest(of count: Int, _ service: Service) async throws -> Double {
@@ -16,15 +16,15 @@ import Testing
     }
 
     private func run(_ count: Int, _ service: Service) async throws {
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         for _ in 0..<count {
-            let id = try await service.enqueue(["workflow": "liveness"], face: picture)
+            let id = try await service.enqueue(["workflow": "liveness"], face: image)
             _ = try await service.result(of: id)
         }
     }
 
     @Test(.timed, .timeLimit(.minutes(10)))
-    func `A partner whose servers drip holds up no other partner`() async throws {
+    func `A partner whose servers send slowly delays no other partner`() async throws {
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "2"])
         defer { worker.send(SIGKILL) }
@@ -101,10 +101,10 @@ import Testing
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
-        let picture = SmallPNG.noise(width: 64, height: 64)
-        try picture.write(to: service.files.appendingPathComponent("face"))
+        let image = PNG.noise(width: 64, height: 64)
+        try image.write(to: service.files.appendingPathComponent("face"))
         let source = [
-            "url": service.receiver.url("/image?file=face"), "sha256": try await self.digest(of: picture, service),
+            "url": service.receiver.url("/image?file=face"), "sha256": try await self.digest(of: image, service),
         ]
         func code(_ networks: String) async throws -> String? {
             try await service.connection.execute(
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A vendor's server that hangs holds up no other job`() async throws {
+    func `A vendor's server that hangs delays no other job`() async throws {
         let service = try await Service.start()
         let vendor = try StubVendor()
         let worker = try Program(
@@ -138,7 +138,7 @@ import Testing
             [.text(#"{"partner":"bank","workflow":"liveness"}"#), .bytes(Data("hang-1".utf8))])[0].string(0)
         try await waitUntil("the vendor has the first session") { vendor.received.contains("hang-1") }
         try await self.run(3, service)
-        // One whose pictures an analyzer has seen before.
+        // A job whose images an analyzer has analysed before.
         func identity(_ blob: String) async throws -> String {
             try await service.connection.query(
                 "SELECT insp.enqueue($1, front => $2, face => $3, session_blob => $4)",

@@ -26,7 +26,7 @@ import Testing
         // An endpoint that answers 500.
         let service = try await Service.start(path: "/status/500")
         let id = try await service.enqueue(
-            ["workflow": "liveness", "userReference": "CANARY"], face: Data("no picture".utf8))
+            ["workflow": "liveness", "userReference": "CANARY"], face: Data("no image".utf8))
         let end = String(id.suffix(12))
         var said = try await self.explain(service, end)
         #expect(said["job"]?.hasPrefix("\(id) of partner bank") == true, "\(said)")

@@ -2,48 +2,29 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What operators do reaches a worker's processes.
+/// Operators' actions reach a worker's processes.
 @Suite(.serialized) struct SteeringTests {
-    /// Numbers of the processes whose parent is one of these.
-    private func children(of parents: Set<Int32>) throws -> Set<Int32> {
-        var found: Set<Int32> = []
-        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc") {
-            guard let pid = Int32(name), let file = FileHandle(forReadingAtPath: "/proc/\(name)/stat"),
-                let text = try? file.readToEnd().map({ String(decoding: $0, as: UTF8.self) }),
-                // The name stands in parentheses and may hold any character; after it come state and parent.
-                let after = text.lastIndex(of: ")")
-            else { continue }
-            let fields = text[text.index(after: after)...].split(separator: " ")
-            if fields.count > 1, fields[0] != "Z", let parent = Int32(fields[1]), parents.contains(parent) {
-                found.insert(pid)
-            }
-        }
-        return found
-    }
-
     @Test(.timed, .timeLimit(.minutes(5)))
-    func `A cancelled job's analyzer is gone within a second, and the worker goes on`() async throws {
+    func `A cancelled job's analyzer is gone within a second, and the worker continues`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=spin --every 2"), "--stage-deadline",
             "120",
         ])
         defer { worker.send(SIGKILL) }
-        let picture = SmallPNG.noise(width: 64, height: 64)
-        let first = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let image = PNG.noise(width: 64, height: 64)
+        let first = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(try await service.result(of: first)["status"] as? Int == 128)
-        let id = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let id = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status = 4", within: .seconds(60)))
         // The job's own, and the one that waits for the next.
-        var analyzers: Set<Int32> = []
-        let deadline = ContinuousClock.now + .seconds(60)
-        while analyzers.count != 2, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(50))
-            analyzers = try self.children(of: try self.children(of: [worker.pid]))
+        var analyzers: [Int32] = []
+        try await waitUntil("both analyzers run") {
+            analyzers = ProcessMemory.children(of: worker.pid).flatMap { ProcessMemory.children(of: $0) }
+            return analyzers.count == 2
         }
-        #expect(analyzers.count == 2)
         let start = ContinuousClock.now
         _ = try await service.connection.query("SELECT insp.cancel($1)", [.text(id)])
         while analyzers.allSatisfy(Program.isAlive), start.duration(to: .now) < .seconds(60) {
@@ -51,7 +32,7 @@ import Testing
         }
         #expect(start.duration(to: .now) < .seconds(1))
         #expect(try await service.result(of: id).at("error.code") as? String == "CANCELLED")
-        let next = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let next = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(try await service.result(of: next).at("error") == nil)
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
@@ -72,7 +53,7 @@ import Testing
             _ = try await service.connection.query(
                 """
                 SELECT insp.enqueue('{"partner": "bank", "workflow": "liveness"}', face => $1) FROM generate_series(1, 25)
-                """, [.bytes(SmallPNG.noise(width: 96, height: 96))])
+                """, [.bytes(PNG.noise(width: 96, height: 96))])
             try await Task.sleep(for: .milliseconds(Int.random(in: 300...900, using: &random)))
             let victim = Int.random(in: 0..<2, using: &random)
             workers[victim].send(SIGKILL)
@@ -90,7 +71,7 @@ import Testing
                 (SELECT count(*) FROM insp.callback) AS callbacks,
                 (SELECT count(*) FROM insp.lease) AS leases
             """)[0]
-        // Who was on a worker that died three times has been dead-lettered, as ever.
+        // A job whose worker died three times has been dead-lettered, as always.
         let dead = try waiting.int("dead")
         #expect(try waiting.int("waiting") == 150 - dead)
         #expect(try waiting.int("events") == 150 - dead)

@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `inspectd top` over a queue in which every kind of thing goes on.
+/// `inspectd top` over a queue with jobs in every state.
 @Suite struct TopTests {
     /// A worker that is busy with one job for long, jobs that wait, and one that was dead-lettered.
     private func busyService() async throws -> (service: Service, worker: Program) {
         let service = try await Service.start()
-        let corrupt = try await service.enqueue(["workflow": "liveness"], face: Data("no picture".utf8))
+        let corrupt = try await service.enqueue(["workflow": "liveness"], face: Data("no image".utf8))
         let first = try service.worker(["--slots", "1"])
         defer { first.send(SIGKILL) }
         #expect(try await service.result(of: corrupt)["status"] as? Int == 128)
@@ -20,11 +20,11 @@ import Testing
         let worker = try service.worker([
             "--slots", "1", "--stage-deadline", "300", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"),
         ])
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         for lane in ["urgent", "normal", "normal", "bulk"] {
-            _ = try await service.enqueue(["workflow": "liveness", "lane": lane], face: picture)
+            _ = try await service.enqueue(["workflow": "liveness", "lane": lane], face: image)
         }
-        _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: picture)
+        _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: image)
         _ = try await service.connection.query("SELECT insp.pause('bulk', reason => 'a test')")
         #expect(
             try await service.waitForNone(
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `One look is plain text and tells what goes on`() async throws {
+    func `A single snapshot is plain text and shows the state`() async throws {
         let (service, worker) = try await self.busyService()
         defer { worker.send(SIGKILL) }
         let done = try await Program.run(["top", "--once"], environment: service.environment)
@@ -60,7 +60,7 @@ import Testing
             "SELECT right(j.public_id::text, 12) FROM insp.lease l JOIN insp.job j ON j.id = l.job_id")[0].string(0)
         let running = text.split(separator: "\n").first { $0.contains(job) }?.split(separator: " ") ?? []
         #expect(running.starts(with: [Substring(job), "bank", "liveness", "ACQUIRED", "1"]), "\(running)")
-        // What is shown of it is enough to ask about it.
+        // The part of the id that is shown is enough to look the job up.
         let told = try await Program.run(["status", job, "--explain"], environment: service.environment)
         #expect(told.status == 0, "\(told.errors)")
         #expect(String(decoding: told.output, as: UTF8.self).contains("\(job) of partner bank: lane "))
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A database that is away is said to be away, and watched for`() async throws {
+    func `An unavailable database is reported, and polled until it is back`() async throws {
         let environment = ["INSPECTD_DATABASE_URL": "postgresql:///x?host=/nonexistent&password=hunter2"]
         let terminal = try PseudoTerminal(["top", "--interval", "1"], environment: environment)
         #expect(try await terminal.wait { $0.screen.text.contains("database unavailable") })

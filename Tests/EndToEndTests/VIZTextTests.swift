@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Print of the VIZ, read by the real recogniser in a confined analyzer.
+/// VIZ text, read by the real recogniser in a confined analyzer.
 @Suite struct VIZTextTests {
     private func inspect(_ arguments: [String]) async throws -> [String: Any] {
         let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: ["passport.jpg", "passport_upside_down.jpg", "td2.jpg"])
-    func `A genuine document's print agrees with its MRZ`(file: String) async throws {
+    func `A genuine document's VIZ text agrees with its MRZ`(file: String) async throws {
         let answer = try await self.inspect(["--front", file])
         let comparisons = self.comparisons(answer)
         #expect(comparisons.values.count { $0 == "agrees" } >= 4, "\(comparisons)")
@@ -37,7 +37,7 @@ import Testing
             ("altered_number.jpg", "documentNumber"), ("altered_name.jpg", "lastName"),
             ("altered_birth.jpg", "dateOfBirth"),
         ])
-    func `Print that was changed is noticed`(file: String, field: String) async throws {
+    func `Changed VIZ text is detected`(file: String, field: String) async throws {
         let answer = try await self.inspect(["--front", file])
         #expect(self.comparisons(answer)[field] == "contradicts")
         #expect(answer.at("capabilities.dataChecks.0.decision.type") as? String == "REJECTED")
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A front's print is compared with the back's MRZ or barcode`() async throws {
+    func `A front's VIZ text is compared with the back's MRZ or barcode`() async throws {
         for (front, back) in [("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg")] {
             let answer = try await self.inspect(["--front", front, "--back", back])
             #expect(answer.at("capabilities.extraction.0.data.visualZone.comparedWith") as? String == "BACK")
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A licence without its back gives the fields of its print, as such`() async throws {
+    func `A licence without its back gives the fields of its VIZ text, marked as such`() async throws {
         let answer = try await self.inspect(["--front", "licence_front.jpg"])
         let data = answer.at("capabilities.extraction.0.data") as? [String: Any] ?? [:]
         #expect(data["extractionMethod"] as? String == "OCR")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What partners are given to verify callbacks with, each as printed in the manual and run by its own interpreter.
+/// The code with which partners verify callbacks, as printed in the manual and run by its own interpreter.
 struct VerifyTests {
     static let interpreters = [
         ("python", "/usr/bin/python3", "py"), ("javascript", "/usr/bin/node", "js"), ("php", "/usr/bin/php", "php"),
@@ -16,7 +16,7 @@ struct VerifyTests {
         var now = "1614265400"
     }
 
-    /// The vector that the reference libraries fix, and what must not pass.
+    /// The reference libraries' test vector, and requests that must not pass.
     private static var cases: [(name: String, callback: Callback, isGenuine: Bool)] {
         [
             ("as published", Callback(), true),
@@ -40,7 +40,9 @@ struct VerifyTests {
     }
 
     @Test(arguments: Self.interpreters)
-    func snippetOfTheManual(_ language: String, _ interpreter: String, _ suffix: String) async throws {
+    func `The manual's verification code accepts genuine callbacks alone`(
+        _ language: String, _ interpreter: String, _ suffix: String
+    ) async throws {
         let manual = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/CALLBACKS.md", encoding: .utf8)
         let start = try #require(manual.range(of: "```\(language)\n")).upperBound
         let end = try #require(manual.range(of: "\n```", range: start..<manual.endIndex)).lowerBound
@@ -54,7 +56,7 @@ struct VerifyTests {
         }
     }
 
-    @Test func ownCommand() throws {
+    @Test func `The verify command accepts genuine callbacks alone`() throws {
         try Self.withSecret { folder, secret in
             for test in Self.cases {
                 let callback = test.callback
@@ -87,8 +89,6 @@ struct VerifyTests {
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         var pid: pid_t = 0
         try #require(posix_spawn(&pid, path, &actions, nil, words, environment) == 0, "\(path) cannot be run")
-        var status: Int32 = 0
-        try #require(waitpid(pid, &status, 0) == pid)
-        return status & 0x7f == 0 ? (status >> 8) & 0xff : -1
+        return try ChildProcess(pid: pid).blockingExitStatus()
     }
 }

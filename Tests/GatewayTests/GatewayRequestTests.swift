@@ -225,7 +225,8 @@ import Testing
 
     @Test func `The description is JSON and lists the status of every code`() throws {
         let document = try #require(
-            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWait: 60).utf8)) as? [String: Any])
+            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWaitSeconds: 60).utf8))
+                as? [String: Any])
         let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
         let responses = try #require(paths["/inspectionjob/create"]?["post"]?["responses"] as? [String: Any])
         let refused = Set(ErrorCode.allCases.map(\.httpStatus)).subtracting([404, 500]).map(String.init)
@@ -234,7 +235,8 @@ import Testing
 
     @Test func `The description accepts the existing workflows and kinds of part`() throws {
         let document = try #require(
-            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWait: 60).utf8)) as? [String: Any])
+            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWaitSeconds: 60).utf8))
+                as? [String: Any])
         let components = try #require(document["components"] as? [String: [String: [String: Any]]])
         let request = try #require(components["schemas"]?["CreateRequest"]?["properties"] as? [String: [String: Any]])
         let words = try #require(request["workflow"]?["enum"] as? [Any]).compactMap { $0 as? String }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Gateway
@@ -36,12 +37,6 @@ import Testing
         return client
     }
 
-    private static func reaches(_ condition: () -> Bool) async throws -> Bool {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while !condition(), .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
-        return condition()
-    }
-
     private static func isWhole(_ client: HTTPClient, _ size: Int) async -> Bool {
         let answer = await client.rest()
         return answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.utf8.count > size
@@ -51,15 +46,15 @@ import Testing
     func `An answer is held memory until it is read or its connection ends`(query: String) async throws {
         let server = try Self.server()
         let reader = try await Self.ask(server, query)
-        #expect(try await Self.reaches { server.heldBytes > Self.large / 3 })
+        try await waitUntil("the answer is held") { server.heldBytes > Self.large / 3 }
         #expect(await Self.isWhole(reader, Self.large))
-        #expect(try await Self.reaches { server.heldBytes == 0 })
+        try await waitUntil("nothing is held") { server.heldBytes == 0 }
         reader.close()
         let deserter = try await Self.ask(server, query)
-        #expect(try await Self.reaches { server.heldBytes > Self.large / 3 })
+        try await waitUntil("the answer is held") { server.heldBytes > Self.large / 3 }
         deserter.close()
-        #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
-        await server.stop(within: 1)
+        try await waitUntil("nothing is held") { server.heldBytes == 0 && server.requestsInFlight == 0 }
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `The kernel buffers little of unread answers`() async throws {
@@ -74,16 +69,15 @@ import Testing
         await client.send(String(repeating: "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", count: 200))
         // At rest: an answer is held, and none was made for half a second.
         var last = (count: 0, since: ContinuousClock.now)
-        #expect(
-            try await Self.reaches {
-                let count = answered.load(ordering: .relaxed)
-                if count != last.count || server.heldBytes == 0 { last = (count, .now) }
-                return last.since.duration(to: .now) > .milliseconds(500)
-            })
+        try await waitUntil("no answer is made") {
+            let count = answered.load(ordering: .relaxed)
+            if count != last.count || server.heldBytes == 0 { last = (count, .now) }
+            return last.since.duration(to: .now) > .milliseconds(500)
+        }
         // 2.5 MB and more, where the kernel decides.
         #expect(answered.load(ordering: .relaxed) < 20)
         client.close()
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `A client that does not read gets no more memory than is left for others, and loses its oldest answers`()
@@ -91,13 +85,15 @@ import Testing
     {
         let server = try Self.server()
         let good = try await Self.ask(server, "share=good")
-        #expect(try await Self.reaches { server.requestsInFlight == 1 && server.heldBytes > 0 })
+        try await waitUntil("the answer is held") { server.requestsInFlight == 1 && server.heldBytes > 0 }
         var silent: [HTTPClient] = []
         for count in 2..<12 {
             silent.append(try await Self.ask(server, "share=a"))
-            _ = try await Self.reaches { server.requestsInFlight == count || server.connections < count }
+            try await waitUntil("the request is in flight, or one was closed") {
+                server.requestsInFlight == count || server.connections < count
+            }
         }
-        #expect(try await Self.reaches { server.connections <= 5 })
+        try await waitUntil("connections were closed") { server.connections <= 5 }
         #expect(server.heldBytes <= 60_000_000)
         // Other clients lose neither current requests, nor answers being sent, nor waiting answers.
         #expect(await Self.isWhole(try await Self.ask(server, "share=b"), Self.large))
@@ -110,21 +106,21 @@ import Testing
         for client in silent.suffix(3) where !isLeft { isLeft = await Self.isWhole(client, Self.large) }
         #expect(isLeft)
         for client in silent + [good] { client.close() }
-        #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
-        await server.stop(within: 1)
+        try await waitUntil("nothing is held") { server.heldBytes == 0 && server.requestsInFlight == 0 }
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `Where no client reads, those that hold most lose their answers`() async throws {
         let server = try Self.server()
         let good = try await Self.ask(server, "share=good&size=9000000")
-        #expect(try await Self.reaches { server.requestsInFlight == 1 && server.heldBytes > 0 })
+        try await waitUntil("the answer is held") { server.requestsInFlight == 1 && server.heldBytes > 0 }
         var silent: [HTTPClient] = []
         for number in 0..<10 { silent.append(try await Self.ask(server, "share=a\(number)")) }
-        #expect(try await Self.reaches { server.connections <= 7 })
+        try await waitUntil("connections were closed") { server.connections <= 7 }
         #expect(server.heldBytes <= 60_000_000)
         #expect(await Self.isWhole(good, 9_000_000))
         for client in silent + [good] { client.close() }
-        #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
-        await server.stop(within: 1)
+        try await waitUntil("nothing is held") { server.heldBytes == 0 && server.requestsInFlight == 0 }
+        await server.stop(within: .seconds(1))
     }
 }

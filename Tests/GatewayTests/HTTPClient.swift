@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A client on a plain socket, which can be arbitrarily slow or wrong.
 struct HTTPClient {
@@ -30,7 +31,7 @@ struct HTTPClient {
 
     /// - Returns: False once the server has closed the connection.
     @discardableResult func send(_ text: String) async -> Bool {
-        await Self.apart {
+        await onOwnThread {
             var bytes = Array(text.utf8)[...]
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes {
@@ -45,7 +46,7 @@ struct HTTPClient {
 
     /// The first received bytes.
     func next() async -> String {
-        await Self.apart {
+        await onOwnThread {
             var buffer = [UInt8](repeating: 0, count: 65_536)
             let count = recv(self.descriptor, &buffer, buffer.count, 0)
             return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
@@ -54,7 +55,7 @@ struct HTTPClient {
 
     /// All bytes until the server closes the connection or sends nothing for the client's time-out.
     func rest() async -> String {
-        await Self.apart {
+        await onOwnThread {
             var answer: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
@@ -63,13 +64,6 @@ struct HTTPClient {
                 answer += buffer.prefix(count)
             }
             return String(decoding: answer, as: UTF8.self)
-        }
-    }
-
-    /// Blocks a thread outside Swift's pool, which the server needs.
-    private static func apart<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(returning: body()) }
         }
     }
 

@@ -27,7 +27,7 @@ import Testing
         defer { client.close() }
         await client.send(bytes)
         let answer = await client.rest()
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
         #expect(server.heldBytes == 0 && server.requestsInFlight == 0 && server.connections == 0)
         return (answer, seen.requests.withLock { $0 })
     }
@@ -104,7 +104,7 @@ import Testing
         }
         #expect(await client.rest().hasSuffix("\r\n\r\nabc"))
         client.close()
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `A head has limits, and the server asks for the body`() async throws {
@@ -128,7 +128,7 @@ import Testing
         client.close()
         let options = try await HTTPClient.exchange(server.port, "OPTIONS *")
         #expect(options.hasPrefix("HTTP/1.1 200 OK\r\n"))
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `A PROXY protocol header is accepted from trusted addresses, in both versions`() throws {
@@ -207,7 +207,7 @@ import Testing
             client.close()
         }
         #expect(try await HTTPClient.exchange(server.port, "GET /a").isEmpty)
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
         let elsewhere = try #require(TrustedProxies(["192.0.2.1"]))
         let strict = try HTTPServer(address, proxies: elsewhere, proxyHeader: true) { _ in
             .refuse(.problem(.pathUnknown))
@@ -216,6 +216,6 @@ import Testing
         await stranger.send("PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n")
         #expect(await stranger.rest().isEmpty)
         stranger.close()
-        await strict.stop(within: 1)
+        await strict.stop(within: .seconds(1))
     }
 }

@@ -49,7 +49,7 @@ struct CurlMultiTests {
         return (code, (ContinuousClock.now - start) / .milliseconds(1))
     }
 
-    @Test func postsAndKeepsTheConnection() async throws {
+    @Test func `Requests share one connection`() async throws {
         for expected in [false, true, true] {
             let response = try await self.post(self.receiver.url("/ok"))
             #expect(response.status == 200)
@@ -65,54 +65,55 @@ struct CurlMultiTests {
         #expect(received[0].headers["expect"] == nil)
     }
 
-    @Test func doesNotFollowRedirects() async throws {
+    @Test func `Redirects are not followed`() async throws {
         let response = try await self.post(self.receiver.url("/redirect"))
         #expect(response.status == 307)
         #expect(try self.receiver.received().count == 1)
     }
 
-    @Test func ignoresProxyOfTheEnvironment() async throws {
+    @Test func `A proxy in the environment is ignored`() async throws {
         #expect(getenv("http_proxy") != nil)
         #expect(try await self.post(self.receiver.url("/ok")).status == 200)
     }
 
-    @Test func boundsEndlessBodyAndKeepsTheStatus() async throws {
+    @Test func `An endless body is cut off, and the status counts`() async throws {
         let response = try await self.post(self.receiver.url("/flood"))
         #expect(response.status == 200)
         #expect(response.bodyFailure?.code == .responseTooLarge)
         #expect(response.body.count <= 65_536)
     }
 
-    @Test func refusesHugeBodyFromItsHeader() async throws {
+    @Test func `A huge body is refused when its header arrives`() async throws {
         let response = try await self.post(self.receiver.url("/huge"))
         #expect(response.status == 200)
         #expect(response.bodyFailure?.code == .responseTooLarge)
         #expect(response.body.isEmpty)
     }
 
-    @Test func boundsEndlessHeaders() async throws {
+    @Test func `Endless headers are cut off`() async throws {
         #expect(await self.failure(of: self.receiver.url("/flood-headers")).code == .responseTooLarge)
     }
 
-    @Test(arguments: ["/hang", "/drip-headers"]) func boundsSilentServer(_ path: String) async throws {
+    @Test(arguments: ["/hang", "/drip-headers"])
+    func `A server that does not answer in time fails`(_ path: String) async throws {
         let failure = await self.failure(of: self.receiver.url(path), milliseconds: 700)
         #expect(failure.code == .timedOut)
         #expect((600...30_000).contains(failure.milliseconds))
     }
 
-    @Test func boundsDrippingBodyAndKeepsTheStatus() async throws {
+    @Test func `A body that drips is cut off, and the status counts`() async throws {
         let response = try await self.post(self.receiver.url("/drip"), milliseconds: 5_000)
         #expect(response.status == 200)
         #expect(response.bodyFailure?.code == .timedOut)
     }
 
-    @Test func reportsTornBody() async throws {
+    @Test func `A body that is cut short is reported`() async throws {
         let response = try await self.post(self.receiver.url("/truncated"))
         #expect(response.bodyFailure?.code == .responseBroken)
         #expect(response.body.count == 10)
     }
 
-    @Test func hangingServerDelaysNobody() async throws {
+    @Test func `A server that hangs delays no other request`() async throws {
         let deaf = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 60_000) }
         let start = ContinuousClock.now
         for _ in 0..<20 { #expect(try await self.post(self.receiver.url("/ok")).status == 200) }
@@ -121,7 +122,7 @@ struct CurlMultiTests {
         #expect(await deaf.value.code == .cancelled)
     }
 
-    @Test func cancellationEndsTheTransfer() async throws {
+    @Test func `Cancelling a task ends its transfer`() async throws {
         let task = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 60_000) }
         try await Task.sleep(for: .milliseconds(200))
         task.cancel()
@@ -130,7 +131,7 @@ struct CurlMultiTests {
         #expect(failure.milliseconds < 30_000)
     }
 
-    @Test func cancelledTaskSendsNothing() async throws {
+    @Test func `A cancelled task sends nothing`() async throws {
         let task = Task {
             try? await Task.sleep(for: .seconds(60))
             return await self.failure(of: self.receiver.url("/ok"))
@@ -140,11 +141,11 @@ struct CurlMultiTests {
         #expect(try self.receiver.received().isEmpty)
     }
 
-    @Test func closedPortIsConnectionFailure() async throws {
+    @Test func `A closed port is a failed connection`() async throws {
         #expect(await self.failure(of: "http://127.0.0.1:9/").code == .connectionFailed)
     }
 
-    @Test func unknownNameIsNotResolved() async throws {
+    @Test func `An unknown name is not resolved`() async throws {
         // Without a name server, it is unknown whether the name exists.
         let code = await self.failure(of: "http://no-such-host.invalid/").code
         #expect(code == .nameNotResolved || code == .resolverSilent)
@@ -153,26 +154,26 @@ struct CurlMultiTests {
     @Test(arguments: [
         "127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001", "localhost", "[::ffff:127.0.0.1]",
     ])
-    func privateAddressIsRefusedInEveryForm(_ host: String) async throws {
+    func `A private address is refused in each of its spellings`(_ host: String) async throws {
         let url = self.receiver.url("/ok", host: host)
         #expect(await self.failure(of: url, policy: .publicOnly).code == .egressRefused)
         #expect(try self.receiver.received().isEmpty)
     }
 
     @Test(arguments: ["169.254.169.254", "0.0.0.0", "[::]", "224.0.0.1", "255.255.255.255"])
-    func forbiddenAddressIsRefusedEvenWherePrivateIsAllowed(_ host: String) async throws {
+    func `A forbidden address is refused even where private ones are allowed`(_ host: String) async throws {
         #expect(await self.failure(of: self.receiver.url("/ok", host: host)).code == .egressRefused)
         #expect(try self.receiver.received().isEmpty)
     }
 
-    @Test func openConnectionOfLaxPolicyIsNotUsedByStrictOne() async throws {
+    @Test func `A connection opened under a lax policy is not used under a strict one`() async throws {
         let url = self.receiver.url("/ok")
         #expect(try await self.post(url).status == 200)
         #expect(await self.failure(of: url, policy: .publicOnly).code == .egressRefused)
         #expect(try self.receiver.received().count == 1)
     }
 
-    @Test func manyRequestsAtOnce() async throws {
+    @Test func `Two hundred requests at once succeed`() async throws {
         let url = self.receiver.url("/ok")
         let statuses = await withTaskGroup(of: Int?.self) { group in
             for _ in 0..<200 { group.addTask { try? await self.post(url, milliseconds: 120_000).status } }

@@ -7,7 +7,7 @@ struct EgressPolicyTests {
         "1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1", "198.17.255.255",
         "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "2001:200::1",
     ])
-    func publicAddressIsAlwaysAllowed(_ text: String) throws {
+    func `A public address is always allowed`(_ text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(EgressPolicy.publicOnly.allows(address))
         #expect(EgressPolicy.privateAllowed.allows(address))
@@ -18,7 +18,7 @@ struct EgressPolicyTests {
         "100.127.255.255", "198.18.0.1", "::1", "fc00::1", "fdff::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
         "::ffff:8.8.8.8", "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::a00:1", "2002:7f00:1::", "2002:808:808::1",
     ])
-    func privateAddressNeedsPermission(_ text: String) throws {
+    func `A private address needs permission`(_ text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(!EgressPolicy.publicOnly.allows(address))
         #expect(EgressPolicy.privateAllowed.allows(address))
@@ -31,7 +31,7 @@ struct EgressPolicyTests {
         "2001:db8::1", "3fff::1", "100::1", "5f00::1", "::8.8.8.8", "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "4000::1",
     ])
-    func forbiddenAddressIsNeverAllowed(_ text: String) throws {
+    func `A forbidden address is never allowed`(_ text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(!EgressPolicy.publicOnly.allows(address))
         #expect(!EgressPolicy.privateAllowed.allows(address))

@@ -10,11 +10,11 @@ struct HTTPRequestTests {
     }
 
     @Test(arguments: ["https://partner.example/hook", "https://partner.example:8443/a?b=c", "https://[2606:4700::1]/"])
-    func acceptsPlainHTTPS(_ url: String) throws {
+    func `A plain HTTPS URL is accepted`(_ url: String) throws {
         try self.request(url).validate()
     }
 
-    @Test func acceptsPlainHTTPOnlyWhereAllowed() throws {
+    @Test func `An HTTP URL is accepted only where it is allowed`() throws {
         try self.request("http://partner.example/", allowsHTTP: true).validate()
         #expect(throws: HTTPError.self) { try self.request("http://partner.example/").validate() }
     }
@@ -26,7 +26,7 @@ struct HTTPRequestTests {
         "https://partner.example/\r\nX: y", "https://partner.example/\0", "https://pärtner.example/",
         "https://partner.example:99999/", "https://" + String(repeating: "a", count: 2048),
     ])
-    func refusesOtherURLs(_ url: String) {
+    func `Other URLs are refused`(_ url: String) {
         let error = #expect(throws: HTTPError.self) { try self.request(url, allowsHTTP: true).validate() }
         #expect(error?.code == .requestInvalid)
     }
@@ -36,7 +36,7 @@ struct HTTPRequestTests {
         .init(name: "x", value: "a\0b"), .init(name: "x\r\ny", value: "a"), .init(name: "", value: "a"),
         .init(name: "x:y", value: "a"), .init(name: "x y", value: "a"), .init(name: "x", value: "ä"),
     ])
-    func refusesHeaderInjection(_ header: HTTPRequest.Header) {
+    func `A header that would forge another is refused`(_ header: HTTPRequest.Header) {
         let error = #expect(throws: HTTPError.self) {
             try self.request("https://partner.example/", headers: [header]).validate()
         }

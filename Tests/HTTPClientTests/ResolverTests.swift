@@ -25,7 +25,7 @@ struct ResolverTests {
         func end() { self.isOver.withLock { $0 = true } }
     }
 
-    @Test func hungLookUpsStallNobodyAndHoldFewThreads() async throws {
+    @Test func `Look-ups that hang hold few threads and delay no other domain`() async throws {
         let silence = Silence()
         defer { silence.end() }
         let resolver = silence.resolver
@@ -47,7 +47,7 @@ struct ResolverTests {
         for task in hung { #expect((try? await task.value.get()) == [Self.address]) }
     }
 
-    @Test func waitsNoLongerThanTheCallerAllows() async {
+    @Test func `A look-up takes no longer than its caller allows`() async {
         let silence = Silence()
         defer { silence.end() }
         let resolver = silence.resolver
@@ -61,7 +61,7 @@ struct ResolverTests {
         #expect(silence.asked.withLock { $0 } == ["hung.example"])
     }
 
-    @Test func cancelledCallerIsFree() async throws {
+    @Test func `A cancelled look-up returns at once`() async throws {
         let silence = Silence()
         defer { silence.end() }
         let resolver = silence.resolver
@@ -74,7 +74,7 @@ struct ResolverTests {
         }
     }
 
-    @Test func oneLookUpServesAll() async {
+    @Test func `One look-up serves all who ask for a name`() async {
         let count = Mutex(0)
         let resolver = Resolver { _ in
             count.withLock { $0 += 1 }
@@ -89,7 +89,7 @@ struct ResolverTests {
         #expect(count.withLock { $0 } == 1)
     }
 
-    @Test func systemResolvesLocalNames() throws {
+    @Test func `The system's resolver knows local names`() throws {
         let addresses = try Resolver.system("localhost").get()
         #expect(addresses.contains(IPAddress("127.0.0.1")!) || addresses.contains(IPAddress("::1")!))
     }

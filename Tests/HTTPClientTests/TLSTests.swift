@@ -21,31 +21,31 @@ struct TLSTests {
         }
     }
 
-    @Test func trustedCertificateIsAccepted() async throws {
+    @Test func `A trusted certificate is accepted`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost")
         #expect(await self.code(receiver) == nil)
         #expect(try receiver.received().count == 1)
     }
 
-    @Test func unknownAuthorityIsRefused() async throws {
+    @Test func `A certificate of an unknown authority is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost")
         #expect(await self.code(receiver, trusted: false) == .certificateInvalid)
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func certificateOfAnotherHostIsRefused() async throws {
+    @Test func `A certificate of another host is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "partner.example")
         #expect(await self.code(receiver) == .certificateInvalid)
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func olderTLSIsRefused() async throws {
+    @Test func `A server with TLS 1.1 at most is refused`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost", maximumTLS: "1.1")
         #expect(await self.code(receiver) == .tlsFailed)
         #expect(try receiver.received().isEmpty)
     }
 
-    @Test func unreadableStoreIsOurFault() async throws {
+    @Test func `A missing file of authorities is a fault on our side`() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost")
         let client = HTTPClient(certificateAuthorities: "/nonexistent/authorities.pem")
         let request = HTTPRequest(

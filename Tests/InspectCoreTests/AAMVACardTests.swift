@@ -10,7 +10,7 @@ import Testing
         DDD1\nDDK1\nDDL1\rZVZVA01\rZVB\r
         """
 
-    @Test func readsEveryElementOfTheCurrentVersion() throws {
+    @Test func `Every element of the current version is read`() throws {
         let card = try #require(AAMVACard(Self.card2020))
         #expect(card.elements.issuer == "636000")
         #expect(card.elements.version == 10)
@@ -42,7 +42,7 @@ import Testing
         #expect(card.isOrganDonor == true && card.isVeteran == true)
     }
 
-    @Test func versionOneHasItsOwnNamesDatesAndHeights() throws {
+    @Test func `Version 1 has its own names, dates and heights`() throws {
         let text =
             "@\n\u{1E}\rANSI 6360250102DL00390200ZM02390010DLDAAMUSTERMANN,ERIKA,MARIA,SR\nDAQ26798765\n"
             + "DAG1 MAIN ST\nDAIPHILADELPHIA\nDAJPA\nDAK191301234  \nDARC   \nDAS*/1   \nDAT---- \nDAU508\nDBA20300203\n"
@@ -69,13 +69,14 @@ import Testing
         ("MUSTERMANN@ERIKA@MARIA", "MUSTERMANN", "ERIKA", "MARIA"),
         ("MUSTERMANN", "MUSTERMANN", nil, nil),
     ])
-    func versionOneNamesComeInSeveralShapes(name: String, surname: String, first: String?, middle: String?) throws {
+    func `Names of version 1 have several forms`(name: String, surname: String, first: String?, middle: String?) throws
+    {
         let card = try #require(AAMVACard("@\n\u{1E}\rAAMVA6360060101DL00290100DAA\(name)\nDAQ1\r"))
         #expect(card.surname == surname && card.firstName == first && card.middleNames == middle)
     }
 
     @Test(arguments: ["ERIKA,MARIA ANNA", "ERIKA MARIA ANNA", "ERIKA,MARIA,ANNA"])
-    func versionsTwoAndThreeHoldGivenNamesTogether(given: String) throws {
+    func `Versions 2 and 3 have given names in one element`(given: String) throws {
         let card = try #require(AAMVACard("@\n\u{1E}\rANSI 636055030001DL00310100DLDCSMUSTER\nDCT\(given)\nDAQ1\n\r"))
         #expect(card.firstName == "ERIKA" && card.middleNames == "MARIA ANNA")
     }
@@ -85,7 +86,7 @@ import Testing
         ("10101910", "1910-10-10"), ("02291988", "1988-02-29"), ("02291989", nil), ("13131980", nil), ("0506198", nil),
         ("00000000", nil), ("05/06/1980", "1980-05-06"),
     ])
-    func datesReadEitherWayRound(text: String, expected: String?) throws {
+    func `Dates are read in either order`(text: String, expected: String?) throws {
         let card = try #require(AAMVACard("@\n\u{1E}\rANSI 636055080001DL00310100DLDAQ1\nDBB\(text)\r"))
         #expect(card.birthDate?.iso8601 == expected)
     }
@@ -94,21 +95,21 @@ import Testing
         ("08", "070 IN", 70, nil), ("08", "70in", 70, nil), ("08", "157 CM", nil, 157), ("01", "600", 72, nil),
         ("01", "070", 70, nil), ("08", "999 in", nil, nil), ("08", "", nil, nil),
     ])
-    func heightsKeepTheirUnit(version: String, text: String, inches: Int?, centimetres: Int?) throws {
+    func `Heights keep their unit`(version: String, text: String, inches: Int?, centimetres: Int?) throws {
         let jurisdiction = version == "01" ? "" : "00"
         let card = try #require(
             AAMVACard("@\n\u{1E}\rANSI 636055\(version)\(jurisdiction)01DL00310100DLDAQ1\nDAU\(text)\r"))
         #expect(card.heightInches == inches && card.heightCentimetres == centimetres)
     }
 
-    @Test func offsetsAreIgnored() throws {
+    @Test func `Wrong offsets of subfiles are ignored`() throws {
         let wrong = Self.card2020.replacing("DL00410300ZV03410010", with: "DL99990001ZV00000000")
         let card = try #require(AAMVACard(wrong))
         #expect(card.elements.fields == AAMVACard(Self.card2020)?.elements.fields)
         #expect(card.documentNumber == "D12345678")
     }
 
-    @Test func otherSeparatorsAndMangledControlCharactersAreRead() throws {
+    @Test func `Other separators and damaged control characters are read`() throws {
         let expected = try #require(AAMVACard(Self.card2020)?.elements.fields)
         for separator in ["\r\n", "\u{90}\n\u{90}", "\u{FFFD}", "\u{1D}"] {
             let text = "\u{FEFF}" + Self.card2020.replacing("\n", with: separator)
@@ -121,7 +122,7 @@ import Testing
         #expect(AAMVACard(blanks)?.birthDate?.iso8601 == "1980-05-06")
     }
 
-    @Test func anIdentificationCardSaysSo() throws {
+    @Test func `An identification card is told from a driving licence`() throws {
         let card = try #require(AAMVACard("@\n\u{1E}\rANSI 636053060001ID00310100IDDAQ115\nDCSNONE\nDADNONE\r"))
         #expect(card.kind == .identificationCard)
         #expect(card.documentNumber == "115")
@@ -133,7 +134,7 @@ import Testing
         "", "@", "ANSI ", "@\n\u{1E}\rANSI 63600", "@\n\u{1E}\rANSI 636000100102DL00410300", "https://example.com/ANSI",
         "1234567890", "@\n\u{1E}\rANSI 6360001001", "ANSI 636000\u{0}\u{0}\u{0}\u{0}DAQ",
     ])
-    func otherTextIsNoCard(text: String) {
+    func `Other text is no card`(text: String) {
         #expect(AAMVACard(text) == nil)
     }
 }

@@ -124,7 +124,7 @@ import Testing
             && !name.hasSuffix("ArchitectureTests.swift")
         {
             let text = try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
-            for word in [".shuffled()", ".randomElement()", "Bool.random()"] {
+            for word in [".shuffled()", ".randomElement()", "Bool.random()", "SystemRandom"] {
                 #expect(!text.contains(word), "\(name): \(word)")
             }
             for found in text.matches(of: /\.random\(in:/) {
@@ -132,6 +132,22 @@ import Testing
                     text[found.range.upperBound...].prefix(120).contains("using: &"), "\(name) draws without a seed")
             }
         }
+    }
+
+    /// It says what holds, and the log of a run reads as a list of that.
+    @Test func `The name of a test is a sentence`() throws {
+        let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")
+        var count = 0
+        for name in try FileManager.default.subpathsOfDirectory(atPath: tests.path) where name.hasSuffix(".swift") {
+            let text = try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
+            let lines = text.split(separator: "\n")
+            for (index, line) in lines.enumerated() where line.drop(while: { $0 == " " }).hasPrefix("@Test") {
+                let signature = lines[index...].first { $0.contains("func ") } ?? line
+                #expect(signature.contains(/func `[A-Z0-9][^`]* [^`]*[^`.]`/), "\(name): \(signature)")
+                count += 1
+            }
+        }
+        #expect(count > 900)
     }
 
     /// Were it an equality, a plan that is made while no job runs would find the lease by its fence: all leases are read along the

@@ -21,7 +21,7 @@ struct FaceEmbeddingTests {
         }
     }
 
-    @Test func writesLittleEndianLowerCaseHex() throws {
+    @Test func `An embedding is written as little-endian numbers in lower-case hex`() throws {
         let feature = Self.feature {
             $0[0] = 0.1  // 0x3DCCCCCD
             $0[1] = -1
@@ -31,7 +31,7 @@ struct FaceEmbeddingTests {
         #expect(feature.engine == FaceEmbedding.currentEngine)
     }
 
-    @Test func readsBackExactlyWhatItWrote() throws {
+    @Test func `An embedding is read back exactly as it was written`() throws {
         var values = (0..<128).map { Float($0 - 64) * 0.0037 }
         values[3] = -.leastNormalMagnitude
         let feature = FaceEmbedding(values: values, modelSHA256: Self.model)
@@ -41,7 +41,7 @@ struct FaceEmbeddingTests {
         #expect(try upper.values() == values)
     }
 
-    @Test func refusesWhatIsNoFeature() {
+    @Test func `Text that is no embedding is refused with a reason`() {
         var feature = Self.feature()
         feature.hex.removeLast()
         #expect(self.message(feature) == "a face feature has 1024 hexadecimal digits, not 1023")
@@ -58,7 +58,7 @@ struct FaceEmbeddingTests {
         #expect(self.message(Self.feature { $0[0] = 3e38 }) == "a face feature has a norm that no face has")
     }
 
-    @Test func measuresEuclideanDistance() throws {
+    @Test func `The distance of embeddings is Euclidean`() throws {
         let one = Self.feature()
         let other = Self.feature {
             $0[0] += 0.3
@@ -69,7 +69,7 @@ struct FaceEmbeddingTests {
         #expect(try one.distance(to: other) == other.distance(to: one))
     }
 
-    @Test func refusesToCompareAcrossSpaces() {
+    @Test func `Embeddings of different engines or models are not compared`() {
         let one = Self.feature()
         var other = one
         other.modelSHA256 = String(repeating: "b", count: 64)
@@ -83,7 +83,7 @@ struct FaceEmbeddingTests {
 }
 
 struct CalibratedScaleTests {
-    @Test func hasTheDocumentedAnchors() {
+    @Test func `The calibration has the documented points`() {
         #expect(abs(FaceCalibration.dlib.similarity(distance: 0.60) - 0.50) < 1e-9)
         #expect(abs(FaceCalibration.dlib.similarity(distance: 0.52) - 0.85) < 0.001)
         #expect(abs(FaceCalibration.dlib.similarity(distance: 0.45) - 0.96) < 0.005)
@@ -91,7 +91,7 @@ struct CalibratedScaleTests {
         #expect(FaceCalibration.dlib.similarity(distance: 1.4) < 1e-6)
     }
 
-    @Test func fallsWithDistanceAndHasAnInverse() {
+    @Test func `Similarity falls with distance and can be inverted`() {
         let distances = stride(from: 0.2, through: 1.0, by: 0.05)
         let values = distances.map { FaceCalibration.dlib.similarity(distance: $0) }
         #expect(zip(values, values.dropFirst()).allSatisfy { $0 > $1 })
@@ -102,7 +102,7 @@ struct CalibratedScaleTests {
 }
 
 struct FaceCalibrationTests {
-    @Test func ratesAreMonotone() {
+    @Test func `Error rates of the calibration are monotone`() {
         for (low, high) in zip(FaceCalibration.dlib.table, FaceCalibration.dlib.table.dropFirst()) {
             #expect(low.similarity < high.similarity)
             #expect(low.falseMatches >= high.falseMatches)
@@ -110,7 +110,7 @@ struct FaceCalibrationTests {
         }
     }
 
-    @Test func boundIsThatOfClopperAndPearson() throws {
+    @Test func `The upper bound of the FMR is that of Clopper and Pearson`() throws {
         // No event in 4,002 trials: 1 - 0.05^(1/4002), near the rule of three.
         let bound = try #require(FaceCalibration.dlib.falseMatchBound(threshold: 0.85))
         #expect(abs(bound - 0.000_748_3) < 1e-7)
@@ -122,14 +122,14 @@ struct FaceCalibrationTests {
         }
     }
 
-    @Test func aThresholdBetweenRowsTakesTheLessStrictOne() {
+    @Test func `A threshold between two rows takes the less strict one`() {
         #expect(FaceCalibration.dlib.row(threshold: 0.87)?.similarity == 0.85)
         #expect(FaceCalibration.dlib.row(threshold: 1)?.similarity == 0.99)
         #expect(FaceCalibration.dlib.row(threshold: 0.01) == nil)
         #expect(FaceCalibration.dlib.falseMatchBound(threshold: 0) == nil)
     }
 
-    @Test func aMatchStatesItsThresholdAndBound() throws {
+    @Test func `A match states its threshold and the bound of its FMR`() throws {
         let match = try FaceMatch.compare(FaceEmbeddingTests.feature(), FaceEmbeddingTests.feature(), threshold: 0.9)
         #expect(match.match && match.distance == 0 && match.threshold == 0.9)
         #expect(match.engine == FaceEmbedding.currentEngine)

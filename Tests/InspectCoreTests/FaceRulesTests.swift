@@ -24,7 +24,7 @@ enum Sample {
 }
 
 struct FaceConformityTests {
-    @Test func acceptsAnOrdinarySelfie() {
+    @Test func `An ordinary selfie conforms`() {
         #expect(FaceConformity(faces: [Sample.face()]).isConform)
     }
 
@@ -36,14 +36,14 @@ struct FaceConformityTests {
             (.tooDark, \.underExposed, 0.95), (.tooDark, \.dynamicRange, 2), (.tooBright, \.luminanceMean, 0.9),
             (.tooBright, \.overExposed, 0.4), (.blurred, \.sharpness, 5),
         ] as [(FaceConformity.Fault, WritableKeyPath<FaceQuality, Double> & Sendable, Double)])
-    func namesEachFault(
+    func `Each fault of a face has its name`(
         fault: FaceConformity.Fault, measure: WritableKeyPath<FaceQuality, Double> & Sendable, value: Double
     ) {
         let conformity = FaceConformity(faces: [Sample.face { $0[keyPath: measure] = value }])
         #expect(conformity.faults == [fault])
     }
 
-    @Test func darkSkinInADimRoomIsNotTooDark() {
+    @Test func `Dark skin in a dim room is not too dark`() {
         let face = Sample.face {
             $0.luminanceMean = 0.03
             $0.underExposed = 0.8
@@ -52,7 +52,7 @@ struct FaceConformityTests {
         #expect(FaceConformity(faces: [face]).isConform)
     }
 
-    @Test func countsPeopleNotPassersBy() {
+    @Test func `Several people are a fault, passers-by are not`() {
         #expect(FaceConformity(faces: []).faults == [.noFace])
         #expect(FaceConformity(faces: [Sample.face(), Sample.face(width: 150)]).faults == [.severalFaces])
         #expect(FaceConformity(faces: [Sample.face(), Sample.face(width: 60)]).isConform)
@@ -69,24 +69,24 @@ struct SimilarityRulesTests {
         return (outcome.decision.type, outcome.decision.label, outcome.obstacle)
     }
 
-    @Test func aMatchPassesAndAStrangerIsRejected() throws {
+    @Test func `A match passes and another person is rejected`() throws {
         let same = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face()])
         #expect(same == (.passed, "MATCH", nil))
         let other = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face(feature: Sample.stranger)])
         #expect(other == (.rejected, "NO_MATCH", nil))
     }
 
-    @Test func ghostImagesOnTheDocumentDoNotMatter() throws {
+    @Test func `A ghost image on the document does not matter`() throws {
         let document = [Sample.face(), Sample.face(width: 120, feature: nil)]
         #expect(try self.outcome(portrait: document, selfie: [Sample.face()]) == (.passed, "MATCH", nil))
     }
 
-    @Test func twoPeopleInTheSelfieFailIt() throws {
+    @Test func `Two people in the selfie are rejected`() throws {
         let selfie = [Sample.face(), Sample.face(width: 200, feature: nil)]
         #expect(try self.outcome(portrait: [Sample.face()], selfie: selfie) == (.rejected, "NO_MATCH", .severalPeople))
     }
 
-    @Test func whatCannotBeComparedSaysWhy() throws {
+    @Test func `Faces that cannot be compared give the reason`() throws {
         let small = Sample.face { $0.interEyeDistance = 12 }
         #expect(try self.outcome(portrait: [], selfie: [Sample.face()]) == (.warning, "NOT_POSSIBLE", .noPortrait))
         #expect(try self.outcome(portrait: [Sample.face()], selfie: []) == (.warning, "NOT_POSSIBLE", .noFace))
@@ -102,7 +102,7 @@ struct SimilarityRulesTests {
         }
     }
 
-    @Test func aForeignFeatureIsAnErrorNotADecision() {
+    @Test func `An embedding of another model is an error, not a decision`() {
         var foreign = FaceEmbeddingTests.feature()
         foreign.modelSHA256 = String(repeating: "b", count: 64)
         #expect(throws: InspectError.self) {
@@ -120,7 +120,7 @@ struct LivenessRulesTests {
         return "\(decision.type.rawValue) \(decision.label)"
     }
 
-    @Test func passiveEvidenceNeverPasses() {
+    @Test func `Passive PAD signals alone never pass`() {
         #expect(self.label([Sample.face()]) == "WARNING LIVENESS_UNDETERMINED")
         #expect(self.label([Sample.face()], nil) == "WARNING LIVENESS_UNDETERMINED")
         let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Signal.allCases.map { ($0, 0.0) })
@@ -180,13 +180,13 @@ struct LivenessRulesTests {
         #expect(label([.soft: 1, .flatFocus: 1], live: 0.1) == "LIVENESS_UNDETERMINED")
     }
 
-    @Test func oneWeakCueAccusesNobody() {
+    @Test func `One weak PAD signal rejects nobody`() {
         for signal in [LivenessFacts.Signal.moire, .specular, .frame, .flatFocus, .narrowColour, .soft] {
             #expect(self.label([Sample.face()], [signal: 1]) == "WARNING LIVENESS_UNDETERMINED")
         }
     }
 
-    @Test func namesCopiesWhenTheMarksAgree() {
+    @Test func `PAD signals that agree reject a copy under its label`() {
         #expect(self.label([Sample.face()], [.moire: 1, .frame: 0.95]) == "REJECTED DIGITAL_COPY")
         #expect(self.label([Sample.face()], [.moire: 0.95, .specular: 1]) == "REJECTED DIGITAL_COPY")
         #expect(self.label([Sample.face()], [.frame: 1, .specular: 1]) == "REJECTED DIGITAL_COPY")
@@ -194,14 +194,14 @@ struct LivenessRulesTests {
         #expect(self.label([Sample.face()], [.grey: 1]) == "REJECTED BLACK_WHITE")
     }
 
-    @Test func thePictureComesBeforeTheCues() {
+    @Test func `Faults of the image count before PAD signals`() {
         #expect(self.label([]) == "REJECTED NO_FACE_PRESENT")
         #expect(self.label([Sample.face(), Sample.face()]) == "REJECTED MULTIPLE_PEOPLE")
         #expect(self.label([Sample.face { $0.visible = 0.5 }]) == "REJECTED FACE_NOT_FULLY_VISIBLE")
         #expect(self.label([Sample.face { $0.sharpness = 3 }]) == "WARNING BAD_QUALITY")
     }
 
-    @Test func cuesAreOnlyWorthMeasuringOnAConformingFace() {
+    @Test func `PAD signals are measured only on a face that conforms`() {
         let image = ImageFacts(
             format: .jpeg, width: 640, height: 480, orientation: 1, storedWidth: 640, storedHeight: 480)
         func isWorthwhile(_ faces: [FaceFacts]) -> Bool {

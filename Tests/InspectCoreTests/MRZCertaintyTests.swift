@@ -20,40 +20,40 @@ struct MRZCertaintyTests {
         return MRZCertainty(mrz, reading: reading).uncertain
     }
 
-    @Test func whatIsClearAndProvenIsCertain() throws {
+    @Test func `A field is certain if it is clear and its check digit holds`() throws {
         #expect(try self.uncertain(Self.passport) == [])
         // Check digits prove what is hard to read, but not what could as well be something else.
         #expect(try self.uncertain(Self.passport, [(1, 3, 0.6)]) == [])
         #expect(try self.uncertain(Self.passport, [(1, 3, 0.4)]) == [.documentNumber])
     }
 
-    @Test func whatNoDigitCoversMustBeClear() throws {
+    @Test func `A field without a check digit must be clear`() throws {
         #expect(try self.uncertain(Self.passport, [(0, 8, 0.9)]) == [.lastName, .firstName])
         #expect(try self.uncertain(Self.passport, [(0, 1, 0.9), (1, 20, 0.9)]) == [.gender, .type])
         #expect(try self.uncertain(Self.passport, [(1, 11, 0.9)]) == [.nationality])
     }
 
-    @Test func aFieldWhoseDigitFailsIsNotCertain() throws {
+    @Test func `No field is certain where the composite check digit fails`() throws {
         var lines = Self.passport
         lines[1] = "L898902C37UTO7408122F1204159ZE184226B<<<<<10"
         // The composite digit fails with it, so nothing is proven, and an unproven value is uncertain.
         #expect(try self.uncertain(lines) == MRZCertainty.Field.allCases)
     }
 
-    @Test func aStateThatDoesNotExistIsNotCertain() throws {
+    @Test func `A state that does not exist is not certain`() throws {
         var lines = Self.passport
         lines[0] = "P<QQQERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"
         #expect(try self.uncertain(lines) == [.issuingCountry])
     }
 
     @Test(arguments: ["D", "UTO", "RKS", "UNO", "XXB", "XOM", "GBD", "IAO", "FRA"])
-    func statesOfDoc9303Exist(code: String) { #expect(IssuingState.isKnown(code)) }
+    func `Special codes of Doc 9303 are known states`(code: String) { #expect(IssuingState.isKnown(code)) }
 
     /// Both readings of a long number's digit (Doc 9303 leaves the filler out, older Belgian cards count it).
     @Test(arguments: [
         ["I<BEL000590240<6013<<<<<<<<<<<", "8512017F1906234BEL<<<<<<<<<<<0", "ROGGE<<VICTORIA<ANNA<<<<<<<<<<"]
     ])
-    func aLongNumberIsAsCertainAsItsDigit(lines: [String]) throws {
+    func `A long document number is as certain as its check digit`(lines: [String]) throws {
         let mrz = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
         let uncertain = try self.uncertain(lines)
         #expect(

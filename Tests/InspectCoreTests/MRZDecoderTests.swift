@@ -32,7 +32,7 @@ struct MRZDecoderTests {
         ["I<UTOD231458907<<<<<<<<<<<<<<<", "7408122F1204159UTO<<<<<<<<<<<6", "ERIKSSON<<ANNA<MARIA<<<<<<<<<<"],
         ["V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L8988901C4XXX4009078F96121096ZE184226B<<<<<<"],
     ])
-    func whatIsClearlySeenIsReturnedAsItIs(lines: [String]) throws {
+    func `Clear characters are returned unchanged`(lines: [String]) throws {
         let decoding = try #require(MRZDecoder().decode([self.lattice(lines)]))
         #expect(decoding.lines == lines)
         #expect(decoding.corrections == 0)
@@ -40,7 +40,7 @@ struct MRZDecoderTests {
         #expect(decoding.confidences.map(\.count) == lines.map(\.count))
     }
 
-    @Test func aDigitInANameAndALetterInADateGiveWayToTheirLookalikes() throws {
+    @Test func `A digit in a name and a letter in a date become what they resemble`() throws {
         var lines = Self.passport
         lines[0] = lines[0].replacingOccurrences("ERIKSSON", "ERIKSS0N")
         lines[1] = lines[1].replacingOccurrences("7408122", "74O8122")
@@ -51,7 +51,7 @@ struct MRZDecoderTests {
         #expect(abs(decoding.confidences[0][11] - 0.1) < 1e-6)
     }
 
-    @Test func checkDigitsDecideWhereTheReaderHesitates() throws {
+    @Test func `A check digit decides over a doubtful character`() throws {
         var lines = Self.passport
         lines[1] = lines[1].replacingOccurrences("L898902C3", "L8989O2C3")
         let decoding = try #require(
@@ -60,7 +60,7 @@ struct MRZDecoderTests {
     }
 
     /// Specimens exist whose MRZ is wrong as printed: what is seen without doubt stays, failing digits and all.
-    @Test func whatIsWrongAsPrintedStaysWrong() throws {
+    @Test func `An MRZ that is printed wrong stays wrong`() throws {
         var lines = Self.passport
         lines[1] = lines[1].replacingOccurrences("L898902C36", "L898902C37")
         let decoding = try #require(
@@ -72,7 +72,7 @@ struct MRZDecoderTests {
     }
 
     /// A digit holds for one in ten wrong texts: it may decide over one character of its field, not over two.
-    @Test func aCheckDigitDecidesOverOneCharacterOfItsField() throws {
+    @Test func `A check digit decides over one character of its field, not two`() throws {
         var lines = Self.passport
         lines[1] = lines[1].replacingOccurrences("L898902C3", "L8989O2G3")
         let doubts: [(line: Int, cell: Int, other: Character, share: Float)] = [(1, 5, "0", 0.2), (1, 7, "C", 0.2)]
@@ -80,7 +80,7 @@ struct MRZDecoderTests {
         #expect(decoding.lines == lines)
     }
 
-    @Test func aStateThatExistsIsPreferredWhereTheReaderHesitates() throws {
+    @Test func `An existing state is preferred where characters are doubtful`() throws {
         var lines = Self.passport
         lines[0] = lines[0].replacingOccurrences("P<UTO", "P<UYO")
         lines[1] = lines[1].replacingOccurrences("36UTO", "36UTC")
@@ -91,7 +91,7 @@ struct MRZDecoderTests {
     }
 
     @Test(arguments: [3, 6])
-    func aZoneOfWhichAPartIsHiddenIsIllegible(hidden: Int) throws {
+    func `An MRZ with a hidden part is illegible`(hidden: Int) throws {
         var lattice = self.lattice(Self.passport)
         for cell in 13..<13 + hidden { lattice.lines[1][cell] = [Float](repeating: 1.0 / 37, count: 37) }
         guard case .illegible = MRZDecoder().outcome([lattice]) else {
@@ -100,7 +100,7 @@ struct MRZDecoderTests {
         }
     }
 
-    @Test func otherPrintThatBeginsLikeAVisaIsNoZone() {
+    @Test func `Other text that begins like a visa is no MRZ`() {
         let lines = ["VOO3O5525QACRSCBOFUR<CWDRHTDLOFVB<<<", "ENGBNTHDQZXDW0WERRYBLOZWW0V0XMCUBQYQ"]
         guard case .none = MRZDecoder().outcome([self.lattice(lines)]) else {
             Issue.record("print was taken for an MRZ")
@@ -108,13 +108,13 @@ struct MRZDecoderTests {
         }
     }
 
-    @Test func aDoubtThatNoCheckDigitCoversIsLeftToTheReader() throws {
+    @Test func `A doubtful character without a check digit stays as it was read`() throws {
         let doubts: [(line: Int, cell: Int, other: Character, share: Float)] = [(0, 15, "M", 0.45)]
         let decoding = try #require(MRZDecoder().decode([self.lattice(Self.passport, doubts: doubts)]))
         #expect(decoding.lines == Self.passport)
     }
 
-    @Test func aSmearedFillerAfterTheNameIsAFiller() throws {
+    @Test func `A smeared filler behind the name is a filler`() throws {
         var lines = Self.passport
         lines[0] = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<K<<<<<<<<<<<<"
         let decoding = try #require(
@@ -122,7 +122,7 @@ struct MRZDecoderTests {
         #expect(decoding.lines == Self.passport)
     }
 
-    @Test func theBetterLayoutWins() throws {
+    @Test func `The layout with the better score is read`() throws {
         let cut = Self.passport.map { String($0.prefix(36)) }
         let decoding = try #require(
             MRZDecoder().decode([self.lattice(cut, score: -0.6), self.lattice(Self.passport, score: -0.1)]))
@@ -131,18 +131,18 @@ struct MRZDecoderTests {
     }
 
     /// A passport whose right quarter is outside the image has the shape of a TD2 card, but not its code or digits.
-    @Test func aPartOfAZoneIsNoZone() {
+    @Test func `A cut MRZ is not taken for a smaller one`() {
         let cut = Self.passport.map { String($0.prefix(36)) }
         #expect(MRZDecoder().decode([self.lattice(cut)]) == nil)
     }
 
-    @Test func nothingLegibleIsNothing() {
+    @Test func `Without legible characters there is no MRZ`() {
         #expect(MRZDecoder().decode([]) == nil)
         let even = [[Float]](repeating: [Float](repeating: 1.0 / 37, count: 37), count: 44)
         #expect(MRZDecoder().decode([MRZLattice(lines: [even, even], layoutScore: 0)]) == nil)
     }
 
-    @Test func latticesOfWrongShapeAreIgnored() {
+    @Test func `Lattices of a wrong shape are ignored`() {
         let short = [[Float]](repeating: [0.5, 0.5], count: 44)
         #expect(MRZDecoder().decode([MRZLattice(lines: [short, short], layoutScore: 0)]) == nil)
         #expect(MRZDecoder().decode([MRZLattice(lines: [[]], layoutScore: 0)]) == nil)

@@ -10,7 +10,7 @@ struct MRZDocumentTests {
         try #require(MRZDocument(lines: lines, today: self.today))
     }
 
-    @Test func passportOfDoc9303Part4() throws {
+    @Test func `The passport of Doc 9303-4 is parsed`() throws {
         let document = try self.parse(
             "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159ZE184226B<<<<<10")
         #expect(document.format == .td3)
@@ -28,7 +28,7 @@ struct MRZDocumentTests {
         #expect(!document.nameMayBeTruncated)
     }
 
-    @Test func cardOfDoc9303Part5() throws {
+    @Test func `The TD1 card of Doc 9303-5 is parsed`() throws {
         let document = try self.parse(
             "I<UTOD231458907<<<<<<<<<<<<<<<", "7408122F1204159UTO<<<<<<<<<<<6", "ERIKSSON<<ANNA<MARIA<<<<<<<<<<")
         #expect(document.format == .td1)
@@ -40,7 +40,7 @@ struct MRZDocumentTests {
         #expect(document.checksHold)
     }
 
-    @Test func cardOfDoc9303Part6() throws {
+    @Test func `The TD2 card of Doc 9303-6 is parsed`() throws {
         let document = try self.parse("I<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "D231458907UTO7408122F1204159<<<<<<<6")
         #expect(document.format == .td2)
         #expect(document.documentNumber == "D23145890")
@@ -48,7 +48,7 @@ struct MRZDocumentTests {
         #expect(document.checksHold)
     }
 
-    @Test func visasOfDoc9303Part7HaveNoCompositeDigit() throws {
+    @Test func `The visas of Doc 9303-7 have no composite check digit`() throws {
         let wide = try self.parse(
             "V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L8988901C4XXX4009078F96121096ZE184226B<<<<<<")
         #expect(wide.format == .mrva)
@@ -59,7 +59,7 @@ struct MRZDocumentTests {
         #expect(narrow.format == .mrvb && narrow.checksHold)
     }
 
-    @Test func aLongNumberContinuesInTheOptionalData() throws {
+    @Test func `A long document number continues in the optional data`() throws {
         let document = try self.parse(
             "I<UTOD23145890<7349<<<<<<<<<<<", "3407127M9507122UTO<<<<<<<<<<<2", "STEVENSON<<PETER<JOHN<<<<<<<<<")
         #expect(document.documentNumber == "D23145890734")
@@ -68,7 +68,7 @@ struct MRZDocumentTests {
     }
 
     @Test(arguments: [("<", true), ("0", true), ("7", false)])
-    func theDigitOfAnEmptyPersonalNumberMayBeAFiller(digit: String, holds: Bool) throws {
+    func `The check digit of an empty personal number may be a filler`(digit: String, holds: Bool) throws {
         let lines = [
             "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159<<<<<<<<<<<<<<\(digit)",
         ]
@@ -82,7 +82,7 @@ struct MRZDocumentTests {
 
     /// The older rule counts the filler between the parts: 7-3-1 weights shift by one position behind it.
     @Test(arguments: [true, false])
-    func bothRulesForLongNumbersAreAccepted(fillerCounts: Bool) throws {
+    func `Both rules for the check digit of a long number are accepted`(fillerCounts: Bool) throws {
         let principal = "123456789"
         let rest = "012"
         let digit = MRZText.checkDigit("\(principal)\(fillerCounts ? "<" : "")\(rest)".utf8)
@@ -92,7 +92,7 @@ struct MRZDocumentTests {
         #expect(document.checks[.documentNumber] == true)
     }
 
-    @Test func frenchCardsUntil2021HaveALayoutOfTheirOwn() throws {
+    @Test func `French cards until 2021 have a layout of their own`() throws {
         let begin = "IDFRADUPONT<DURAND<<<<<<<<<<<<751234"
         let number = "150475123456"
         let birth = "850321"
@@ -109,7 +109,7 @@ struct MRZDocumentTests {
         #expect(document.checksHold)
     }
 
-    @Test func swissLicencesHaveNoCheckDigits() throws {
+    @Test func `Swiss licences have no check digits`() throws {
         let document = try self.parse("ABC123D<<", "FACHE123456789001<<800126<<<<<", "MUSTER<<ANNA<<<<<<<<<<<<<<<<<<")
         #expect(document.format == .swissLicence)
         #expect(document.documentNumber == "ABC123D")
@@ -121,7 +121,7 @@ struct MRZDocumentTests {
     @Test(arguments: [
         (0, "documentNumber"), (13, "birthDate"), (21, "expiryDate"), (28, "personalNumber"),
     ])
-    func aWrongCharacterFailsItsDigitAndTheCompositeOne(position: Int, key: String) throws {
+    func `A wrong character fails its check digit and the composite one`(position: Int, key: String) throws {
         var line = Array("L898902C36UTO7408122F1204159ZE184226B<<<<<10".utf8)
         line[position] = line[position] == UInt8(ascii: "3") ? UInt8(ascii: "4") : UInt8(ascii: "3")
         let document = try self.parse(
@@ -131,7 +131,7 @@ struct MRZDocumentTests {
         #expect(document.checksByName[key] == false)
     }
 
-    @Test func namesWithoutSeparatorAreSurnamesAndFullFieldsMayBeCut() throws {
+    @Test func `A name without a separator is a surname, and a full field may be cut`() throws {
         let document = try self.parse(
             "P<UTOBENNELONG<WOOLOOMOOLOO<WARRANDYTE<WARNA", "L898902C36UTO7408122F1204159ZE184226B<<<<<10")
         #expect(document.surname == "BENNELONG WOOLOOMOOLOO WARRANDYTE WARNA")
@@ -145,7 +145,7 @@ struct MRZDocumentTests {
         ["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<a", "L898902C36UTO7408122F1204159ZE184226B<<<<<10"],
         ["P<UTOERIKSSON<<ANNA<MARIÄ<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159ZE184226B<<<<<10"],
     ])
-    func linesOfNoKnownFormatAreRefused(lines: [String]) {
+    func `Lines of no known format are refused`(lines: [String]) {
         #expect(MRZDocument(lines: lines, today: self.today) == nil)
     }
 }

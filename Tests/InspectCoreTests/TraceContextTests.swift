@@ -1,4 +1,5 @@
 import InspectCore
+import TestSupport
 import Testing
 
 @Suite struct TraceContextTests {
@@ -36,7 +37,7 @@ import Testing
 
     @Test func `A child keeps the trace and gets its own span`() throws {
         let trace = try #require(TraceContext(traceparent: self.valid))
-        var random = SystemRandomNumberGenerator()
+        var random = TestRandom("children of a trace")
         let children = (0..<100).map { _ in trace.child(using: &random) }
         #expect(Set(children.map(\.spanID)).count == 100)
         #expect(children.allSatisfy { TraceContext(traceparent: $0.traceparent) == $0 && $0.traceID == trace.traceID })

@@ -33,11 +33,11 @@ import Testing
     }
 
     @Test(arguments: [ReadingEvidence.none, .unproven, .proven])
-    func aGoodPhotoPasses(reading: ReadingEvidence) {
+    func `A good photo passes`(reading: ReadingEvidence) {
         #expect(UsabilityRules.decide(self.goodPhoto(), reading: reading, part: "FRONT") == .passed)
     }
 
-    @Test func eachDefectHasItsLabelAndCode() {
+    @Test func `Each defect has its label and code`() {
         let defects: [(String, Int, (inout DocumentFacts) -> Void)] = [
             ("BLURRED", 2001, { $0.quality.edgeWidth = 6.5 }),
             ("GLARE", 2006, { $0.quality.glareShare = 0.05 }),
@@ -97,7 +97,7 @@ import Testing
             lines: ["A", "B"], confidences: [[1], [1]], quad: self.quad(0, 0, 1, 1), pitch: 20, corrections: 0)
     }
 
-    @Test func proofThatItReadsOutweighsWhatMeasuresReadability() {
+    @Test func `Proven text outweighs measures of legibility`() {
         let facts = self.changed {
             $0.quality.edgeWidth = 5.2
             $0.quality.glareShare = 0.012
@@ -112,7 +112,7 @@ import Testing
             ])
     }
 
-    @Test func massiveGlareIsNamedBeforeTheLittleBlurThatItMakes() {
+    @Test func `Massive glare is named before the slight blur that it causes`() {
         func codes(edgeWidth: Double) -> [Int] {
             let facts = self.changed {
                 $0.quality.edgeWidth = edgeWidth
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [(300.0, 0), (200, 0.3), (90, 0.61)])
-    func aZoneTellsHowMuchOfItsDocumentIsMissing(y: Double, missing: Double) throws {
+    func `The MRZ shows how much of its document is missing`(y: Double, missing: Double) throws {
         // At 10 px for 2.54 mm the passport is 346 px high, and 309 px of it are above its last line.
         let facts = self.changed {
             $0.mrz = self.mrz(x: 100, y: y + 9)
@@ -154,7 +154,7 @@ import Testing
 
     /// Three lines stand closer than two, so their distance shortens no card that is seen from above.
     @Test(arguments: [(150.0, 0.0), (60, 0.42)])
-    func threeLinesTellHowMuchOfTheirCardIsMissing(y: Double, missing: Double) throws {
+    func `An MRZ of three lines shows how much of its card is missing`(y: Double, missing: Double) throws {
         // At 10 px for 2.54 mm the card is 213 px high, and 183 px of it are above its last line.
         let facts = self.changed {
             var mrz = MRZReading(
@@ -172,12 +172,12 @@ import Testing
         #expect(self.label(facts, .proven) == (missing > 0.15 ? "PART_OF_DOCUMENT_MISSING" : "OK"))
     }
 
-    @Test func anOutlineInsideTheFrameIsTheBetterWitness() {
+    @Test func `An outline inside the frame outweighs the place of the MRZ`() {
         let facts = self.changed { $0.mrz = self.mrz(x: 100, y: 100) }
         #expect(self.label(facts, .proven) == "OK")
     }
 
-    @Test func aCardAlongTheFrameIsWholeOnlyInACardsShape() {
+    @Test func `A card along the frame is whole only if it has the shape of a card`() {
         func along(_ aspectRatio: Double) -> DocumentFacts {
             self.changed {
                 $0.outline?.quad = self.quad(0, 200, 1200, 1080)
@@ -190,7 +190,7 @@ import Testing
         #expect(self.label(along(1.43), .proven) == "OK")
     }
 
-    @Test func movementIsToldByTheDirectionThatStrokesHaveLeft() {
+    @Test func `Motion blur is detected by the direction of strokes`() {
         let moved = self.changed {
             $0.quality.coherence = 0.8
             $0.quality.edgeWidth = 4
@@ -203,12 +203,12 @@ import Testing
         #expect(self.label(zoned, .proven) == "BLURRED")
     }
 
-    @Test func proofThatItReadsDoesNotOutweighMassiveDefects() {
+    @Test func `Proven text does not outweigh massive defects`() {
         #expect(self.label(self.changed { $0.quality.edgeWidth = 9 }, .proven) == "BLURRED")
         #expect(self.label(self.changed { $0.quality.glareShare = 0.15 }, .proven) == "GLARE")
     }
 
-    @Test func proofThatItReadsDoesNotOutweighACopyOrDarkness() {
+    @Test func `Proven text outweighs neither a copy nor darkness`() {
         let copy = self.changed {
             $0.quality.chroma = 0
             $0.mrz = self.reading
@@ -221,7 +221,7 @@ import Testing
         #expect(self.label(dark, .proven) == "BAD_QUALITY_IMAGE")
     }
 
-    @Test func aSmallSharpCropIsNotBlurredAndPassesIfItReads() {
+    @Test func `A small sharp crop is not blurred and passes if its text is proven`() {
         let crop = self.changed {
             $0.image = ImageFacts(format: .jpeg, width: 272, height: 185, orientation: 1)
             $0.outline = nil
@@ -232,7 +232,7 @@ import Testing
         #expect(self.label(crop, .unproven) == "BAD_QUALITY_IMAGE")
     }
 
-    @Test func aDrawingOnWhitePaperIsNoBlackAndWhiteCopy() {
+    @Test func `A drawing on white paper is no black-and-white copy`() {
         let drawing = self.changed {
             $0.outline = nil
             $0.quality.chroma = 0
@@ -243,7 +243,7 @@ import Testing
         #expect(self.label(drawing) == "OK")
     }
 
-    @Test func theGreyBackOfALicenceIsNoCopy() {
+    @Test func `The grey back of a licence is no copy`() {
         let back = self.changed {
             $0.quality.chroma = 2
             $0.barcodes = [BarcodeFacts(format: "PDF417", text: "", bytesHex: "", quad: self.quad(0, 0, 9, 9))]
@@ -251,7 +251,7 @@ import Testing
         #expect(self.label(back, .proven) == "OK")
     }
 
-    @Test func whatShowsNoDocumentSaysSo() {
+    @Test func `An image without a document is rejected as such`() {
         let landscape = self.changed {
             $0.outline = nil
             $0.quality.printShare = 0.001
@@ -286,7 +286,7 @@ import Testing
                 eyeLineY: 0.6, headWidth: 0.5, visible: 1), feature: nil)
     }
 
-    @Test func twoPicturesOfTheSameSideAreNoticed() {
+    @Test func `Two images of the same side are noticed`() {
         let front = self.changed { $0.faces = [self.face(width: 200)] }
         var reading = self.reading
         reading.lines = ["A", "B", "C"]
@@ -297,7 +297,7 @@ import Testing
         #expect(UsabilityRules.missingSide(front: self.goodPhoto(), back: self.goodPhoto()) == nil)
     }
 
-    @Test func screensAreRejectedAndSmallPicturesAreNotAssessed() {
+    @Test func `Screens are rejected, and small images are not assessed for them`() {
         #expect(ImageCheckRules.decide(self.goodPhoto(), part: "FRONT") == .passed)
         let screen = ImageCheckRules.decide(self.changed { $0.quality.moire = 6.4 }, part: "FRONT")
         #expect(screen.type == .rejected && screen.label == "DIGITAL_COPY")

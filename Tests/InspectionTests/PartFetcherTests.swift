@@ -39,7 +39,7 @@ struct PartFetcherTests {
         }
     }
 
-    @Test func fetchesUnchangedBytes() async throws {
+    @Test func `Bytes are fetched unchanged`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         let url = self.receiver.url("/image?file=front.jpg")
         for expected in [self.digest, self.digest.uppercased(), nil] {
@@ -50,12 +50,13 @@ struct PartFetcherTests {
         }
     }
 
-    @Test func otherBytesAreDigestMismatch() async throws {
+    @Test func `Other bytes than the digest's are refused`() async throws {
         let other = String(repeating: "0", count: 64)
         #expect(try await self.code("/image?file=front.jpg", digest: other) == .digestMismatch)
     }
 
-    @Test(arguments: ["", "00", String(repeating: "g", count: 64)]) func badDigestIsRefused(_ digest: String)
+    @Test(arguments: ["", "00", String(repeating: "g", count: 64)])
+    func `An invalid digest is refused before any request`(_ digest: String)
         async throws
     {
         #expect(try await self.code("/image?file=front.jpg", digest: digest) == .digestInvalid)
@@ -65,45 +66,45 @@ struct PartFetcherTests {
     @Test(arguments: [
         "/image?file=missing.jpg", "/gone", "/status/403", "/status/401", "/redirect", "/status/204", "/status/206",
     ])
-    func permanentAnswerIsNotFound(_ path: String) async throws {
+    func `A permanent answer means that the part does not exist`(_ path: String) async throws {
         #expect(try await self.code(path) == .partNotFound)
     }
 
     @Test(arguments: ["/status/500", "/status/503", "/status/429", "/truncated"])
-    func passingAnswerIsUnreachable(_ path: String) async throws {
+    func `A temporary failure can be retried`(_ path: String) async throws {
         #expect(try await self.code(path) == .partUnreachable)
         #expect(ErrorCode.partUnreachable.isRetryable)
     }
 
-    @Test func closedPortIsUnreachable() async throws {
+    @Test func `A closed port makes the part unreachable`() async throws {
         #expect(try await self.code("http://127.0.0.1:9/") == .partUnreachable)
     }
 
-    @Test func bodyAboveLimitIsTooLarge() async throws {
+    @Test func `A body above the limit is too large`() async throws {
         #expect(try await self.code("/image?file=front.jpg", limit: 99_999) == .partTooLarge)
     }
 
-    @Test func twoGigabytesAreRefusedFromTheHeader() async throws {
+    @Test func `Two gigabytes are refused when the header arrives`() async throws {
         let start = ContinuousClock.now
         #expect(try await self.code("/huge") == .partTooLarge)
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 
-    @Test func endlessBodyIsTooLarge() async throws {
+    @Test func `An endless body is too large`() async throws {
         #expect(try await self.code("/flood", limit: 1_000_000) == .partTooLarge)
     }
 
-    @Test func emptyBodyIsRefused() async throws {
+    @Test func `An empty body is refused`() async throws {
         #expect(try await self.code("/image?file=empty.jpg") == .partEmpty)
     }
 
-    @Test func addressAndSchemeNeedPermission() async throws {
+    @Test func `Plain HTTP and private addresses need permission, and other schemes are refused`() async throws {
         #expect(try await self.code("/image?file=front.jpg", allowHTTP: false) == .partURLInvalid)
         #expect(try await self.code("/image?file=front.jpg", allowPrivate: false) == .partURLInvalid)
         #expect(try await self.code("ftp://127.0.0.1/front.jpg") == .partURLInvalid)
     }
 
-    @Test func cancellationIsNoFailureOfThePart() async throws {
+    @Test func `Cancellation is no failure of the part`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         let task = Task {
             try await self.fetcher.fetch(

@@ -14,7 +14,7 @@ import Testing
     private func client(_ change: (inout VendorServer) -> Void = { _ in }) -> VendorSessionClient {
         var server = VendorServer(
             url: self.stub.url, deviceKey: StubVendor.deviceKey, pins: [self.stub.pin],
-            certificateAuthorities: self.stub.certificate.path, allowsPrivate: true, timeout: 60)
+            certificateAuthorities: self.stub.certificate.path, allowsPrivate: true, timeout: .seconds(60))
         change(&server)
         return VendorSessionClient(server: server)
     }
@@ -56,7 +56,7 @@ import Testing
         _ blob: String, _ code: ErrorCode, _ outcome: String
     ) async {
         // Only the hanging server has a short time-out: the others answer, however busy the machine.
-        let failure = await self.failure(blob) { if blob.hasPrefix("hang") { $0.timeout = 8 } }
+        let failure = await self.failure(blob) { if blob.hasPrefix("hang") { $0.timeout = .seconds(8) } }
         #expect(failure?.0 == code, "\(String(describing: failure))")
         #expect(failure?.1 == outcome, "\(String(describing: failure))")
         #expect(code.isRetryable == (outcome == "not_sent"))

@@ -9,8 +9,19 @@ import Testing
     private static let request =
         QueueFixture.byURL.dropLast() + #","userReference":"u","callbackUrl":"https://hooks.example.com/own"}"#
 
+    /// What is wrong with the job in the middle: bytes that cannot be read, or rows that only its end should write.
+    private static let damages = [
+        "UPDATE insp.job SET personal = '\\xff' WHERE id = 2",
+        "INSERT INTO insp.step (job_id, status, fence) VALUES (2, 128, 0)",
+        "INSERT INTO insp.event (job_id, kind, fence) VALUES (2, 'finished', 0)",
+        """
+        INSERT INTO insp.callback (job_id, endpoint_id, url, public_id)
+        SELECT j.id, j.endpoint_id, 'https://hooks.example.com/stray', j.public_id FROM insp.job j WHERE j.id = 2
+        """,
+    ]
+
     /// Three jobs, the one in the middle damaged once all are claimed.
-    private func prepare(_ fixture: QueueFixture) async throws {
+    private func prepare(_ fixture: QueueFixture, damage: String = damages[0]) async throws {
         _ = try await fixture.client.enqueue(many: Array(repeating: Data(Self.request.utf8), count: 3))
         try await fixture.admin.execute(
             """
@@ -20,18 +31,24 @@ import Testing
                     ARRAY(SELECT q.id FROM insp.queue q), ARRAY(SELECT 0::bigint FROM insp.queue q),
                     ARRAY(SELECT 4 FROM insp.queue q), 2147483647, 0, 0, false) c
             WHERE c.job_id IS NOT NULL;
-            UPDATE insp.job SET personal = '\\xff' WHERE id = 2
+            \(damage)
             """)
     }
 
     private static let arrays = "(SELECT array_agg(job_id) FROM claimed), (SELECT array_agg(fence) FROM claimed)"
+    private static let passed = #"{"decision":{"type":"PASSED"}}"#
     private static let settle = """
-        SELECT insp.settle(\(arrays), array_fill('{"decision":{"type":"PASSED"}}'::text, ARRAY[3]),
+        SELECT insp.settle(\(arrays), array_fill('\(passed)'::text, ARRAY[3]),
             array_fill('{}'::bytea, ARRAY[3]), '{2}', (SELECT array_agg(fence) FROM claimed WHERE job_id = 2), '{8}', ARRAY['{}'::bytea])
         """
+    private static let hold = settle.replacing("insp.settle", with: "insp.hold_for_review")
     private static let deadLetter = """
         SELECT insp.dead_letter(\(arrays), array_fill('CORRUPT_IMAGE'::text, ARRAY[3]), array_fill('d'::text, ARRAY[3]),
             array_fill(false, ARRAY[3]))
+        """
+    private static let retry = """
+        SELECT insp.retry_later(\(arrays), array_fill(0::double precision, ARRAY[3]), array_fill('X'::text, ARRAY[3]),
+            array_fill(true, ARRAY[3]))
         """
     private static let release = "SELECT insp.release(\(arrays)); "
     private static let expire = """
@@ -51,16 +68,15 @@ import Testing
             ("release and expire", release + expire, "EXPIRED"),
             (
                 "retry, promote and expire",
-                "SELECT insp.retry_later(\(arrays), array_fill(0::double precision, ARRAY[3]), array_fill('X'::text, ARRAY[3]), array_fill(true, ARRAY[3])); SELECT insp.promote(); "
-                    + expire, "EXPIRED"
+                retry + "; SELECT insp.promote(); " + expire, "EXPIRED"
             ),
             (
                 "hold and expire",
-                settle.replacing("insp.settle", with: "insp.hold_for_review") + "; " + expire, "EXPIRED"
+                hold + "; " + expire, "EXPIRED"
             ),
-        ] as [(String, String, String?)])
+        ] as [(String, String, String?)], damages)
     func `A damaged job is dead-lettered, and the others of its batch end as they should`(
-        way: (name: String, statements: String, code: String?)
+        way: (name: String, statements: String, code: String?), damage: String
     ) async throws {
         let fixture = try await QueueFixture()
         // What reads of a job beside its end: progress, and the key by which callbacks are ordered.
@@ -68,7 +84,7 @@ import Testing
             """
             UPDATE insp.endpoint SET ordering = 'user', events = '{job.finished,job.status,job.review_needed}', inline_result = true
             """)
-        try await self.prepare(fixture)
+        try await self.prepare(fixture, damage: damage)
         try await fixture.admin.execute(way.statements)
         let rows = try await fixture.admin.query(
             """
@@ -99,6 +115,136 @@ import Testing
             try await fixture.admin.execute("DELETE FROM insp.callback_lease")
         }
         #expect(finished == 3)
+    }
+
+    /// What becomes of the three: the middle one's code, and the others' status.
+    private func ends(_ fixture: QueueFixture) async throws -> [String?] {
+        try await fixture.admin.query(
+            """
+            SELECT coalesce(d.code, j.status::text) FROM insp.job j LEFT JOIN insp.dead d ON d.job_id = j.id ORDER BY j.id
+            """
+        ).map { try $0.optionalString(0) }
+    }
+
+    @Test(arguments: [
+        "INSERT INTO insp.step (job_id, status, fence) VALUES (2, 64, 0)",
+        "INSERT INTO insp.review_wait (job_id) VALUES (2)",
+        "INSERT INTO insp.event (job_id, kind, fence) SELECT job_id, 'review_needed', fence FROM claimed WHERE job_id = 2",
+    ])
+    func `A job that cannot wait for a review is dead-lettered, and the others wait`(damage: String) async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: damage)
+        try await fixture.admin.execute(Self.hold)
+        #expect(try await self.ends(fixture) == ["64", "INTERNAL_ERROR", "64"])
+        #expect(try await fixture.count("insp.v_review") == 2)
+        #expect(try await fixture.count("insp.lease") == 0)
+    }
+
+    /// Neither is JSON that PostgreSQL stores: the one is none, the other has U+0000.
+    @Test(arguments: ["{", #"{"decision":{"type":"PASSED"},"x":"\u0000"}"#])
+    func `A summary that cannot be stored costs its own job alone`(summary: String) async throws {
+        for (call, others) in [(Self.settle, "128"), (Self.hold, "64")] {
+            let fixture = try await QueueFixture()
+            try await self.prepare(fixture, damage: "")
+            let summaries =
+                "(SELECT array_agg(CASE job_id WHEN 2 THEN '\(summary)' ELSE '\(Self.passed)' END) FROM claimed)"
+            try await fixture.admin.execute(
+                call.replacing("array_fill('\(Self.passed)'::text, ARRAY[3])", with: summaries))
+            #expect(try await self.ends(fixture) == [others, "INTERNAL_ERROR", others])
+            #expect(try await fixture.count("insp.lease") == 0)
+        }
+    }
+
+    @Test(arguments: [
+        #"UPDATE insp.job SET personal = '{"userReference": "Anna Example", }' WHERE id = 2"#,
+        "INSERT INTO insp.step (job_id, status, fence) VALUES (2, 128, 0)",
+        "DELETE FROM insp.step WHERE job_id = 2",
+        #"UPDATE insp.step SET summary = '["Anna Example"]' WHERE job_id = 2"#,
+        #"UPDATE insp.step SET summary = '"Anna Example"' WHERE job_id = 2"#,
+    ])
+    func `The review of a damaged job is refused without its row's words, and cancellation ends the job`(damage: String)
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: "")
+        try await fixture.admin.execute(Self.hold + "; " + damage)
+        let id = try await fixture.admin.query("SELECT public_id::text FROM insp.job WHERE id = 2")[0].string(0)
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.execute("SELECT insp.review('\(id)', 'PASSED')")
+        }
+        #expect(error?.sqlState == "IN099" && error?.refusal?.code == .internalError)
+        #expect(error.map { String(reflecting: $0).contains("Anna") } == false)
+        #expect(error.map { String(reflecting: $0).contains("insp.cancel('\(id)')") } == true)
+        try await fixture.admin.execute(
+            """
+            SELECT insp.cancel('\(id)');
+            SELECT insp.review(public_id, 'REJECTED') FROM insp.job WHERE status = 64
+            """)
+        #expect(try await self.ends(fixture).filter { $0 == "128" }.count >= 2)
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 3)
+        #expect(try await fixture.count("insp.review_wait") == 0)
+    }
+
+    @Test func `Labels that are no list keep no other job out of the list of reviews`() async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: "")
+        try await fixture.admin.execute(
+            Self.hold + #"; UPDATE insp.step SET summary = '{"labels": {}}' WHERE job_id = 2 AND status = 64"#)
+        #expect(try await fixture.count("(SELECT because FROM insp.v_review OFFSET 0) x") == 3)
+    }
+
+    @Test func `A job that cannot end at all is left for a day, and no other with it`() async throws {
+        for statements in [Self.settle, Self.deadLetter, Self.release + Self.expire] {
+            let fixture = try await QueueFixture()
+            try await self.prepare(
+                fixture,
+                damage: """
+                    CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
+                    CREATE TRIGGER damaged BEFORE INSERT ON insp.step FOR EACH ROW WHEN (NEW.job_id = 2 AND NEW.status = 128)
+                        EXECUTE FUNCTION damaged()
+                    """)
+            try await fixture.admin.execute(statements)
+            #expect(try await fixture.count("insp.job WHERE status = 128 AND id <> 2") == 2)
+            #expect(
+                try await fixture.count("insp.expiry WHERE job_id = 2 AND expires_at > now() + interval '23 hours'")
+                    == 1)
+        }
+    }
+
+    @Test(arguments: [
+        ("retry", retry), ("released", release),
+        ("rescued", "UPDATE insp.lease SET deadline = now() - interval '1 s'; SELECT insp.rescue()"),
+    ])
+    func `An event that is there already keeps no job from going back to the queue`(kind: String, statements: String)
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(
+            fixture,
+            damage:
+                "INSERT INTO insp.event (job_id, kind, fence) SELECT job_id, '\(kind)', fence FROM claimed WHERE job_id = 2"
+        )
+        try await fixture.admin.execute(statements)
+        #expect(try await fixture.count("(SELECT job_id FROM insp.ready UNION SELECT job_id FROM insp.delayed) x") == 3)
+        #expect(try await fixture.count("insp.event WHERE kind = '\(kind)'") == 3)
+    }
+
+    @Test func `A second row of a job in the queue keeps no other from being claimed`() async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(
+            fixture, damage: "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.lease")
+        _ = try await fixture.client.enqueue(many: [Data(Self.request.utf8)])
+        let rows = try await fixture.admin.query(
+            """
+            SELECT c.job_id FROM insp.worker w, LATERAL insp.claim(w.id, w.incarnation, '330 s', 10,
+                ARRAY(SELECT q.id FROM insp.queue q), ARRAY(SELECT 0::bigint FROM insp.queue q),
+                ARRAY(SELECT 10 FROM insp.queue q), 2147483647, 0, 0, false) c WHERE c.job_id IS NOT NULL
+            """)
+        #expect(rows.count == 4)
+        // The leases that were there hold.
+        #expect(try await fixture.count("insp.lease JOIN claimed USING (job_id, fence)") == 3)
+        #expect(try await fixture.count("insp.lease") == 4)
+        #expect(try await fixture.count("insp.ready") == 0)
     }
 
     @Test func `A fault of the schema fails the call, and costs no job its result`() async throws {
@@ -157,5 +303,48 @@ import Testing
         #expect(
             try await fixture.count(
                 "insp.purge_later WHERE what = 'parts' AND job_id = 2 AND due_at > now() + interval '23 hours'") == 1)
+    }
+
+    @Test(arguments: ["callbacks", "persons", "links"])
+    func `A callback or person that retention cannot process is left for a day, and no other with it`(what: String)
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: "")
+        try await fixture.admin.execute(
+            """
+            SELECT insp.cancel(public_id) FROM insp.job;
+            DELETE FROM insp.callback_waiting;
+            UPDATE insp.callback SET created_at = created_at - interval '400 days';
+            INSERT INTO insp.person (partner_id, reference_index) SELECT p.id, x::bytea FROM insp.partner p, unnest('{a,b,c}'::text[]) x;
+            UPDATE insp.job SET person_id = NULL;
+            INSERT INTO insp.purge_later (due_at, what, job_id)
+            SELECT now(), 'persons', p.id FROM insp.person p UNION ALL SELECT now(), 'links', j.id FROM insp.job j
+            ON CONFLICT DO NOTHING;
+            CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
+            CREATE TRIGGER callbacks BEFORE DELETE ON insp.callback FOR EACH ROW WHEN (OLD.job_id = 2) EXECUTE FUNCTION damaged();
+            CREATE TRIGGER persons BEFORE UPDATE ON insp.person FOR EACH ROW WHEN (OLD.reference_index = 'b') EXECUTE FUNCTION damaged();
+            CREATE TRIGGER links BEFORE UPDATE ON insp.job FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION damaged();
+            SELECT insp.purge()
+            """)
+        #expect(
+            try await fixture.count("insp.purge_later WHERE what = '\(what)' AND due_at > now() + interval '23 hours'")
+                == 1)
+        #expect(try await fixture.count("insp.callback") == 1)
+        #expect(try await fixture.count("insp.person WHERE reference_index IN ('a', 'c')") == 0)
+        #expect(try await fixture.count("insp.job WHERE person_id IS NULL") == 1)
+    }
+
+    @Test func `A row of events that has none keeps no other from its place`() async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: "")
+        try await fixture.admin.execute(
+            """
+            \(Self.settle); SELECT insp.number_events();
+            INSERT INTO insp.event_batch (kind, jobs, fences) VALUES ('finished', '{}', '{}');
+            SELECT insp.number_events()
+            """)
+        #expect(try await fixture.count("insp.event_batch WHERE position IS NULL") == 0)
+        #expect(try await fixture.count("insp.events_after()") == 3)
     }
 }

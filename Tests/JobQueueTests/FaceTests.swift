@@ -166,8 +166,8 @@ import Testing
         _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', templates => 3, attempts => 100)")
         var configuration = fixture.configuration(slots: 8)
         configuration.retryPolicy.maxAttempts = 200
-        configuration.retryPolicy.base = 0.02
-        configuration.retryPolicy.cap = 0.2
+        configuration.retryPolicy.base = .milliseconds(20)
+        configuration.retryPolicy.cap = .milliseconds(200)
         try await withWorker(configuration, Self.enrolling("a")) { _ in
             for _ in 0..<20 { _ = try await self.enqueue(fixture, Self.payload("enrollment")) }
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 90)

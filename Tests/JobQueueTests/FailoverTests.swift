@@ -285,7 +285,7 @@ import Testing
         let first = try await hand.claim(1, on: fixture.admin).jobs[0].job
         _ = try await self.rescue("NULL", fixture)
         let retry = QueueStatements.writes([
-            QueueWrite(kind: .retry(InspectError(.partUnreachable), after: 1), job: first, claimedAt: .now)
+            QueueWrite(kind: .retry(InspectError(.partUnreachable), after: .seconds(1)), job: first, claimedAt: .now)
         ])[0].statement
         _ = try await fixture.admin.query(retry.sql, retry.parameters)
         try await self.step("-1 h", fixture)

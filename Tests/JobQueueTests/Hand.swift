@@ -22,7 +22,8 @@ struct Hand {
         _ limit: Int, floor: Int64 = 0, on connection: PostgresConnection
     ) async throws -> QueueStatements.Claims {
         let statement = QueueStatements.claim(
-            self.identity, leaseTime: 330, limit: limit, [.init(queue: 1, floor: floor, cap: limit)], known: 0,
+            self.identity, leaseTime: .seconds(330), limit: limit, [.init(queue: 1, floor: floor, cap: limit)],
+            known: 0,
             seen: self.seen)
         let rows = try await connection.query(statement.sql, statement.parameters)
         let answer = try #require(try QueueStatements.claims(from: rows))

@@ -56,7 +56,7 @@ import Testing
         let attempts = Mutex<[Int]>([])
         var configuration = fixture.configuration()
         configuration.retryPolicy.maxAttempts = 4
-        configuration.retryPolicy.base = 0.01
+        configuration.retryPolicy.base = .milliseconds(10)
         let handler = ClosureHandler { job, _ in
             attempts.withLock { $0.append(job.attempt) }
             throw InspectError(.partUnreachable, "HTTP 503")
@@ -184,7 +184,7 @@ import Testing
                 try await Task.sleep(for: .seconds(600))
                 return ClosureHandler.passed
             }
-            while !isStopping.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { isStopping.withLock { $0 } }
             try await Task.sleep(for: .milliseconds(200))
             return ClosureHandler.passed
         }
@@ -204,7 +204,7 @@ import Testing
         _ = try await fixture.enqueue(1)
         let isOpen = Mutex(false)
         let handler = ClosureHandler { _, _ in
-            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { isOpen.withLock { $0 } }
             return ClosureHandler.passed
         }
         let worker = JobWorker(fixture.configuration(), handler: handler)
@@ -225,7 +225,7 @@ import Testing
         let id = try await fixture.enqueue(1)[0]
         let isOpen = Mutex(false)
         let handler = ClosureHandler { _, _ in
-            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { isOpen.withLock { $0 } }
             return ClosureHandler.passed
         }
         try await withWorker(fixture.configuration(), handler) { _ in

@@ -61,7 +61,7 @@ import Testing
         var configuration = fixture.configuration(slots: 2)
         configuration.outside.permits = 12
         let handler = Self.handler(crowd) {
-            while !gate.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(10)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { gate.withLock { $0 } }
         }
         try await withWorker(configuration, handler) { worker in
             // More of them than slots, and none of them ends before the others have.
@@ -89,7 +89,7 @@ import Testing
             if String(decoding: job.payload, as: UTF8.self).contains("slow") {
                 try context.leaveSlot(holding: 0)
                 crowd.enter()
-                while done.withLock({ $0 }) < 5 { try await Task.sleep(for: .milliseconds(1)) }
+                try await waitUntil("five jobs have ended", every: .milliseconds(1)) { done.withLock { $0 } >= 5 }
                 try await context.returnToSlot()
                 order.withLock { $0 = done.withLock { $0 } }
             } else {
@@ -99,7 +99,7 @@ import Testing
             return ClosureHandler.passed
         }
         try await withWorker(fixture.configuration(slots: 1), handler) { _ in
-            while crowd.entered == 0 { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the job has left its slot") { crowd.entered > 0 }
             _ = try await fixture.enqueue(100)
             try await fixture.wait(for: Self.finished)
         }
@@ -117,9 +117,9 @@ import Testing
         configuration.shutdownDeadline = .seconds(0.5)
         let handler = Self.handler(crowd) { try await Task.sleep(for: .seconds(600)) }
         try await withWorker(configuration, handler, log: log) { worker in
-            while crowd.now < 2 { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("both jobs are outside") { crowd.now == 2 }
             _ = try await fixture.admin.query("SELECT insp.cancel(public_id) FROM insp.job ORDER BY id LIMIT 1")
-            while crowd.now > 1 { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the cancelled job is dropped") { crowd.now <= 1 }
             #expect(worker.vitals.outside <= 1)
         }
         #expect(crowd.now == 0)
@@ -239,13 +239,15 @@ import Testing
         let handler = ClosureHandler { job, context in
             let isSlow = String(decoding: job.payload, as: UTF8.self).contains("slow")
             if isSlow { try context.leaveSlot(holding: 0) }
-            while !gates.withLock({ isSlow ? $0.outside : $0.inside }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) {
+                gates.withLock { isSlow ? $0.outside : $0.inside }
+            }
             if isSlow { try await context.returnToSlot() }
             return ClosureHandler.passed
         }
         let why = "SELECT why FROM insp.v_waiting WHERE partner = "
         try await withWorker(configuration, handler) { worker in
-            while worker.vitals.outside == 0 { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("a job is outside") { worker.vitals.outside > 0 }
             try await fixture.wait(
                 for:
                     "coalesce((\(why) 'slow') LIKE '%share of the 1 jobs that wait for other servers; 0 of 1 slots%', false)"

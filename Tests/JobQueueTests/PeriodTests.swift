@@ -95,6 +95,11 @@ import Testing
         ("set_face_limits('acme', \"window\" => 'X')", "1 month -29 days -1 hour"),
         ("set_partner('acme', job_lifetime => 'X')", "10000 years -3599700 days"),
         ("set_partner('acme', job_lifetime => 'X')", "10000 years"),
+        ("set_partner('acme', job_lifetime => 'X')", "367 days"),
+        ("set_partner('acme', job_lifetime => 'X')", "1 year 6 days"),
+        // February, and 336 days: 364.
+        ("set_retention(what => 'access_events', keep => 'X')", "1 month 336 days"),
+        ("set_retention(what => 'operator_events', keep => 'X')", "1 month 336 days"),
     ])
     func `An interval that leads elsewhere than it compares is refused`(call: String, interval: String) async throws {
         let fixture = try await QueueFixture()
@@ -104,6 +109,17 @@ import Testing
         let code = call.contains("what =>") ? ErrorCode.parameterInvalid : .partnerInvalid
         #expect(refused?.sqlState == code.sqlState)
         _ = try await fixture.admin.query("SELECT insp.purge(), insp.face_purge()")
+    }
+
+    @Test(arguments: ["365 days", "366 days", "1 year", "12 months", "8760 hours"])
+    func `A year is allowed, however it is written`(year: String) async throws {
+        let fixture = try await QueueFixture()
+        try await fixture.admin.execute(
+            """
+            SELECT insp.set_partner('acme', job_lifetime => '\(year)');
+            SELECT insp.callback_rotate_secret(e.id, '\(year)') FROM insp.endpoint e
+            """)
+        #expect(try await fixture.count("insp.partner WHERE job_lifetime = '\(year)'") == 1)
     }
 
     @Test(arguments: ["access_events", "operator_events"])

@@ -164,7 +164,7 @@ import Testing
                 floors: (queues.map(Int64.init), queues.map { _ in floor })), rows: 300, pages: 100)
         let scans = queues.map { QueueFloors.Scan(queue: $0, floor: floor, cap: 1) }
         let rows = try await bounded(
-            "claim", QueueStatements.claim(identity, leaseTime: 330, limit: 60, scans, known: 0), rows: 1000,
+            "claim", QueueStatements.claim(identity, leaseTime: .seconds(330), limit: 60, scans, known: 0), rows: 1000,
             pages: 3500)
         let jobs = try #require(try QueueStatements.claims(from: rows)).jobs.map(\.job)
         #expect(jobs.count == 60)
@@ -192,7 +192,7 @@ import Testing
         try await write(
             "settle", .finish(StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: Data("{}".utf8))),
             jobs[..<20])
-        try await write("retry", .retry(InspectError(.partUnreachable), after: 5000), jobs[20..<30])
+        try await write("retry", .retry(InspectError(.partUnreachable), after: .seconds(5000)), jobs[20..<30])
         try await write("dead-letter", .deadLetter(InspectError(.corruptImage)), jobs[30..<40])
         try await write("release", .release, jobs[40...])
 
@@ -308,6 +308,41 @@ import Testing
         // What others do on the server can end the plans: new ones are made from the statistics of empty tables.
         try await connection.execute("DISCARD PLANS")
         try await self.check(connection, from: 1_201, "drained, filled, then planned")
+        await connection.close()
+    }
+
+    @Test func `What is said of a job's callbacks reads its own, whatever the outbox held when it was planned`()
+        async throws
+    {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await self.prepare(connection)
+        func fill(_ jobs: ClosedRange<Int>) async throws {
+            try await connection.execute(
+                """
+                INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, workflow, status, completed_at)
+                SELECT n, 1 + n % \(Self.partners), 1 + n % \(Self.partners), 1, now(), 'id', 128, now()
+                FROM generate_series(\(jobs.lowerBound), \(jobs.upperBound)) n;
+                INSERT INTO insp.callback (job_id, endpoint_id, url, public_id)
+                SELECT j.id, j.endpoint_id, 'https://hooks.example.com/x', j.public_id FROM insp.job j
+                WHERE j.id BETWEEN \(jobs.lowerBound) AND \(jobs.upperBound);
+                WITH taken AS (DELETE FROM insp.callback_waiting w WHERE w.callback_id % 2 = 0 RETURNING w.*)
+                INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released)
+                SELECT t.endpoint_id, t.callback_id, t.callback_id, now() + interval '1 minute', now(), 0, 0 FROM taken t;
+                """, timeout: .seconds(300))
+        }
+        try await fill(1...200)
+        try await connection.takeTablesForDrained()
+        try await fill(1_001...20_000)
+        for job in [5_000, 5_001] {
+            // As in insp.explain_job.
+            try await connection.execute(
+                "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+            let (cost, rows) = try await self.cost(
+                of: PostgresStatement("SELECT * FROM insp.explain_callbacks($1)", [.int(Int64(job))]), pages: 100,
+                on: connection)
+            #expect(rows.count == 1)
+            #expect(cost.pages <= 100, "\(cost.pages) pages")
+        }
         await connection.close()
     }
 }

@@ -31,7 +31,7 @@ struct QueueFixture: Sendable {
     func configuration(slots: Int = 4) -> JobWorkerConfiguration {
         var configuration = JobWorkerConfiguration(
             databaseURL: self.database.url, host: "test", version: "0", slots: slots)
-        configuration.retryPolicy.base = 0.05
+        configuration.retryPolicy.base = .milliseconds(50)
         configuration.pollInterval = .seconds(0.2)
         configuration.maintenanceInterval = .seconds(0.1)
         configuration.heartbeatInterval = .seconds(0.2)
@@ -45,24 +45,14 @@ struct QueueFixture: Sendable {
 
     /// Waits until a condition of the database holds.
     func wait(for condition: String, within seconds: Double = 60) async throws {
-        let deadline = ContinuousClock.now + .seconds(seconds)
-        while try await !self.admin.query("SELECT \(condition)")[0].bool(0) {
-            guard .now < deadline else { throw TimedOut(condition: condition) }
-            try await Task.sleep(for: .milliseconds(20))
+        try await waitUntil(condition, within: .seconds(seconds), every: .milliseconds(20)) {
+            try await self.admin.query("SELECT \(condition)")[0].bool(0)
         }
     }
 
     /// Waits until a condition of the test's own holds.
     func wait(until condition: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while !condition() {
-            guard .now < deadline else { throw TimedOut(condition: "one of the test's own") }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-    }
-
-    struct TimedOut: Error {
-        var condition: String
+        try await waitUntil("a condition of the test's own", every: .milliseconds(5)) { condition() }
     }
 
     /// What must hold once every job is finished: one terminal event, one result and one callback each, and nothing left.

@@ -47,6 +47,7 @@ import Testing
             #""colour":"red""#, .payloadInvalid, "unknown key 'colour'", ["partner", "workflow", "enrollmentMode"]),
         .job(
             #""parts":{"NOSE":{}}"#, .partUnknown, "'NOSE'", PartKind.allCases.map(\.rawValue)),
+        .job(#""parts":{"FRONT":[]}"#, .payloadInvalid, "parts.FRONT is an array", ["FRAMES alone"]),
         .job(
             #""digests":{"NOSE":"x"}"#, .partUnknown, "'NOSE'", PartKind.allCases.map(\.rawValue)),
         .job(
@@ -90,6 +91,16 @@ import Testing
         #expect(error.message == "\(refusal.code.rawValue): \(refusal.code.row.message)")
         #expect(error.detail == refusal.detail)
         for value in refusal.allowed { #expect(error.hint?.contains(value) == true, "\(value) in \(error.hint ?? "")") }
+    }
+
+    @Test func `The table of kinds says which part may be an array`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("UPDATE insp.part_kind SET is_many = true WHERE kind = 'BACK'")
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query(
+                #"SELECT insp.enqueue('{"partner":"acme","workflow":"id","parts":{"FRONT":[]}}')"#)
+        }
+        #expect(error?.hint == "BACK and FRAMES alone may be an array.")
     }
 
     @Test func `A client has the code, the detail and the hint that the database gave`() async throws {

@@ -152,8 +152,8 @@ final class SimulatedDatabase: Sendable {
     struct Fault: Sendable, CustomStringConvertible {
         /// A seed whose run comes upon it; where there is none, it is searched for.
         var foundBy: UInt64?
-        /// What is then found wrong.
-        var noticed = ""
+        /// What is then found wrong; `nil`: anything.
+        var noticed: String?
         var function: String
         var rule: String
         var replacement: String
@@ -161,6 +161,9 @@ final class SimulatedDatabase: Sendable {
         var statement: String?
         /// What lies around a worker's machine, not a rule of the database.
         var worker: SimulatedWorker.Fault?
+
+        func isNoticed(by violation: String) -> Bool { self.noticed.map { violation.contains($0) } ?? true }
+
         var description: String { "\(self.function) without \(self.rule)" }
 
         func commit(on connection: PostgresConnection) async throws {
@@ -178,7 +181,7 @@ final class SimulatedDatabase: Sendable {
         }
 
         /// What lies around a worker's machine is broken.
-        static func around(_ fault: SimulatedWorker.Fault, foundBy: UInt64? = nil, noticed: String = "") -> Fault {
+        static func around(_ fault: SimulatedWorker.Fault, foundBy: UInt64? = nil, noticed: String? = nil) -> Fault {
             Fault(
                 foundBy: foundBy, noticed: noticed, function: "the worker", rule: fault.rawValue, replacement: "",
                 worker: fault)

@@ -190,7 +190,7 @@ extension Simulation {
                 case .finish: "finish"
                 case .holdForReview: "hold for review"
                 case .deadLetter(let error): "dead-letter \(error.code.rawValue)"
-                case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
+                case .retry(let error, let after): "retry \(error.code.rawValue) in \(after)"
                 case .release: "release"
                 }
             return "\(kind) \(write.job.id)/\(write.job.fence)"
@@ -372,7 +372,7 @@ extension Simulation {
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.result(of: job)),
             .holdForReview(self.result(of: job)), .deadLetter(InspectError(.corruptImage, "stale")),
-            .retry(InspectError(.partUnreachable), after: 1), .release,
+            .retry(InspectError(.partUnreachable), after: .seconds(1)), .release,
         ]
         let write = QueueWrite(kind: kinds[self.random.below(kinds.count)], job: job, claimedAt: self.now)
         let groups = QueueStatements.writes([write])

@@ -63,7 +63,12 @@ import Testing
             try await waitUntil("the test lets it end", within: .seconds(300)) { mayEnd.withLock { $0 } }
             return ClosureHandler.passed
         }
-        try await withWorker(fixture.configuration(), handler) { _ in
+        let log = EventLog()
+        /// How often the worker looked for jobs and found none.
+        @Sendable func scans() -> Int {
+            log.count { if case .roundTrip(written: 0, claimed: 0, _) = $0 { true } else { false } }
+        }
+        try await withWorker(fixture.configuration(), handler, log: log) { _ in
             try await fixture.wait { isRunning.withLock { $0 } }
             _ = try await fixture.admin.query("SELECT insp.pause(reason => 'night')")
             for lane in ["urgent", "normal", "bulk"] {
@@ -72,7 +77,8 @@ import Testing
             }
             mayEnd.withLock { $0 = true }
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 1")
-            try await Task.sleep(for: .milliseconds(500))
+            let before = scans()
+            try await fixture.wait { scans() >= before + 3 }
             #expect(try await fixture.count("insp.ready") == 3)
             _ = try await fixture.admin.query("SELECT insp.resume()")
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")

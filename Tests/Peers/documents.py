@@ -16,7 +16,7 @@ FOLDER = pathlib.Path(__file__).parent
 #: Where the section begins in RESULTS.md, and the one after it; report.py keeps both.
 TITLE, NEXT = "\n## Documents\n", "\n## Faces\n"
 #: The steps of inspectd's document stage, in the order in which they run, and those that a zone alone needs.
-STEPS = ("decode", "outline", "barcode", "mrz", "quality", "faces", "print")
+STEPS = ("decode", "outline", "barcode", "mrz", "quality", "faces", "viz")
 ZONE = ("decode", "outline", "mrz")
 
 

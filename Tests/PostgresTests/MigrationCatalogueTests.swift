@@ -10,6 +10,7 @@ import Testing
         ("GRANT EXECUTE ON FUNCTION insp.wake(smallint) TO PUBLIC", "functions/queue"),
         ("REVOKE EXECUTE ON FUNCTION insp.erase_person FROM insp_operator", "functions/persons"),
         ("GRANT SELECT ON insp.v_dead TO insp_producer", "functions/steering"),
+        ("GRANT SELECT (id, detail) ON insp.v_dead TO insp_producer", "functions/steering"),
         ("ALTER TABLE insp.record DISABLE TRIGGER record_guard", "functions/record"),
         ("COMMENT ON FUNCTION insp.erase(uuid) IS 'x'", "functions/erasure"),
         ("ALTER FUNCTION insp.review RESET lock_timeout", "functions/review"),
@@ -50,6 +51,8 @@ import Testing
             "ALTER DEFAULT PRIVILEGES IN SCHEMA insp GRANT SELECT ON TABLES TO insp_operator", "default rights of r"
         ),
         ("GRANT CREATE ON SCHEMA insp TO insp_operator", "schema insp"),
+        ("GRANT SELECT ON insp.job_p000000 TO insp_operator", "rights on insp.job_p000000"),
+        ("GRANT SELECT (body) ON insp.step_p000001 TO insp_operator", "rights on insp.step_p000001"),
     ])
     func `What no file restores is named each time`(change: String, object: String) async throws {
         let connection = try await ScratchDatabase.migrated().connect()
@@ -65,6 +68,28 @@ import Testing
         let outcome = try await self.migrator.run(on: connection)
         #expect(outcome.applied.contains("functions/explain"))
         #expect(outcome.different == [object])
+    }
+
+    @Test(arguments: ["DROP TABLE public.insp_object", "UPDATE public.insp_object SET server = server - 1"])
+    func `Lost digests are missed, and made of the files and not of what the database has`(loss: String) async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute(
+            """
+            SELECT insp.create_partner('acme', 'https://hooks.example.com/x'); \(loss);
+            GRANT SELECT ON insp.secret TO insp_operator;
+            GRANT SELECT (id) ON insp.v_dead TO insp_producer;
+            CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN true; END'
+            """)
+        #expect(try await self.migrator.pending(on: connection) == ["table public.insp_object"])
+        let outcome = try await self.migrator.run(on: connection)
+        #expect(outcome.applied.contains("functions/erasure") && outcome.applied.contains("functions/steering"))
+        #expect(outcome.different == ["table public.insp_object", "table insp.secret"])
+        #expect(try await self.migrator.pending(on: connection) == ["table insp.secret"])
+        // Of the second schema nothing is left, and the first has its rows.
+        let row = try await connection.query(
+            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'insp%'), (SELECT count(*) FROM insp.partner)"
+        )[0]
+        #expect(try row.int(0) == 1 && row.int(1) == 1)
     }
 
     @Test func `An overload of somebody's own hides no change of the file's function`() async throws {

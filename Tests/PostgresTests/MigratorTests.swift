@@ -127,6 +127,31 @@ final class MigrationFiles: Sendable {
         #expect(try await files.migrator.run(on: connection).applied.isEmpty)
     }
 
+    @Test(arguments: [
+        (
+            "FUNCTION insp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "FUNCTION insp.f() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'"
+        ),
+        ("VIEW insp.v AS SELECT 1 AS n", "VIEW insp.v AS SELECT 2 AS m, 1 AS n"),
+    ])
+    func `A file that changes what cannot be replaced fails with what it lacks, and succeeds with it`(
+        before: String, after: String
+    ) async throws {
+        let files = try MigrationFiles([
+            "0001_first": "CREATE SCHEMA insp", "functions/f": "CREATE OR REPLACE \(before)",
+        ])
+        let connection = try await ScratchDatabase.empty().connect()
+        try await files.migrator.run(on: connection)
+        try files.write("functions/f", "CREATE OR REPLACE \(after)")
+        let error = await #expect(throws: PostgresError.self) { try await files.migrator.run(on: connection) }
+        #expect(error?.message.hasPrefix("functions/f: cannot change ") == true)
+        #expect(
+            error?.hint?.contains("begin functions/f.sql with DROP FUNCTION IF EXISTS or DROP VIEW IF EXISTS") == true)
+        let object = after.hasPrefix("VIEW") ? "VIEW IF EXISTS insp.v" : "FUNCTION IF EXISTS insp.f()"
+        try files.write("functions/f", "DROP \(object);\nCREATE OR REPLACE \(after)")
+        #expect(try await files.migrator.run(on: connection).applied == ["functions/f"])
+    }
+
     @Test func `A body may name what a later file makes`() async throws {
         let files = try MigrationFiles([
             "0001_first": "CREATE TABLE public.t (n int)",
@@ -304,7 +329,7 @@ final class MigrationFiles: Sendable {
         #expect(error?.code == .roleMissing)
         #expect(
             error?.message.hasPrefix(
-                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer; an administrator makes them"
+                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer; an administrator creates them"
             ) == true)
         #expect(error?.message.hasSuffix("inspectd migrate --roles") == true)
         #expect(try await owner.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))

@@ -118,6 +118,13 @@ import Testing
         #expect(theirs.detail == nil && theirs.hint == nil)
     }
 
+    @Test func `A row that is missing is an error`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        #expect(try await connection.query("SELECT 1").single().int(0) == 1)
+        let none = try await connection.query("SELECT 1 WHERE false")
+        #expect(throws: PostgresError.self) { try none.single() }
+    }
+
     @Test func `An array of records is read as rows`() async throws {
         let connection = try await ScratchDatabase.empty().connect()
         try await connection.execute("CREATE TYPE pair AS (n bigint, words text[], ok boolean)")

@@ -150,8 +150,7 @@ package final class CallbackReceiver: Sendable {
 
     private static func openssl(_ arguments: [String]) throws {
         let process = try Self.spawn("/usr/bin/openssl", arguments, isQuiet: true)
-        var status: CInt = 0
-        guard waitpid(process, &status, 0) == process, status == 0 else {
+        guard try ChildProcess(pid: process).blockingExitStatus() == 0 else {
             throw Failure(description: "openssl made no certificate")
         }
     }

@@ -43,9 +43,8 @@ package struct EncryptedParts: Sendable {
         ]
         let words = text.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
-        var status: CInt = 0
-        guard posix_spawn(&pid, "/usr/bin/python3", nil, nil, words, environ) == 0, waitpid(pid, &status, 0) == pid,
-            status == 0
+        guard posix_spawn(&pid, "/usr/bin/python3", nil, nil, words, environ) == 0,
+            try ChildProcess(pid: pid).blockingExitStatus() == 0
         else { throw Failure() }
         self.parts = try contents.indices.map { try Data(contentsOf: folder.appendingPathComponent("\($0).jwe")) }
     }

@@ -9,7 +9,7 @@ import Testing
         return try BarcodeReader.read(image, outline: try DocumentAnalyzer.outline(image), extraMilliseconds: 2000)
     }
 
-    @Test func aSymbolIsReadToTheByte() throws {
+    @Test func `A PDF417 barcode is read to the byte`() throws {
         let barcodes = try self.read(SymbolPicture.draw())
         let barcode = try #require(barcodes.first)
         #expect(barcodes.count == 1)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [7.0, -15, 41, 90, 180])
-    func aTurnedSymbolIsRead(degrees: Double) throws {
+    func `A turned barcode is read`(degrees: Double) throws {
         let turned = SymbolPicture.draw().turned(
             by: degrees, width: 900, height: 800, background: Colour(120, 110, 90))
         #expect(try self.read(turned).map(\.text) == [SymbolPicture.text])
@@ -30,33 +30,33 @@ import Testing
 
     /// Neither outline nor gradients are upright here: the barcode's own four sides are.
     @Test(arguments: [(0.0, 0.3), (0.25, 0.2), (0.35, 0.3)])
-    func aTiltedSymbolIsRead(perspective: Double, skew: Double) throws {
+    func `A tilted barcode is read`(perspective: Double, skew: Double) throws {
         let tilted = SymbolPicture.draw().tilted(
             perspective: perspective, skew: skew, width: 640, height: 480, background: Colour(110, 110, 110))
         #expect(try self.read(tilted).map(\.text) == [SymbolPicture.text])
     }
 
-    @Test func aDimSymbolIsRead() throws {
+    @Test func `A dim barcode is read`() throws {
         var dim = SymbolPicture.draw()
         dim.map { _, _, colour in Colour(30 + colour.red / 8, 28 + colour.green / 8, 25 + colour.blue / 8) }
         #expect(try self.read(dim).map(\.text) == [SymbolPicture.text])
     }
 
     @Test(arguments: SquareSymbol.all)
-    func aSquareSymbolIsHandedOnAsItIs(symbol: SquareSymbol) throws {
+    func `Square barcodes are reported with their format and bytes`(symbol: SquareSymbol) throws {
         let barcode = try #require(try self.read(symbol.draw()).first)
         #expect(barcode.format == symbol.format)
         #expect(barcode.text == SquareSymbol.text)
         #expect(barcode.bytesHex == "49442034373131")
     }
 
-    @Test func aPictureWithoutASymbolGivesNone() throws {
+    @Test func `An image without a barcode gives none`() throws {
         #expect(try self.read(TestPicture(width: 400, height: 300)).isEmpty)
         #expect(try self.read(DocumentPicture.photo()).isEmpty)
         #expect(try self.read(TestPicture(width: 1, height: 1)).isEmpty)
     }
 
-    @Test func twoSymbolsAreBothReported() throws {
+    @Test func `Two barcodes are both reported`() throws {
         let one = SymbolPicture.draw()
         var both = TestPicture(width: one.width, height: 2 * one.height)
         both.map { x, y, _ in one[x, y % one.height] }

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [0.0, 8, -17, 30])
-    func theOutlineIsFoundAtAnyAngle(degrees: Double) throws {
+    func `The outline is found at any angle`(degrees: Double) throws {
         let card = DocumentPicture.card()
         let photo = DocumentPicture.photo(of: card, degrees: degrees)
         let outline = try #require(try DocumentAnalyzer.outline(try self.decode(photo)))
@@ -36,17 +36,17 @@ import Testing
         #expect(abs(corner.y - (340 + x * sine + y * cosine)) < 5)
     }
 
-    @Test func aCropHasNoOutline() throws {
+    @Test func `A crop has no outline`() throws {
         #expect(try DocumentAnalyzer.outline(try self.decode(DocumentPicture.card())) == nil)
     }
 
-    @Test func anEmptyTableHasNoOutlineAndIsNoDocument() throws {
+    @Test func `An empty table has no outline and is no document`() throws {
         let facts = try self.facts(TestPicture(width: 600, height: 400, DocumentPicture.table))
         #expect(facts.outline == nil)
         #expect(UsabilityRules.decide(facts, reading: .none, part: "FRONT").label == "NOT_A_DOCUMENT")
     }
 
-    @Test func tinyPicturesAreMeasuredWithoutFailing() throws {
+    @Test func `Tiny images are measured without failing`() throws {
         for (width, height) in [(1, 1), (1, 400), (400, 1), (7, 5), (33, 33)] {
             let facts = try self.facts(TestPicture(width: width, height: height))
             #expect(facts.outline == nil)
@@ -54,14 +54,14 @@ import Testing
         }
     }
 
-    @Test func aGoodPhotoIsUsable() throws {
+    @Test func `A good photo is usable`() throws {
         let facts = try self.facts(DocumentPicture.photo(degrees: 4))
         #expect(UsabilityRules.decide(facts, reading: .none, part: "FRONT") == .passed)
         #expect(ImageCheckRules.decide(facts, part: "FRONT") == .passed)
         #expect(abs(facts.quality.documentWidth - 600) < 10)
     }
 
-    @Test func blurIsNoticedInEveryDirection() throws {
+    @Test func `Blur is noticed in every direction`() throws {
         let photo = DocumentPicture.photo()
         #expect(try self.label(photo.blurred(horizontally: 8, vertically: 8)) == "BLURRED")
         #expect(try self.label(photo.blurred(horizontally: 11, vertically: 0)) == "BLURRED")
@@ -69,7 +69,7 @@ import Testing
         #expect(try self.label(photo.blurred(horizontally: 1, vertically: 1)) == "OK")
     }
 
-    @Test func glareIsNoticedButWhitePaperIsNot() throws {
+    @Test func `Glare is noticed, and white paper is none`() throws {
         func glare(_ picture: TestPicture) -> TestPicture {
             var result = picture
             result.map { x, y, colour in
@@ -86,7 +86,7 @@ import Testing
         #expect(try self.facts(DocumentPicture.photo(of: white)).quality.glareShare == 0)
     }
 
-    @Test func greyCopiesAreNoticed() throws {
+    @Test func `Grey copies are noticed`() throws {
         func gray(_ picture: TestPicture) -> TestPicture {
             var result = picture
             result.map { _, _, colour in
@@ -99,7 +99,7 @@ import Testing
         #expect(try self.label(gray(DocumentPicture.photo())) == "BLACK_WHITE")
     }
 
-    @Test func aGreyCopyUnderAWarmLampIsNoticed() throws {
+    @Test func `A grey copy under a warm lamp is noticed`() throws {
         func lit(_ picture: TestPicture) -> TestPicture {
             var result = picture
             result.map { _, _, colour in
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: [0.06, 0.12, 0.2])
-    func aCornerThatWasCutOffIsNoticed(share: Double) throws {
+    func `A corner that was cut off is noticed`(share: Double) throws {
         var card = DocumentPicture.card()
         let reach = Int(share * Double(card.width))
         let width = card.width
@@ -128,13 +128,13 @@ import Testing
         #expect(decision.label == (share < 0.1 ? "OK" : "DAMAGED_DOCUMENT"), "\(facts.quality.missingCorner ?? -1)")
     }
 
-    @Test func darknessIsNoticed() throws {
+    @Test func `Darkness is noticed`() throws {
         var photo = DocumentPicture.photo()
         photo.map { _, _, colour in Colour(colour.red / 6, colour.green / 6, colour.blue / 6) }
         #expect(try self.label(photo) == "BAD_QUALITY_IMAGE")
     }
 
-    @Test func aDocumentThatLeavesTheFrameIsNoticed() throws {
+    @Test func `A document that leaves the frame is noticed`() throws {
         var cut = TestPicture(width: 600, height: 680, DocumentPicture.table)
         let photo = DocumentPicture.photo()
         cut.map { x, y, _ in photo[x, y] }
@@ -143,7 +143,7 @@ import Testing
         #expect(UsabilityRules.decide(facts, reading: .unproven, part: "FRONT").label == "PART_OF_DOCUMENT_MISSING")
     }
 
-    @Test func aThumbOverTheDocumentIsNoticed() throws {
+    @Test func `A thumb over the document is noticed`() throws {
         var photo = DocumentPicture.photo(table: Colour(60, 70, 80))
         photo.map { x, y, colour in
             let (dx, dy) = ((Double(x) - 170) / 115, (Double(y) - 450) / 70)
@@ -152,7 +152,7 @@ import Testing
         #expect(try self.label(photo) == "PART_OF_DOCUMENT_HIDDEN")
     }
 
-    @Test func aScreenIsNoticedByItsPixelGrid() throws {
+    @Test func `A screen is noticed by its pixel grid`() throws {
         var screen = DocumentPicture.photo(degrees: 3)
         screen.map { x, y, colour in
             // Sub-pixels of a display, 3.3 px apart, seen at a small angle.

@@ -19,7 +19,7 @@ struct FaceEngineTests {
         return faces[0]
     }
 
-    @Test func findsTheFaceAndItsPoints() async throws {
+    @Test func `A face and its points are found`() async throws {
         let face = try self.only(await FaceFixtures.photograph("obama.jpg"))
         // The face fills this box of the photograph, give or take a tenth.
         #expect(abs(face.box.x - 345) < 30 && abs(face.box.y - 139) < 30)
@@ -34,7 +34,7 @@ struct FaceEngineTests {
         #expect(FaceConformity(faces: [face]).isConform)
     }
 
-    @Test func tellsTheSamePersonFromAnother() async throws {
+    @Test func `The same person is told from another`() async throws {
         let first = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
         let second = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).feature)
         let other = try #require(try self.only(await FaceFixtures.photograph("biden.jpg")).feature)
@@ -45,7 +45,7 @@ struct FaceEngineTests {
         #expect(try !FaceMatch.compare(first, other).match)
     }
 
-    @Test func isDeterministicAndIndependentOfTheOtherFaces() async throws {
+    @Test func `An embedding is repeatable and does not depend on other faces`() async throws {
         let image = try await FaceFixtures.derived("together.png")
         let both = try self.engine.faces(in: image, features: 2)
         let again = try self.engine.faces(in: image, features: 2)
@@ -57,7 +57,7 @@ struct FaceEngineTests {
     }
 
     @Test(arguments: ["left.png", "right.png", "down.png"])
-    func findsAFaceWhicheverWayUpItIs(_ name: String) async throws {
+    func `A face is found whichever way up it is`(_ name: String) async throws {
         let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
         let face = try self.only(await FaceFixtures.derived(name))
         #expect(try #require(face.feature).distance(to: upright) < 0.1)
@@ -66,14 +66,14 @@ struct FaceEngineTests {
 
     /// A crop of few pixels that the face fills is found only with room around it: sideways as well as upright.
     @Test(arguments: 0..<4)
-    func findsASmallCropWhicheverWayUpItIs(_ quarters: Int) async throws {
+    func `A small crop is found whichever way up it is`(_ quarters: Int) async throws {
         let upright = try self.only(await FaceFixtures.derived("small-tight-0.png"))
         let turned = try self.only(await FaceFixtures.derived("small-tight-\(quarters).png"))
         #expect(try #require(turned.feature).distance(to: #require(upright.feature)) < 0.2)
     }
 
     /// The first numbers that dlib's own pass of the network gives for this face and its mirror image.
-    @Test func describesAFaceAsDlibDoes() async throws {
+    @Test func `Embeddings match those of dlib`() async throws {
         let face = try self.only(await FaceFixtures.photograph("obama.jpg"))
         let theirs: [Float] = [
             -0.0972, 0.1316, 0.0002, -0.0684, 0.0132, 0.0035, -0.0776, -0.0942, 0.1787, -0.095, 0.2507, 0.0811,
@@ -82,14 +82,14 @@ struct FaceEngineTests {
         for (one, other) in zip(ours, theirs) { #expect(abs(one - other) < 0.001) }
     }
 
-    @Test func findsTheSmallPortraitOfADocument() async throws {
+    @Test func `The small portrait of a document is found and matches`() async throws {
         let upright = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).feature)
         let portrait = try self.only(await FaceFixtures.derived("portrait.png"))
         #expect(portrait.quality.interEyeDistance > 18 && portrait.quality.interEyeDistance < 24)
         #expect(try FaceMatch.compare(#require(portrait.feature), upright).match)
     }
 
-    @Test func findsTheLargestFaceAloneInLessTime() async throws {
+    @Test func `A search for the largest face alone gives nearly the same embedding`() async throws {
         let together = try await FaceFixtures.derived("together.png")
         let all = try self.engine.faces(in: together, features: 1)
         let largest = try #require(try self.engine.faces(in: together, features: 1, onlyLargest: true).first)
@@ -105,7 +105,7 @@ struct FaceEngineTests {
     private static let contour = "/usr/share/dlib/shape_predictor_68_face_landmarks.dat"
 
     @Test(.enabled(if: FileManager.default.fileExists(atPath: contour), "libdlib-data is not installed"))
-    func sixtyEightPointsTellEyesMouthAndPose() async throws {
+    func `Sixty-eight points show eyes, mouth and pose`() async throws {
         let engine = try FaceEngine(models: await FaceFixtures.models, contour: Self.contour)
         let image = try await FaceFixtures.photograph("obama.jpg")
         let face = try #require(try engine.faces(in: image, features: 0).first)
@@ -124,18 +124,18 @@ struct FaceEngineTests {
         #expect(try self.engine.faces(in: image, features: 0).first?.quality.contour == nil)
     }
 
-    @Test func findsAFaceThatFillsItsPicture() async throws {
+    @Test func `A face that fills its image is found`() async throws {
         let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
         let tight = try self.only(await FaceFixtures.derived("tight.png"))
         #expect(try #require(tight.feature).distance(to: upright) < 0.35)
         #expect(tight.quality.visible < 0.7)
     }
 
-    @Test func findsNobodyWhereNobodyIs() async throws {
+    @Test func `No face is found where there is none`() async throws {
         #expect(try self.engine.faces(in: await FaceFixtures.derived("nobody.png"), features: 1).isEmpty)
     }
 
-    @Test func tellsTwoPeopleFromOneBeforeABackground() async throws {
+    @Test func `Two people are told from one person in front of others`() async throws {
         let together = try self.engine.faces(in: await FaceFixtures.derived("together.png"), features: 0)
         #expect(together.count == 2)
         #expect(together[0].box.width >= together[1].box.width)
@@ -144,7 +144,7 @@ struct FaceEngineTests {
         #expect(!behind.isEmpty && !FaceConformity.hasSeveralPeople(behind))
     }
 
-    @Test func measuresWhatWasDoneToThePicture() async throws {
+    @Test func `Blur, darkness and lost colour are measured`() async throws {
         let good = try self.only(await FaceFixtures.photograph("obama.jpg"), features: 0).quality
         let blurred = try self.only(await FaceFixtures.derived("blurred.png"), features: 0)
         #expect(blurred.quality.sharpness < good.sharpness / 20)
@@ -156,7 +156,7 @@ struct FaceEngineTests {
         #expect(grey.quality.chroma < 1 && good.chroma > 10)
     }
 
-    @Test func seesTheMarksOfCopies() async throws {
+    @Test func `PAD signals show the marks of copies`() async throws {
         func cues(_ image: DecodedImage) throws -> LivenessFacts {
             let face = try #require(try self.engine.faces(in: image, features: 0).first)
             let facts = try self.engine.liveness(in: image, face: face)
@@ -172,7 +172,7 @@ struct FaceEngineTests {
         #expect(try cues(await FaceFixtures.derived("blurred.png"))[.soft] == 1)
     }
 
-    @Test(.timed) func comparesAPairWithinItsBudget() async throws {
+    @Test(.timed) func `A pair of faces takes less processor time than its limit`() async throws {
         let images = [
             try await FaceFixtures.photograph("obama.jpg"), try await FaceFixtures.photograph("obama2.jpg"),
         ]
@@ -203,13 +203,13 @@ struct FaceModelTests {
         }
     }
 
-    @Test func aMissingFolderNamesTheFile() {
+    @Test func `The error for a missing model names its file`() {
         let error = self.refusal("/nonexistent/models")
         #expect(error?.code == .modelUnavailable)
         #expect(error?.detail == "shape_predictor_5_face_landmarks.dat is missing or not readable")
     }
 
-    @Test func anAlteredModelIsRefused() async throws {
+    @Test func `An altered model is refused`() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "models-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
         try FileManager.default.copyItem(at: URL(fileURLWithPath: await FaceFixtures.models), to: folder)

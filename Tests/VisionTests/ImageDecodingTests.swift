@@ -51,13 +51,13 @@ extension DecodedImage {
         (SmallPicture.jpeg, ImageFormat.jpeg), (SmallPicture.progressiveJPEG, .jpeg), (SmallPicture.cmykJPEG, .jpeg),
         (SmallPicture.webp, .webp), (SmallPicture.jp2, .jpeg2000), (SmallPicture.codestream, .jpeg2000),
     ])
-    func everyFormatGivesTheSamePicture(bytes: [UInt8], format: ImageFormat) throws {
+    func `Every format gives the same pixels`(bytes: [UInt8], format: ImageFormat) throws {
         let image = try self.decode(bytes)
         #expect(image.facts == ImageFacts(format: format, width: 24, height: 16, orientation: 1))
         #expect(self.corners(image) == "RGWB")
     }
 
-    @Test func greyBecomesThreeEqualChannels() throws {
+    @Test func `Grey becomes three equal channels`() throws {
         let image = try self.decode(SmallPicture.grayJPEG)
         let pixel = image.pixel(x: 2, y: 2)
         #expect(pixel.red == pixel.green && pixel.green == pixel.blue)
@@ -68,7 +68,7 @@ extension DecodedImage {
     @Test(arguments: [
         (1, "RGWB"), (2, "GRBW"), (3, "WBRG"), (4, "BWGR"), (5, "RBWG"), (6, "BRGW"), (7, "WGRB"), (8, "GWBR"),
     ])
-    func orientationIsApplied(orientation: Int, corners: String) throws {
+    func `The orientation is applied`(orientation: Int, corners: String) throws {
         for bigEndian in [false, true] {
             let bytes = SmallPicture.jpeg(orientation: UInt8(orientation), bigEndian: bigEndian)
             let image = try self.decode(bytes)
@@ -79,7 +79,7 @@ extension DecodedImage {
         }
     }
 
-    @Test func damagedEXIFIsIgnored() throws {
+    @Test func `Damaged EXIF data is ignored`() throws {
         let tiff: [UInt8] = [0x49, 0x49, 42, 0]
         for body in [
             tiff, tiff + [255, 255, 255, 255], tiff + [8, 0, 0, 0, 255, 255, 0x12, 1], [0x4D, 0x49, 0, 42, 0, 0, 0, 8],
@@ -90,7 +90,7 @@ extension DecodedImage {
         }
     }
 
-    @Test func orientationOfPNGIsApplied() throws {
+    @Test func `The orientation of a PNG is applied`() throws {
         var picture = TestPicture(width: 24, height: 16)
         picture.fill(x: 0, y: 0, width: 8, height: 8, Colour(255, 0, 0))
         var rows: [UInt8] = []
@@ -101,7 +101,7 @@ extension DecodedImage {
         #expect(self.corners(try self.decode(bytes)) == "WRWW")
     }
 
-    @Test func pngDepthsAndTransparencyBecomeEightBitOverWhite() throws {
+    @Test func `Every PNG becomes eight bits a channel over white`() throws {
         // 16 bits: the upper eight count.
         let deep = PNG.file(width: 1, height: 1, depth: 16, colourType: 2, rows: [0, 0x80, 0, 0x40, 0, 0x20, 0])
         #expect(try self.decode(deep).pixel(x: 0, y: 0) == Colour(0x80, 0x40, 0x20))
@@ -126,13 +126,13 @@ extension DecodedImage {
         SmallPicture.jpeg, SmallPicture.progressiveJPEG, SmallPicture.webp, SmallPicture.jp2, SmallPicture.codestream,
         TestPicture(width: 24, height: 16).png(),
     ])
-    func aTornPictureIsRefusedWhereverItIsTorn(bytes: [UInt8]) {
+    func `A cut image is refused wherever it is cut`(bytes: [UInt8]) {
         for count in stride(from: 16, to: bytes.count - 1, by: max(1, bytes.count / 40)) {
             #expect(self.code(Array(bytes[..<count])) == .corruptImage, "torn after \(count) of \(bytes.count) bytes")
         }
     }
 
-    @Test func damagedBytesNeverGetPastTheDecoders() {
+    @Test func `Damaged bytes decode or fail with a known code`() {
         for bytes in [SmallPicture.jpeg, SmallPicture.webp, SmallPicture.jp2, TestPicture(width: 9, height: 9).png()] {
             for position in stride(from: 12, to: bytes.count, by: 3) {
                 var damaged = bytes
@@ -145,13 +145,13 @@ extension DecodedImage {
         }
     }
 
-    @Test func aPNGWithAWrongChecksumIsRefused() {
+    @Test func `A PNG with a wrong checksum is refused`() {
         var bytes = TestPicture(width: 4, height: 4).png()
         bytes[bytes.count - 20] ^= 1
         #expect(self.code(bytes) == .corruptImage)
     }
 
-    @Test func whatIsNoImageIsRefused() {
+    @Test func `Bytes that are no image are refused`() {
         #expect(self.code([]) == .partEmpty)
         #expect(self.code([0xFF]) == .unsupportedFormat)
         #expect(self.code(Array("%PDF-1.7\n%âãÏÓ".utf8)) == .unsupportedFormat)
@@ -173,13 +173,13 @@ extension DecodedImage {
     ]
 
     @Test(.timed, arguments: Self.giants)
-    func giantsAreRefusedFromTheirHeader(bytes: [UInt8]) {
+    func `Images of too many pixels are refused by their header`(bytes: [UInt8]) {
         let start = ContinuousClock.now
         #expect(self.code(bytes) == .tooManyPixels)
         #expect(ContinuousClock.now - start < .milliseconds(200))
     }
 
-    @Test func limitsHoldToThePixel() {
+    @Test func `Limits hold to the pixel and the byte`() {
         let bytes = TestPicture(width: 20, height: 10).png()
         #expect(self.code(bytes, limits: ImageLimits(maxPixels: 200, maxSide: 20)) == nil)
         #expect(self.code(bytes, limits: ImageLimits(maxPixels: 199)) == .tooManyPixels)
@@ -189,7 +189,7 @@ extension DecodedImage {
     }
 
     /// 1 MB of zeros is announced as a compressed profile and as a compressed comment; neither is inflated.
-    @Test func compressedPNGMetadataIsSkippedUnread() throws {
+    @Test func `Compressed metadata of a PNG is not inflated`() throws {
         let zeros = PNG.stored([UInt8](repeating: 0, count: 1_000_000))
         let bombs = PNG.chunk("iCCP", Array("x\0\0".utf8) + zeros) + PNG.chunk("zTXt", Array("x\0\0".utf8) + zeros)
         let bytes = PNG.file(width: 1, height: 1, depth: 8, colourType: 0, rows: [0, 77], extra: bombs)
@@ -197,7 +197,7 @@ extension DecodedImage {
     }
 
     /// Each scan of a progressive JPEG costs a pass over all coefficients, and can be a few bytes long.
-    @Test func aJPEGOfManyScansIsRefused() throws {
+    @Test func `A JPEG with very many scans is refused`() throws {
         let bytes = SmallPicture.progressiveJPEG
         let scans = bytes.indices.dropLast().filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
         let first = try #require(scans.first)

@@ -21,7 +21,7 @@ struct MRZReaderTests {
         "passport.jpg", "passport_icao.jpg", "id_back.jpg", "td2.jpg", "dark.jpg", "small.jpg", "black_white.jpg",
         "photocopy.jpg", "passport.webp",
     ])
-    func everyLineOfALegibleZoneIsExact(name: String) async throws {
+    func `Every line of a legible MRZ is exact`(name: String) async throws {
         let reading = try #require(try await self.read(name))
         #expect(reading.lines == (try await self.truth(name)))
         #expect(reading.confidences.map(\.count) == reading.lines.map(\.utf8.count))
@@ -34,7 +34,7 @@ struct MRZReaderTests {
         ("passport_sideways.jpg", false, 0.0), ("passport_sideways.jpg", true, 90.0),
         ("passport_upside_down.jpg", true, 180.0),
     ])
-    func theZoneIsReadHoweverItIsTurned(name: String, withoutEXIF: Bool, turn: Double) async throws {
+    func `The MRZ is read however it is turned`(name: String, withoutEXIF: Bool, turn: Double) async throws {
         var bytes = try await TestInputs.specimen(name)
         if withoutEXIF { bytes = Self.withoutEXIF(bytes) }
         let reading = try #require(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).reading })
@@ -43,7 +43,7 @@ struct MRZReaderTests {
     }
 
     /// Small and aslant, the detector takes this MRZ for one that is upside down, and some of it passes a glance so.
-    @Test func theZoneIsReadTheOtherWayWhereItReadsPoorly() async throws {
+    @Test func `An MRZ that reads poorly is read upside down as well`() async throws {
         let image = try await TestInputs.specimen("td2.jpg").withUnsafeBytes { try DecodedImage.decode($0) }
         var half = TestPicture(width: Int(image.facts.width) / 2, height: Int(image.facts.height) / 2)
         half.map { x, y, _ in
@@ -73,7 +73,7 @@ struct MRZReaderTests {
         return Data(kept + rest)
     }
 
-    @Test func theQuadIsTheZonesAsItIsRead() async throws {
+    @Test func `The corners of the MRZ follow its reading direction`() async throws {
         let reading = try #require(try await self.read("passport_upside_down.jpg"))
         let quad = reading.quad
         // Upside down, the reader's left is the picture's right and its top the picture's bottom.
@@ -84,18 +84,18 @@ struct MRZReaderTests {
     }
 
     @Test(arguments: ["landscape.jpg", "bare_desk.jpg", "licence_front.jpg", "licence_back.jpg", "id_front.jpg"])
-    func aPictureWithoutAZoneHasNone(name: String) async throws {
+    func `An image without an MRZ gives none`(name: String) async throws {
         #expect(try await self.read(name) == nil)
     }
 
     @Test(arguments: ["cut_off.jpg", "glare.jpg"])
-    func aZoneOfWhichAPartIsMissingIsNotMadeUp(name: String) async throws {
+    func `The missing part of an MRZ is not made up`(name: String) async throws {
         #expect(try await self.read(name) == nil)
     }
 
     /// Straightened by its outline, the MRZ is the same as without, and lies at the same place of the picture.
     @Test(arguments: ["passport.jpg", "id_back.jpg", "passport_upside_down.jpg"])
-    func theOutlineHelpsAndMovesNothing(name: String) async throws {
+    func `With an outline the MRZ reads the same at the same place`(name: String) async throws {
         let image = try await TestInputs.specimen(name).withUnsafeBytes { try DecodedImage.decode($0) }
         let outline = try #require(try DocumentAnalyzer.outline(image))
         let within = try #require(try MRZReader().read(image, outline: outline).reading)
@@ -107,7 +107,7 @@ struct MRZReaderTests {
         #expect(abs(within.turn - without.turn) < 2)
     }
 
-    @Test func readingIsRepeatable() async throws {
+    @Test func `Reading an MRZ is repeatable`() async throws {
         #expect(try await self.read("passport.jpg") == self.read("passport.jpg"))
     }
 }

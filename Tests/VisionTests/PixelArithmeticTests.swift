@@ -34,6 +34,6 @@ import Vision
         #expect(outcome(wideRuns: 4) == .fail(reason: "registers of 8 floats were used in 4 of 10 runs"))
         #expect(
             outcome(wideRuns: 0, lanes: 4)
-                == .inconclusive(reason: "the processor has no AVX2 and FMA: nothing that is written for them ran"))
+                == .inconclusive(reason: "the processor has no AVX2 and FMA, so the code for them did not run"))
     }
 }

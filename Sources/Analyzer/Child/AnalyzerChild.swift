@@ -2,7 +2,7 @@ internal import CSystem
 internal import Glibc
 internal import InspectCore
 
-/// The life of one analyzer process, from fork to exit.
+/// One analyzer process, from fork to exit.
 enum AnalyzerChild {
     /// Confines the process, then answers requests until the worker closes the socket.
     static func run(
@@ -65,7 +65,7 @@ private struct JobLoop {
     }
 
     private mutating func perform(_ frame: Frame) throws -> Frame {
-        // The soft limit counts a process's whole life, so that each stage gets it anew.
+        // The soft limit counts from the process's start, so it is raised for each stage.
         try SystemError.check("setrlimit", csys_renew_cpu_limit(self.cpuSeconds))
         var reader = ByteReader(frame.payload)
         let stage = try reader.readString()

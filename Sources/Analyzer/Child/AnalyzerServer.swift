@@ -2,10 +2,10 @@ internal import CSystem
 internal import Glibc
 internal import InspectCore
 
-/// The entry of the warm parent: makes the engine once, then forks analyzer processes, one for each attempt at a job.
+/// The warm parent: creates the engine once, then forks analyzer processes, one for each attempt at a job.
 ///
-/// Started by ``AnalyzerPool`` with the control socket as descriptor 3. It lives as long as that socket: when the worker
-/// closes it, or is killed, the parent ends, and its analyzers get SIGKILL from the kernel (PR_SET_PDEATHSIG).
+/// Started by ``AnalyzerPool`` with the control socket as descriptor 3. When the worker closes that socket or is killed, the
+/// parent ends, and its analyzers get SIGKILL from the kernel (PR_SET_PDEATHSIG).
 package enum AnalyzerServer {
     /// Exit statuses, following sysexits.h.
     private enum Exit {
@@ -17,18 +17,18 @@ package enum AnalyzerServer {
 
     /// Serves the control socket until it ends. Must be called before the process has a second thread.
     ///
-    /// - Parameter makeEngine: Loads the models. An error goes to the worker, which cannot start its pool.
+    /// - Parameter makeEngine: Loads the models. An error is sent to the worker, whose pool then fails to start.
     package static func run(makeEngine: () throws -> any AnalyzerEngine) -> Never {
         let begun = csys_now()
         let control = CInt(CSYS_CONTROL_DESCRIPTOR)
         guard csys_is_socket(control) == 1 else {
-            complain("descriptor 3 is no socket: analyzers are started by inspectd worker, not by hand")
+            complain("descriptor 3 is not a socket: inspectd worker starts analyzers; do not start them by hand")
             csys_exit_now(Exit.usage)
         }
         do {
             try SystemError.check("prepare", csys_prepare_parent(control))
             let engine = try self.makeSingleThreaded(makeEngine)
-            // From here on nothing is opened and nobody's rights are needed; what forks would do alike is done once.
+            // From here on nothing is opened and no rights are needed; what all forks would do is done once.
             try SystemError.check("capset", csys_drop_capabilities())
             try SystemError.check("sandbox", csys_prepare_sandbox())
             try SystemError.check("heap", csys_prepare_forks())
@@ -70,7 +70,7 @@ func complain(_ message: String) {
     line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
-/// Forks, reaps and kills on the worker's behalf; one thread, no state but the table of children.
+/// Forks, reaps and kills for the worker; one thread, no state but the table of children.
 private struct WarmParentLoop {
     let control: CInt
     let signals: CInt
@@ -94,14 +94,14 @@ private struct WarmParentLoop {
                 case .fork(let child, let limits) where descriptors.count == 3:
                     try self.fork(child, limits, socket: descriptors[0], memory: descriptors[1], error: descriptors[2])
                 case .kill(let child):
-                    // The table holds only children that were not reaped, so the number cannot mean another process.
+                    // The table holds only children not yet reaped, so the pid cannot mean another process.
                     if let pid = self.children.first(where: { $0.value == child })?.key { csys_kill_group(pid) }
                 default: throw MalformedMessage()
                 }
             }
         }
         for pid in self.children.keys { csys_kill_group(pid) }
-        // So that none is left when the worker sees this process end.
+        // So that no analyzer is left when the worker sees this process end.
         var end = csys_exit()
         for pid in self.children.keys { csys_reap(pid, 5000, &end) }
     }
@@ -113,7 +113,7 @@ private struct WarmParentLoop {
         let pid = csys_fork()
         switch pid {
         case 0:
-            // The analyzer must not hold the control socket: the worker would not notice the parent's end.
+            // If the analyzer held the control socket, the worker would not notice the parent's end.
             close(self.control)
             close(self.signals)
             AnalyzerChild.run(
@@ -128,7 +128,7 @@ private struct WarmParentLoop {
 
     private mutating func reap() throws {
         var buffer = [UInt8](repeating: 0, count: 1024)
-        // Its content says less than wait does; it is read so that the descriptor is not readable any more.
+        // wait returns more than its content; it is read so that the descriptor becomes unreadable again.
         _ = buffer.withUnsafeMutableBytes { csys_read_available(self.signals, $0.baseAddress!, $0.count) }
         var end = csys_exit()
         while csys_reap_any(&end) == 1 {

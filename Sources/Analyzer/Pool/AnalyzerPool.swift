@@ -2,10 +2,10 @@ package import Foundation
 internal import InspectCore
 internal import Synchronization
 
-/// Analyzer processes for the worker: each attempt at a job gets one that was forked ahead, and that ends with it.
+/// Analyzer processes for the worker: each attempt at a job gets one that was forked in advance and ends with the attempt.
 ///
-/// So no process sees two jobs, and what one leaves in memory no other finds. A process that crashes, hangs or eats memory costs
-/// the request that it worked on, and nothing else: the next request gets a new process.
+/// So no process sees two jobs, and none finds what another left in memory. A process that crashes, hangs or exhausts memory
+/// costs only its current request: the next request gets a new process.
 package final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
@@ -42,7 +42,7 @@ package final class AnalyzerPool: Sendable {
 
     /// Starts the warm parent and a process for every slot.
     ///
-    /// - Throws: `ANALYZER_UNAVAILABLE` or `MODEL_UNAVAILABLE`. The pool keeps trying, so that a caller may go on.
+    /// - Throws: `ANALYZER_UNAVAILABLE` or `MODEL_UNAVAILABLE`. The pool keeps trying, so a caller may continue.
     package func start() async throws {
         try await self.slots[0].run { _ in try self.reserve.start() }
     }
@@ -70,10 +70,10 @@ package final class AnalyzerPool: Sendable {
     /// The warm parent's process, while it runs.
     package var parentPID: Int32? { self.supervisor.pid }
 
-    /// Lends an analyzer of its own to one attempt at a job, waiting for a slot if all are busy.
+    /// Lends an analyzer to one attempt at a job, waiting for a slot if all are busy.
     ///
     /// - Parameters:
-    ///   - parts: What the stages see as ``PartView``. Written once, into memory that is shared with the process.
+    ///   - parts: The stages get them as ``PartView``. Written once, into memory that is shared with the process.
     ///   - body: Runs the job's stages. The session ends with it, and so do the process and the shared memory.
     /// - Throws: `PART_TOO_LARGE` when the parts are larger than ``AnalyzerConfiguration/sharedMemory``;
     ///   `CancellationError`; what `body` throws.
@@ -96,8 +96,7 @@ package final class AnalyzerPool: Sendable {
         let slot = self.slots[index]
         let job = AnalyzerJob(
             number: number, parts: parts.map { AnalyzerPart(kind: $0.kind, bytes: $0.bytes) }, table: table)
-        // The process must end also when the task is cancelled; `run` does not look at that. Nobody waits for its end but the
-        // slot.
+        // The process must end also when the task is cancelled, which `run` does not check. Only the slot waits for its end.
         defer { slot.end(job) { self.release(index) } }
         try await slot.run { $0.begin(job) }
         return try await body(AnalyzerSession(slot: slot, job: job))
@@ -108,7 +107,7 @@ package final class AnalyzerPool: Sendable {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Int, any Error>) in
                 let outcome: Swift.Result<Int, any Error>? = self.state.withLock { state in
                     if state.isStopped { return .failure(Self.stopped) }
-                    // Cancelled before it could wait: the handler found nobody to wake.
+                    // Cancelled before it waited, so the handler found nothing to wake.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if let index = state.free.popLast() { return .success(index) }
                     state.waiting.append((number, continuation))

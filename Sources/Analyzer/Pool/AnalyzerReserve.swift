@@ -4,15 +4,15 @@ internal import Glibc
 internal import InspectCore
 internal import Synchronization
 
-/// Analyzer processes that are ready before anybody asks for one. None of them has seen a byte of any job.
+/// Analyzer processes that are ready in advance. None has seen a byte of any job.
 ///
-/// As many as the pool has slots: each may end its job at the same moment, and the next jobs then wait for nobody. One that is
-/// taken is followed by the next at once, while the job that took it runs.
+/// One for each slot: all may end their jobs at the same moment, and the next jobs then need not wait. A process that is taken
+/// is replaced at once, while its job runs.
 final class AnalyzerReserve: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
     private let onEvent: @Sendable (AnalyzerEvent) -> Void
-    /// Forking blocks, and the parent makes one process after the other.
+    /// For forking, which blocks; the parent forks one process after the other.
     private let queue = DispatchQueue(label: "inspectd.analyzer.reserve")
     private let state = Mutex(State())
 
@@ -22,11 +22,11 @@ final class AnalyzerReserve: Sendable {
         var isClosed = false
     }
 
-    /// How often a fork is tried for a job that waits, and for how long it is waited after the first failure; then twice as long.
-    /// The kernel refuses forks while it is short of processes or memory, which passes.
+    /// How often a fork is tried for a waiting job, and the wait after the first failure, which then doubles. The kernel refuses
+    /// forks while it is short of processes or memory, which is temporary.
     private static let attempts = 5
     private static let firstPause: UInt32 = 50_000
-    /// How long the reserve stays empty after a failure before it is filled again without being asked.
+    /// How long the reserve stays empty after a failure before it is refilled without a request.
     private static let retryPause = DispatchTimeInterval.milliseconds(500)
 
     init(
@@ -41,14 +41,14 @@ final class AnalyzerReserve: Sendable {
     /// Processes that wait for a job.
     var processIDs: [Int32] { self.state.withLock { $0.ready.map(\.pid) } }
 
-    /// A process that nobody has used. Blocks where none is ready.
+    /// An unused process. Blocks while none is ready.
     func take() throws(InspectError) -> ChildConnection {
         if let child = self.pop() {
             self.refill()
             return child
         }
         let begun = csys_now()
-        // Behind the fork that is under way, if any: its process will do.
+        // After the fork under way, if any: its process can be used.
         let child = try self.queue.sync { Result { () throws(InspectError) in try self.popOrFork() } }.get()
         self.onEvent(.processAwaited(.nanoseconds(Int64(csys_now() - begun))))
         self.refill()
@@ -58,7 +58,7 @@ final class AnalyzerReserve: Sendable {
     private func pop() -> ChildConnection? {
         while let child = self.state.withLock({ $0.ready.popLast() }) {
             if child.isIdle { return child }
-            // It ended, or was killed, while nobody talked to it.
+            // It ended, or was killed, while idle.
             let end: ProcessEnd? = if case .ended(let end) = child.kill(patience: .seconds(5)) { end } else { nil }
             self.onEvent(
                 .processEnded(
@@ -68,18 +68,18 @@ final class AnalyzerReserve: Sendable {
         return nil
     }
 
-    /// Fills the reserve before it is asked for. What fails here fails again, with its error, when it is.
+    /// Fills the reserve in advance. A failure here occurs again, with its error, on a request.
     func refill() {
         guard self.configuration.forksAhead else { return }
         self.queue.async { try? self.fill() }
     }
 
-    /// Fills the reserve and says what goes wrong. Blocks.
+    /// Fills the reserve and reports errors. Blocks.
     func start() throws(InspectError) {
         try self.queue.sync { Result { () throws(InspectError) in try self.fill() } }.get()
     }
 
-    /// Ends the processes of parents before the present one, and makes as many of the present one's.
+    /// Replaces processes of earlier parents by those of the present one.
     func renew() {
         let parent = self.supervisor.current
         let old = self.state.withLock { state in
@@ -91,7 +91,7 @@ final class AnalyzerReserve: Sendable {
         self.refill()
     }
 
-    /// Ends what waits; nothing is made any more.
+    /// Ends the idle processes and forks no more.
     func close() {
         let rest = self.state.withLock { state in
             state.isClosed = true
@@ -126,7 +126,7 @@ final class AnalyzerReserve: Sendable {
         self.queue.asyncAfter(deadline: .now() + Self.retryPause) { [weak self] in
             guard let self else { return }
             self.state.withLock { $0.retryIsScheduled = false }
-            // Without a parent it is the supervisor that tries again.
+            // Without a parent the supervisor tries again.
             if self.supervisor.isReady { try? self.fill() }
         }
     }
@@ -161,6 +161,6 @@ final class AnalyzerReserve: Sendable {
                 self.supervisor.discard(parent)
             }
         }
-        throw InspectError(.analyzerUnavailable, "the analyzers' parent ends as soon as it is asked for a process")
+        throw InspectError(.analyzerUnavailable, "the analyzers' parent ends on each request for a process")
     }
 }

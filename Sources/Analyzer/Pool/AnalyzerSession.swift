@@ -1,14 +1,14 @@
 package import Foundation
 internal import Synchronization
 
-/// One job's hold on an analyzer process.
+/// One job's access to an analyzer process.
 package struct AnalyzerSession: Sendable {
     let slot: AnalyzerSlot
     let job: AnalyzerJob
 
     /// Has the process run one stage.
     ///
-    /// After a failure that cost the process, the next call gets a new one, which has the job's parts, too.
+    /// After a failure that ended the process, the next call gets a new one with the same parts.
     ///
     /// - Parameters:
     ///   - deadline: When it has passed, the process is killed. The default is
@@ -29,7 +29,7 @@ package struct AnalyzerSession: Sendable {
     }
 }
 
-/// What ties a request that is under way to the task that waits for it.
+/// Links a request under way to the task that waits for it.
 final class AnalyzerCall: Sendable {
     private let state = Mutex<(isCancelled: Bool, child: ChildConnection?)>((false, nil))
 

@@ -4,35 +4,35 @@ internal import Foundation
 internal import InspectCore
 internal import Synchronization
 
-/// One part of a job, as the worker has it.
+/// One part of a job, in the worker.
 struct AnalyzerPart: Sendable {
     let kind: String
     let bytes: Data
 }
 
-/// What one ``AnalyzerPool/withAnalyzer(parts:_:)`` works on.
+/// The input of one ``AnalyzerPool/withAnalyzer(parts:_:)``.
 struct AnalyzerJob: Sendable {
     let number: UInt64
     let parts: [AnalyzerPart]
     let table: PartTable
 }
 
-/// One place for a job's analyzer process, and the thread that talks to it.
+/// One slot: the place of a job's analyzer process, and the thread that talks to it.
 ///
-/// `@unchecked Sendable`: everything mutable is touched on `queue` only.
+/// `@unchecked Sendable`: all mutable state is used on `queue` only.
 final class AnalyzerSlot: @unchecked Sendable {
     let index: Int
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
     private let reserve: AnalyzerReserve
     private let onEvent: @Sendable (AnalyzerEvent) -> Void
-    /// Talking to a process blocks: not on Swift's cooperative pool.
+    /// Talking to a process blocks, so it must not run on Swift's cooperative pool.
     private let queue: DispatchQueue
 
-    /// The process that has the current job's parts, and had no other's.
+    /// The process that has the current job's parts, and no other job's.
     private(set) var child: ChildConnection?
     private var sequence: UInt32 = 0
-    /// The job that the slot was given to.
+    /// The slot's job.
     private var current: UInt64?
 
     /// How long an analyzer may take to end after its job.
@@ -59,9 +59,9 @@ final class AnalyzerSlot: @unchecked Sendable {
         }
     }
 
-    /// Tells the job's process to end, which takes what it kept with it.
+    /// Tells the job's process to end, which erases all it kept.
     ///
-    /// - Parameter whenGone: Called once the process is gone: until then the slot has one that holds a person's data.
+    /// - Parameter whenGone: Called once the process is gone; until then it holds a person's data.
     func end(_ job: AnalyzerJob, whenGone: @escaping @Sendable () -> Void) {
         self.queue.async {
             self.end(job)
@@ -116,7 +116,7 @@ final class AnalyzerSlot: @unchecked Sendable {
         child.discardComplaints()
         if answer.kind == .failure {
             throw (try? InspectError(encoded: answer.payload))
-                ?? InspectError(.internalError, "stage \(stage): an error of a code that does not exist")
+                ?? InspectError(.internalError, "stage \(stage): an unknown error code")
         }
         return Data(answer.payload)
     }
@@ -142,13 +142,13 @@ final class AnalyzerSlot: @unchecked Sendable {
         return self.sequence
     }
 
-    /// Kills a process and says what the loss means to the job.
+    /// Kills a process and returns the job's error.
     private func bury(
         _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool
     ) -> InspectError {
         self.child = nil
         let end: ProcessEnd?
-        // What closed its socket is about to end by itself, and its own signal says more than the pool's SIGKILL.
+        // A process that closed its socket is about to end by itself; its own signal says more than the pool's SIGKILL.
         let grace: Duration = if case .closed = failure, !cancelled { .milliseconds(100) } else { .zero }
         switch child.kill(after: grace, patience: Self.killPatience) {
         case .ended(let known): end = known

@@ -2,7 +2,7 @@ internal import CSystem
 internal import Glibc
 internal import InspectCore
 
-/// The worker's hold on one analyzer process.
+/// The worker's connection to one analyzer process.
 final class ChildConnection: Sendable {
     let memory: SharedMemory
     let forkTime: Duration
@@ -13,12 +13,12 @@ final class ChildConnection: Sendable {
     private let socket: FileDescriptor
     private let errors: FileDescriptor
 
-    /// How long a fork may take until the analyzer says hello (usually 5 ms).
+    /// How long a fork may take until the analyzer's first message (usually 5 ms).
     private static let helloDeadline: UInt64 = 10_000_000_000
 
     /// Why there is no new analyzer.
     enum ForkFailure: Error {
-        /// The parent is gone or does not answer: another one may do better.
+        /// The parent is gone or does not answer; a new one may work.
         case parentLost
         case childFailed(InspectError)
     }
@@ -71,17 +71,17 @@ final class ChildConnection: Sendable {
         try frame.send(to: self.socket.raw, deadline: deadline)
     }
 
-    /// Receives the answer to what was sent under `sequence`.
+    /// Receives the reply to the request `sequence`.
     func receive(_ sequence: UInt32, limit: Int, deadline: UInt64) throws(Frame.Failure) -> Frame {
         let frame = try Frame.receive(from: self.socket.raw, limit: limit, deadline: deadline)
         guard frame.sequence == sequence else { throw .garbage }
         return frame
     }
 
-    /// Whether the process can take its job. Before that nothing can have come but the end of the stream.
+    /// Whether the process can take its job. Before that only the end of the stream can have arrived.
     var isIdle: Bool { csys_has_input(self.socket.raw) == 0 }
 
-    /// Has the process killed; the socket then ends. From any thread.
+    /// Has the process killed, which closes the socket. From any thread.
     func kill() { self.parent.kill(self.number) }
 
     /// Has the process killed, if it does not end by itself within `grace`, and waits until it is gone.
@@ -91,22 +91,22 @@ final class ChildConnection: Sendable {
         return self.end.wait(patience)
     }
 
-    /// Ends a process in order: it sees the end of its socket. Does not wait.
+    /// Ends a process in an orderly way by closing its socket. Does not wait.
     func hangUp() { csys_close_for_writing(self.socket.raw) }
 
-    /// Empties the pipe of what libraries wrote to stderr, so that the last words of a crash have room at the next stage.
+    /// Empties the stderr pipe of libraries' messages, so that a crash at the next stage has room for its own.
     func discardComplaints() {
         var tail: [UInt8] = []
         WarmParent.collect(self.errors.raw, into: &tail)
     }
 
-    /// What the process last wrote to stderr. Not for messages once it has seen an image.
+    /// The end of the process's stderr. Not for error messages once it has seen an image.
     func complaint(limit: Int) -> String {
         var tail: [UInt8] = []
         WarmParent.collect(self.errors.raw, into: &tail)
         return printable(tail, limit: limit)
     }
 
-    /// Kills the parent, because it did not kill this process when asked.
+    /// Kills the parent because it did not kill this process when asked.
     func killParent() { self.parent.killItself() }
 }

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The promise of how an analyzer ended.
 ///
-/// A pipe that is closed when the end is known: waiting for it goes by the kernel's monotonic clock, while libdispatch's semaphores
-/// go by the clock on the wall, and a clock set back by an hour made a worker wait for an hour.
+/// A pipe that is closed when the end is known: poll uses the kernel's monotonic clock. libdispatch's semaphores use the wall
+/// clock, which may be set back by an hour, and would then wait for an hour.
 final class ChildEnd: Sendable {
     private struct State: ~Copyable {
         var end: ProcessEnd?
@@ -22,7 +22,7 @@ final class ChildEnd: Sendable {
         self.state = Mutex(State(end: nil, open: FileDescriptor(owning: far)))
     }
 
-    /// - Parameter end: `nil` if the parent died, so that nobody knows.
+    /// - Parameter end: `nil` if the parent died, so that it is unknown.
     func resolve(_ end: ProcessEnd?) {
         self.state.withLock { state in
             state.end = end
@@ -35,14 +35,14 @@ final class ChildEnd: Sendable {
         case ended(ProcessEnd?)
     }
 
-    /// Blocks until the end is known, or the time is up.
+    /// Blocks until the end is known or the time is up.
     func wait(_ time: Duration) -> Outcome {
         let deadline = csys_now() + time.nanoseconds
         var left: UInt64
         repeat {
             let now = csys_now()
             left = now < deadline ? (deadline - now + 999_999) / 1_000_000 : 0
-            // Signals interrupt it.
+            // Signals interrupt poll.
             if csys_wait_input(self.reader.raw, -1, CInt(clamping: left)) > 0 {
                 return .ended(self.state.withLock { $0.end })
             }

@@ -2,11 +2,11 @@ internal import CSystem
 internal import Glibc
 internal import Synchronization
 
-/// A warm parent that was forked from this program rather than started as a program of its own.
+/// A warm parent forked from this process rather than started as a program.
 ///
-/// A start loads seventy libraries, which takes half as long as judging a picture. A command that has only just begun has one
-/// thread and no secret in its memory but its environment, which the fork overwrites: what is forked then is what would be
-/// started. Whoever runs longer starts programs.
+/// Starting a program loads seventy libraries, which takes half as long as analysing an image. A command that has just begun has
+/// one thread and no secret in memory but its environment, which the fork overwrites, so forking it equals starting the program.
+/// Long-running processes start programs.
 package final class ForkedParent: Sendable {
     struct Process {
         var pid: pid_t
@@ -18,9 +18,9 @@ package final class ForkedParent: Sendable {
 
     private init(_ process: Process) { self.process = Mutex(process) }
 
-    /// Forks; the child makes its engine meanwhile and serves whichever pool is configured with the result.
+    /// Forks. The child creates its engine meanwhile and serves the pool that is configured with the result.
     ///
-    /// - Returns: `nil` where it cannot be done, as in a process with several threads: the pool then starts a program.
+    /// - Returns: `nil` where that is impossible, as in a process with several threads: the pool then starts a program.
     package static func fork(makeEngine: () throws -> any AnalyzerEngine) -> ForkedParent? {
         guard csys_thread_count() == 1 else { return nil }
         var sockets: (ours: CInt, theirs: CInt) = (-1, -1)
@@ -35,7 +35,7 @@ package final class ForkedParent: Sendable {
         let pid = csys_fork_program(environment, sockets.theirs, errors.theirs)
         if pid == 0 { AnalyzerServer.run(makeEngine: makeEngine) }
         environment.forEach { free($0) }
-        // Else the end of the process would not end the sockets.
+        // Otherwise the end of the process would not close the sockets.
         close(sockets.theirs)
         close(errors.theirs)
         guard pid > 0 else {
@@ -46,7 +46,7 @@ package final class ForkedParent: Sendable {
         return ForkedParent(Process(pid: pid, control: sockets.ours, errors: errors.ours))
     }
 
-    /// The process, for the first who asks: only one pool can have it.
+    /// The process, for the first caller: only one pool can have it.
     func take() -> Process? {
         self.process.withLock { process in
             defer { process = nil }

@@ -6,10 +6,10 @@ struct ProcessLoss {
     let failure: Frame.Failure
     /// `nil` if the warm parent went with it.
     let end: ProcessEnd?
-    /// What it wrote to stderr. Only looked at for what an allocation that failed leaves there: it may quote anything.
+    /// Its stderr. Only searched for messages of a failed allocation: it may quote anything.
     let complaint: String
 
-    /// What the loss means to the job.
+    /// The job's error.
     func error(stage: String, deadline: Duration, configuration: AnalyzerConfiguration) -> InspectError {
         let stage = "stage \(stage)"
         switch self.failure {
@@ -18,7 +18,7 @@ struct ProcessLoss {
         case .tooLarge(let size):
             return InspectError(
                 .analyzerCrashed, "\(stage): an answer of \(size) bytes; the limit is \(configuration.largestFrame)")
-        // Its parts could not be written: memory is short.
+        // Its parts could not be written for lack of memory.
         case .system(let code) where [ENOSPC, ENOMEM].contains(code):
             return self.outOfMemory(stage, configuration)
         case .closed, .system: break
@@ -31,12 +31,12 @@ struct ProcessLoss {
             SIGKILL where end.cpuMicroseconds >= configuration.cpuSeconds * 1_000_000:
             return InspectError(.analyzerTimeout, "\(stage): more than \(configuration.cpuSeconds) s of CPU time")
         case SIGABRT, SIGTRAP, SIGILL:
-            // How an allocation that failed ends a process: C++'s terminate, Swift's runtime.
+            // How a failed allocation ends a process: C++'s terminate, Swift's runtime.
             if ["bad_alloc", "allocate", "out of memory", "Out of memory"].contains(where: self.complaint.contains) {
                 return self.outOfMemory(stage, configuration)
             }
         case SIGKILL where end.maxResidentBytes > configuration.memoryLimit / 2:
-            // Nobody here sent it: the kernel's out-of-memory killer.
+            // Not sent by the pool: the kernel's out-of-memory killer.
             return self.outOfMemory(stage, configuration)
         default: break
         }

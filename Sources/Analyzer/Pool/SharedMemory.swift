@@ -1,10 +1,10 @@
 internal import CSystem
 internal import Foundation
 
-/// The memory through which one analyzer process gets its parts. The worker writes it, the analyzer only reads.
+/// The memory through which one analyzer process gets its parts. The worker writes, the analyzer only reads.
 ///
-/// Of one process alone, and so of one attempt: when both ends are closed the kernel has its pages back. The worker maps none
-/// of it, so that nothing is left in its own memory, and memory that is short is an error rather than SIGBUS.
+/// It belongs to one process, and so to one attempt: the kernel frees its pages when both ends are closed. The worker does not
+/// map it, so that no data remains in its own memory, and a shortage of memory is an error rather than SIGBUS.
 final class SharedMemory: Sendable {
     private let descriptor: FileDescriptor
     private let size: Int
@@ -15,7 +15,7 @@ final class SharedMemory: Sendable {
         self.size = size
     }
 
-    /// A second descriptor of the same memory that can only read: the analyzer's.
+    /// A second, read-only descriptor of the same memory, for the analyzer.
     func readOnlyDescriptor() throws(SystemError) -> FileDescriptor {
         FileDescriptor(owning: try SystemError.check("open", csys_reopen_read_only(self.descriptor.raw)))
     }

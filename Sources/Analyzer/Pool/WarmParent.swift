@@ -4,7 +4,7 @@ internal import Glibc
 internal import InspectCore
 internal import Synchronization
 
-/// The worker's hold on one running warm parent: asks it to fork and kill, and hears from it which analyzers ended.
+/// The worker's connection to one running warm parent: asks it to fork and kill, and learns from it which analyzers ended.
 final class WarmParent: Sendable {
     let pid: pid_t
     /// How long it took to load the models.
@@ -13,7 +13,7 @@ final class WarmParent: Sendable {
     private let control: FileDescriptor
     private let errors: FileDescriptor
     private let state = Mutex(State())
-    /// The parent's messages are read by a thread of its own, since reading blocks.
+    /// Reads the parent's messages on a thread of its own, since reading blocks.
     private let reader = DispatchQueue(label: "inspectd.analyzer.parent")
 
     private struct State {
@@ -35,7 +35,7 @@ final class WarmParent: Sendable {
     /// Starts the program and waits until it has loaded its models. Blocks.
     ///
     /// - Parameters:
-    ///   - isUnwanted: Asked several times a second while it waits; `true` ends the attempt.
+    ///   - isUnwanted: Called several times a second while it waits; `true` ends the attempt.
     ///   - onEnd: Called once, from another thread, when the process has ended for whatever reason.
     /// - Throws: ``ErrorCode/analyzerUnavailable`` with the end of what the program wrote to stderr, or the error that
     ///   its engine raised.
@@ -132,7 +132,7 @@ final class WarmParent: Sendable {
         return pid
     }
 
-    /// Adds what waits in the pipe; false when the pipe has ended. Only the end of a long text is kept.
+    /// Adds the pipe's content; false when the pipe has ended. Only the end of a long text is kept.
     @discardableResult
     static func collect(_ pipe: CInt, into tail: inout [UInt8]) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -166,7 +166,7 @@ final class WarmParent: Sendable {
         return (child, end)
     }
 
-    /// Asks to kill an analyzer. If the parent cannot even be asked, it is killed, and all analyzers with it.
+    /// Asks to kill an analyzer. If the parent cannot be reached, it is killed, and all analyzers with it.
     func kill(_ child: UInt64) {
         do {
             try ControlMessage.kill(child: child).send(to: self.control.raw)
@@ -177,16 +177,16 @@ final class WarmParent: Sendable {
 
     /// Kills the parent; the kernel then kills its analyzers.
     func killItself() {
-        // Under the lock, because the process is reaped only after `isAlive` is false: the pid is still its own.
+        // Under the lock: the process is reaped only after `isAlive` is false, so the pid is still its own.
         self.state.withLock { state in
             if state.isAlive { csys_kill(self.pid) }
         }
     }
 
-    /// Closes the control socket for writing, upon which the parent kills its analyzers and ends.
+    /// Closes the control socket for writing; the parent then kills its analyzers and ends.
     func requestStop() { csys_close_for_writing(self.control.raw) }
 
-    /// Has the parent end as soon as its last analyzer has.
+    /// Ends the parent as soon as its last analyzer has ended.
     func retire() {
         self.state.withLock { state in
             state.isRetired = true
@@ -195,7 +195,7 @@ final class WarmParent: Sendable {
     }
 
     var isAlive: Bool { self.state.withLock { $0.isAlive } }
-    /// How many analyzers it was asked for.
+    /// How many analyzers were requested.
     var forks: Int { self.state.withLock { $0.forks } }
 
     private func read(onEnd: @Sendable (WarmParent, ProcessEnd?) -> Void) {
@@ -217,7 +217,7 @@ final class WarmParent: Sendable {
             default: break loop
             }
         }
-        // The socket ended, so the process has ended, is about to, or talks nonsense.
+        // The socket ended, so the process has ended or is about to, or sent an invalid message.
         var end = csys_exit()
         var reaped: CInt = 0
         let ended = self.waitForExit(milliseconds: 2000)

@@ -4,49 +4,49 @@ internal import Glibc
 internal import InspectCore
 internal import Synchronization
 
-/// Keeps one warm parent running, and starts the next when it ends: at once the first time, then ever more slowly. A parent that
-/// is to be made anew serves until the next one has loaded its models.
+/// Keeps one warm parent running, and starts the next when it ends: at once the first time, then with growing delays. A parent
+/// that is to be renewed serves until the next one has loaded its models.
 final class WarmParentSupervisor: Sendable {
     private let configuration: AnalyzerConfiguration
     private let onEvent: @Sendable (AnalyzerEvent) -> Void
-    /// Starting blocks, and only one may start at a time.
+    /// For starting, which blocks; only one parent may start at a time.
     private let queue = DispatchQueue(label: "inspectd.analyzer.supervisor")
     private let state = Mutex(State())
 
     private struct State {
         var current: WarmParent?
-        /// Parents that end with their last analyzers.
+        /// Replaced parents, which end with their last analyzers.
         var retired: [WarmParent] = []
-        /// A renewal waits for its time or is under way.
+        /// A renewal is scheduled or under way.
         var isRenewing = false
         /// When the current parent was started.
         var lastStart: UInt64 = 0
         var isStopped = false
-        /// Starts that failed, and parents that died young, in a row.
+        /// Consecutive failed starts and early deaths of parents.
         var failures = 0
         /// On the clock of `csys_now()`.
         var notBefore: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
-        /// One start at most waits for its time, however many callers fail meanwhile.
+        /// At most one start is scheduled, however many callers fail meanwhile.
         var startIsScheduled = false
         var onRestart: (@Sendable () -> Void)?
     }
 
     /// A parent that dies before this age counts as a failed start.
-    private static let youth: UInt64 = 5_000_000_000
-    private static let firstDelay: UInt64 = 100_000_000
-    private static let longestDelay: UInt64 = 30_000_000_000
-    /// A renewal that failed is tried again after this, then after twice as long.
-    private static let firstRetry: UInt64 = 1_000_000_000
-    /// A caller waits so long for the next start to be due; if it takes longer, it gets the last error.
-    private static let patience: UInt64 = 2_000_000_000
+    private static let youth: Duration = .seconds(5)
+    private static let firstDelay: Duration = .milliseconds(100)
+    private static let longestDelay: Duration = .seconds(30)
+    /// A failed renewal is tried again after this, then after twice as long.
+    private static let firstRetry: Duration = .seconds(1)
+    /// How long a caller waits for the next start to be due before it gets the last error.
+    private static let patience: Duration = .seconds(2)
 
     init(_ configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
     }
 
-    /// Called whenever a parent has replaced another.
+    /// Called when a parent has replaced another.
     func onRestart(_ action: @escaping @Sendable () -> Void) { self.state.withLock { $0.onRestart = action } }
 
     var isReady: Bool { self.state.withLock { $0.current != nil } }
@@ -69,39 +69,39 @@ final class WarmParentSupervisor: Sendable {
         guard !isStopped else { throw InspectError(.analyzerUnavailable, "the pool was stopped") }
         let now = csys_now()
         if notBefore > now {
-            guard notBefore - now <= Self.patience else { throw lastError }
+            guard notBefore - now <= Self.patience.nanoseconds else { throw lastError }
             usleep(UInt32((notBefore - now) / 1000))
         }
         do throws(InspectError) {
             return try self.startNext()
         } catch {
             let delay = self.noteFailure(error)
-            self.onEvent(.parentFailed(reason: "\(error)", retry: .nanoseconds(Int64(delay))))
+            self.onEvent(.parentFailed(reason: "\(error)", retry: delay))
             self.startLater()
             throw error
         }
     }
 
-    /// Starts a parent; the one before, if it lives, then serves no new analyzer.
+    /// Starts a parent; a running one then forks no new analyzer.
     private func startNext() throws(InspectError) -> WarmParent {
         let parent = try WarmParent.start(
             self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
         self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
         let isServing = self.state.withLock { state in
             state.lastStart = parent.started
-            // It may have ended between its start and here, before it could be told from the current one.
+            // It may have ended between its start and here, when it was not the current one yet.
             guard parent.isAlive else { return false }
             if let old = state.current { state.retired.append(old) }
             state.current = parent
             return true
         }
-        guard isServing else { throw InspectError(.analyzerUnavailable, "the analyzers' parent ended as it began") }
+        guard isServing else { throw InspectError(.analyzerUnavailable, "the analyzers' parent ended while starting") }
         return parent
     }
 
-    // MARK: Making the parent anew
+    // MARK: Renewing the parent
 
-    /// To be told of each analyzer that was forked.
+    /// Called for each analyzer that was forked.
     func noteFork(of parent: WarmParent) {
         if parent.forks >= self.configuration.forksPerParent {
             self.renew(parent, because: .forks)
@@ -110,23 +110,23 @@ final class WarmParentSupervisor: Sendable {
         }
     }
 
-    /// To be told of an analyzer that crashed.
+    /// Called for an analyzer that crashed.
     func noteCrash(of parent: WarmParent) { self.renew(parent, because: .crash) }
 
     private func renew(_ parent: WarmParent, because reason: ParentRenewal) {
-        let delay: UInt64? = self.state.withLock { state in
+        let delay: Duration? = self.state.withLock { state in
             guard state.current === parent, !state.isRenewing, !state.isStopped else { return nil }
             state.isRenewing = true
             let (now, due) = (csys_now(), state.lastStart + self.configuration.restBetweenParents.nanoseconds)
-            return due > now ? due - now : 0
+            return .nanoseconds(Int64(due > now ? due - now : 0))
         }
         if let delay { self.renew(parent, because: reason, after: delay) }
     }
 
-    private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: UInt64) {
-        self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
+    private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: Duration) {
+        self.queue.asyncAfter(deadline: .now() + delay.seconds) { [weak self] in
             guard let self else { return }
-            // If it has ended meanwhile, its successor is there or about to be.
+            // If it has ended meanwhile, its successor runs or is starting.
             guard self.state.withLock({ $0.current === parent && !$0.isStopped }) else {
                 return self.state.withLock { $0.isRenewing = false }
             }
@@ -138,32 +138,32 @@ final class WarmParentSupervisor: Sendable {
                 parent.retire()
             } catch {
                 let retry = min(Self.longestDelay, max(delay * 2, Self.firstRetry))
-                self.onEvent(.parentKept(reason: "\(error)", retry: .nanoseconds(Int64(retry))))
+                self.onEvent(.parentKept(reason: "\(error)", retry: retry))
                 self.renew(parent, because: reason, after: retry)
             }
         }
     }
 
-    private func noteFailure(_ error: InspectError) -> UInt64 {
+    private func noteFailure(_ error: InspectError) -> Duration {
         self.state.withLock { state in
             state.failures += 1
             state.lastError = error
-            let delay = min(Self.longestDelay, Self.firstDelay << UInt64(min(state.failures - 1, 16)))
-            state.notBefore = csys_now() + delay
+            let delay = min(Self.longestDelay, Self.firstDelay * (1 << min(state.failures - 1, 16)))
+            state.notBefore = csys_now() + delay.nanoseconds
             return delay
         }
     }
 
     /// Starts a parent when the next start is due, unless a caller gets there first.
     private func startLater() {
-        let delay: UInt64? = self.state.withLock { state in
+        let delay: Duration? = self.state.withLock { state in
             guard !state.startIsScheduled, !state.isStopped else { return nil }
             state.startIsScheduled = true
             let now = csys_now()
-            return state.notBefore > now ? state.notBefore - now : 0
+            return .nanoseconds(Int64(state.notBefore > now ? state.notBefore - now : 0))
         }
         guard let delay else { return }
-        self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
+        self.queue.asyncAfter(deadline: .now() + delay.seconds) { [weak self] in
             guard let self else { return }
             self.state.withLock { $0.startIsScheduled = false }
             if (try? self.startIfDue()) != nil {
@@ -179,7 +179,9 @@ final class WarmParentSupervisor: Sendable {
             if state.current === parent { state.current = nil }
             let count = state.retired.count
             state.retired.removeAll { $0 === parent }
-            return (state.isStopped || state.retired.count < count, csys_now() - parent.started < Self.youth)
+            return (
+                state.isStopped || state.retired.count < count, csys_now() - parent.started < Self.youth.nanoseconds
+            )
         }
         guard !isExpected else { return }
         self.onEvent(.parentEnded(pid: parent.pid, cause: end?.cause))
@@ -192,7 +194,7 @@ final class WarmParentSupervisor: Sendable {
         self.startLater()
     }
 
-    /// Kills a parent that does not do what it was asked, and waits until it is gone.
+    /// Kills a parent that does not obey, and waits until it is gone.
     func discard(_ parent: WarmParent) {
         parent.killItself()
         self.awaitEnd(of: parent)

@@ -18,11 +18,11 @@ struct ByteWriter {
     mutating func append(_ value: String) { self.append(value.utf8) }
 }
 
-/// A message that does not have the fields it should have.
+/// A message without the expected fields.
 struct MalformedMessage: Error {}
 
-/// Reads what ``ByteWriter`` wrote. The worker reads messages of a process that it does not trust, so every length is
-/// checked against the bytes that are there.
+/// Reads the output of ``ByteWriter``. The worker reads messages of a process that it does not trust, so every length is checked
+/// against the bytes present.
 struct ByteReader {
     private var rest: ArraySlice<UInt8>
 

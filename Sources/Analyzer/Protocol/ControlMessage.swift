@@ -4,17 +4,17 @@ internal import InspectCore
 
 /// One message between the worker and the warm parent, over a socket that keeps message boundaries.
 ///
-/// The end of that socket is a message, too: it ends the parent and with it every analyzer.
+/// Closing the socket is a message too: it ends the parent and with it every analyzer.
 enum ControlMessage {
     /// Worker → parent: fork an analyzer. Carries its job socket, its shared memory and its stderr, in this order.
     case fork(child: UInt64, limits: ChildLimits)
     /// Worker → parent: kill an analyzer's process group. Harmless if it has ended.
     case kill(child: UInt64)
-    /// Parent → worker: the engine is made; `microseconds` since the parent began.
+    /// Parent → worker: the engine is ready; `microseconds` since the parent began.
     case ready(microseconds: UInt64)
-    /// Parent → worker: the engine could not be made; the parent ends.
+    /// Parent → worker: creating the engine failed; the parent ends.
     case failed(InspectError)
-    /// Parent → worker: an analyzer ended, or never began (fork failed: pid 0, the errno as exit status).
+    /// Parent → worker: an analyzer ended, or fork failed (pid 0, the errno as exit status).
     case ended(child: UInt64, end: ProcessEnd)
 
     /// Larger than any message.
@@ -101,7 +101,7 @@ enum ControlMessage {
     }
 }
 
-/// What one analyzer process may use.
+/// The limits of one analyzer process.
 struct ChildLimits {
     /// Bytes of address space on top of what the parent has mapped.
     var addressSpace: UInt64
@@ -115,7 +115,7 @@ struct ChildLimits {
     var largestFrame: UInt64
 }
 
-/// How an analyzer process ended and what it had used.
+/// How an analyzer process ended, and what it used.
 package struct ProcessEnd: Sendable, Equatable {
     /// The process; 0 if it never began.
     package var pid: Int32
@@ -125,12 +125,12 @@ package struct ProcessEnd: Sendable, Equatable {
     package var signal: Int32
     /// Whether the kernel wrote a core file: never, if the limits hold.
     package var dumpedCore: Bool
-    /// Its largest resident set, in bytes; what it shares with its parent counts.
+    /// Its largest resident set, in bytes, including memory shared with its parent.
     package var maxResidentBytes: UInt64
     /// CPU time in microseconds, user and system.
     package var cpuMicroseconds: UInt64
 
-    /// Whether the process did something that it must not, rather than being ended for taking too much.
+    /// Whether the process crashed or broke a rule, rather than being ended for exceeding a limit.
     var isCrash: Bool { ![0, SIGKILL, SIGXCPU].contains(self.signal) }
 
     /// "SIGSEGV", "exit status 3".

@@ -12,14 +12,14 @@ struct FileDescriptor: ~Copyable, Sendable {
 
 /// A system call that failed.
 struct SystemError: Error, CustomStringConvertible {
-    /// What was tried, as a system call's name.
+    /// The name of the system call.
     let call: String
     /// `errno`.
     let code: CInt
 
     var description: String { "\(self.call): \(String(cString: strerror(self.code)))" }
 
-    /// Turns CSystem's convention (a negated errno means failure) into an error.
+    /// Converts CSystem's convention (a negated errno means failure) to an error.
     @discardableResult
     static func check(_ call: String, _ result: CInt) throws(SystemError) -> CInt {
         guard result >= 0 else { throw SystemError(call: call, code: -result) }

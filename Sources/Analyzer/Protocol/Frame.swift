@@ -5,12 +5,12 @@ internal import InspectCore
 /// One message between the worker and an analyzer, over a stream socket.
 ///
 /// On the wire: payload length, sequence number, and the type under a magic number (UInt32 each, little-endian), then
-/// the payload. An answer repeats the sequence number of what it answers.
+/// the payload. A reply repeats the sequence number of its request.
 struct Frame {
     enum Kind: UInt8 {
         /// Analyzer → worker, once: it is ready. The sequence number is its pid, for logs and tests alone.
         case hello = 1
-        /// Worker → analyzer, once: the table of a job's parts (``PartTable``). Not answered.
+        /// Worker → analyzer, once: the table of a job's parts (``PartTable``). No reply.
         case begin = 2
         /// Worker → analyzer: stage and request. Answered by ``reply`` or ``failure``.
         case perform = 3
@@ -23,7 +23,7 @@ struct Frame {
     var sequence: UInt32
     var payload: [UInt8]
 
-    /// "INS" in the upper three bytes: bytes that are no frame are noticed at once.
+    /// "INS" in the upper three bytes: other bytes are recognised as no frame at once.
     private static let magic: UInt32 = 0x494E_5300
     static let headerSize = 12
 
@@ -31,7 +31,7 @@ struct Frame {
         /// The other end closed the socket.
         case closed
         case deadline
-        /// What came was no frame.
+        /// The bytes received were no frame.
         case garbage
         case tooLarge(Int)
         case system(CInt)
@@ -105,7 +105,7 @@ struct PartTable {
     /// Parts start at multiples of this, so that decoders read aligned words (a cache line).
     static let alignment = 64
 
-    /// The bytes that all parts take, with the gaps between them.
+    /// The size of all parts with the gaps between them, in bytes.
     private(set) var span = 0
 
     mutating func append(kind: String, byteCount: Int) {
@@ -143,7 +143,7 @@ struct PartTable {
 }
 
 extension InspectError {
-    /// The longest detail that travels, in UTF-8 bytes.
+    /// The longest detail that is sent, in UTF-8 bytes.
     private static let longestDetail = 512
 
     var encoded: [UInt8] {
@@ -160,7 +160,7 @@ extension InspectError {
     }
 }
 
-/// The end of a text of a process that is not trusted, fit for an error message: one line of printable ASCII.
+/// The end of an untrusted process's text as one line of printable ASCII, for an error message.
 func printable(_ bytes: some BidirectionalCollection<UInt8>, limit: Int) -> String {
     String(decoding: bytes.suffix(limit).map { (0x20..<0x7F).contains($0) ? $0 : 0x20 }, as: UTF8.self)
 }

@@ -101,7 +101,7 @@ package struct BareLoop: Codable, Sendable {
             _ = ccurl_set_long(easy, CURLOPT_POST, 1)
             _ = ccurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
             _ = body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
-            if let secret { signed[easy] = self.sign(body, easy, started, secret, nil) }
+            if let secret { signed[easy] = try self.sign(body, easy, started, secret, nil) }
             curl_multi_add_handle(multi, easy)
             started += 1
         }
@@ -122,7 +122,7 @@ package struct BareLoop: Codable, Sendable {
                 if done == self.concurrency { (begin, cpu) = (.now, CallbackBenchmark.cpuSeconds()) }
                 curl_multi_remove_handle(multi, easy)
                 if started < total {
-                    if let secret { signed[easy] = self.sign(body, easy, started, secret, signed[easy]) }
+                    if let secret { signed[easy] = try self.sign(body, easy, started, secret, signed[easy]) }
                     curl_multi_add_handle(multi, easy)
                     started += 1
                 }
@@ -138,11 +138,11 @@ package struct BareLoop: Codable, Sendable {
     private func sign(
         _ body: [UInt8], _ easy: UnsafeMutableRawPointer, _ number: Int, _ secret: WebhookSecret,
         _ old: UnsafeMutablePointer<curl_slist>?
-    ) -> UnsafeMutablePointer<curl_slist>? {
+    ) throws(HTTPError) -> UnsafeMutablePointer<curl_slist>? {
         var body = body
         let digits = Array(String(number).utf8)
         body.replaceSubrange(0..<min(digits.count, body.count), with: digits.prefix(body.count))
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: "msg_\(number)", timestamp: Int(Date().timeIntervalSince1970), body: body, secrets: [secret])
         var headers = curl_slist_append(nil, "Expect:")
         for header in [HTTPRequest.Header(name: "Content-Type", value: "application/json")] + signature.headers {

@@ -14,7 +14,6 @@ package struct CallbackBenchmark: Sendable {
     /// seconds.
     package var callbacks = 60_000
     package var endpoints = 50
-    /// Bytes of each body.
     package var bodyBytes = 1_500
     /// How one of the endpoints hangs in every other round: `tcp`, `tls`, `dns` or `drip`; `nil`: none does.
     package var hung: String?
@@ -172,7 +171,6 @@ package struct CallbackBenchmark: Sendable {
         }
     }
 
-    /// Bytes of a body with an empty key.
     private static let emptyBodyBytes = 298
 
     /// What `insp.endpoint.max_inflight` is unless it is set.

@@ -8,7 +8,6 @@ struct BenchmarkHandler: JobHandler {
     var stages: [JobStatus] = []
     /// Time that each job takes, without using the processor.
     var duration: Duration?
-    /// Called when a job starts.
     var onStart: (@Sendable (ClaimedJob) -> Void)?
 
     private static let output = Data(#"{"timingsMs":{"total":0}}"#.utf8)

@@ -40,7 +40,7 @@ actor ClaimProbe {
         // A scan of everything, as a worker without work takes it.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
         let statement = QueueStatements.claim(
-            self.identity, leaseTime: 330, limit: 1, plan.scans, known: self.floors.newest, horizon: true)
+            self.identity, leaseTime: .seconds(330), limit: 1, plan.scans, known: self.floors.newest, horizon: true)
         let start = ContinuousClock.now
         let rows = try await self.connection.query(statement.sql, statement.parameters)
         let seconds = (ContinuousClock.now - start).seconds
@@ -55,7 +55,6 @@ actor ClaimProbe {
         return (answer.jobs.first?.job, seconds)
     }
 
-    /// Stores the result of a job that was claimed.
     func finish(_ job: ClaimedJob) async throws {
         guard let result = BenchmarkHandler.result.stored else { return }
         let write = QueueWrite(kind: .finish(result), job: job, claimedAt: .now)

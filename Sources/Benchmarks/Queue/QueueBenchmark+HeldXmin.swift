@@ -47,7 +47,6 @@ extension QueueBenchmark.HeldXmin {
         package var after: Double
         /// `after` over `before`.
         package var ratio: Double
-        /// Jobs finished in all.
         package var finished: Int
         /// The worker's round trips before and at the end: results of the last jobs, claim of the next.
         package var roundTripBeforeP50Ms: Double

@@ -1,17 +1,17 @@
-"""Training samples of the detector: a square of a picture and, for every fourth pixel, whether a zone's line runs there."""
+"""Training samples of the detector: a square of an image and, for every fourth pixel, whether it is on a line of an MRZ."""
 
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw
 
 from mrz_render import CAP, Fonts, light, noise_field, paper, pen, sensor, stamp
-from mrz_text import DIGITS, LETTERS, pick, word, zone
+from mrz_text import DIGITS, LETTERS, mrz_lines, pick, word
 
 SIDE, STRIDE, UNIT = 320, 4, 16  # square in pixels; stride of the answer; pitch on the canvas documents are drawn on
 
 
 def normalise(image):
-    """Zero mean and unit deviation over windows of 129 pixels; the C++ side does the same."""
+    """Zero mean and unit deviation over windows of 129 pixels; the C++ code does the same."""
     f = image.astype(np.float32)
     mean = cv2.blur(f, (129, 129), borderType=cv2.BORDER_REFLECT_101)
     square = cv2.blur(f * f, (129, 129), borderType=cv2.BORDER_REFLECT_101)
@@ -24,7 +24,7 @@ class DetectorData:
         self.fonts = Fonts()
 
     def words(self, draw, x0, y0, x1, y1, dense):
-        """Ordinary print: labels, names, numbers, paragraphs."""
+        """Ordinary text: labels, names, numbers, paragraphs."""
         rng = self.rng
         y = y0
         sizes = sorted(self.fonts.texts)
@@ -44,10 +44,10 @@ class DetectorData:
                     x += rng.uniform(30, 300)
             y += size * rng.uniform(1.1, 1.4 if dense else 2.6)
 
-    def document(self, with_zone):
+    def document(self, with_mrz):
         """(page 0…1, character centres of every line on it)."""
         rng = self.rng
-        rows = zone(rng)
+        rows = mrz_lines(rng)
         columns = len(rows[0])
         w = int(UNIT * (columns * rng.uniform(1.04, 1.25)))
         h = int(w * rng.uniform(0.5, 0.8))
@@ -58,7 +58,7 @@ class DetectorData:
         cap = UNIT * rng.uniform(0.75, 1.2)
         gap = max(UNIT * rng.uniform(1.4, 3.0), 1.35 * cap)
         bottom = h - rng.uniform(0.6, 4) * UNIT if rng.random() < 0.85 else rng.uniform(gap * 3 + 2 * cap, h)
-        top = bottom - gap * (len(rows) - 1) - cap if with_zone else h
+        top = bottom - gap * (len(rows) - 1) - cap if with_mrz else h
         if rng.random() < 0.9:
             self.words(draw, rng.uniform(5, w * 0.5), 6, w, top - rng.uniform(0.5, 3) * UNIT, rng.random() < 0.25)
         ink = np.asarray(image).astype(np.float32) / 255
@@ -79,14 +79,14 @@ class DetectorData:
             part[:] = bars[:part.shape[0], :part.shape[1]]
         page = page * (1 - rng.uniform(0.3, 0.95) * ink)
         lines = []
-        if with_zone:
+        if with_mrz:
             atlas, stroke = self.fonts.pick(rng), pen(rng)
             k = cap / CAP
             big = int((columns + 2) * pitch / k)
             squeeze = 1.0 if rng.random() < 0.5 else float(np.clip(pitch / cap * rng.uniform(0.8, 1.1), 0.75, 1.3))
             x0 = rng.uniform(0.5, max(0.6, w / pitch - columns - 0.5)) * pitch
             contrast = rng.uniform(0.3, 1) if rng.random() < 0.85 else rng.uniform(0.12, 0.4)
-            if rng.random() < 0.4:  # a plain strip under the zone
+            if rng.random() < 0.4:  # a plain strip under the MRZ
                 page[int(max(0, top - UNIT)):] = rng.uniform(0.6, 1)
             for i, text in enumerate(rows):
                 strip = np.zeros((2 * CAP, big), np.uint8)

@@ -1,4 +1,4 @@
-"""The detector: a small encoder-decoder; for every fourth pixel: a zone's line or not, reading direction, log pitch."""
+"""The detector: a small encoder-decoder; for every fourth pixel: line of an MRZ or not, reading direction, log pitch."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Writes trained networks as the C++ side reads them. usage: export.py reader|detector IN.pt OUT.bin
+"""Writes trained networks in the format that the C++ code reads. usage: export.py reader|detector IN.pt OUT.bin
 
 Format, little-endian: "MRZW", u32 version 1, u32 number of convolutions; per convolution eight u32 (outputs, inputs,
 kernel rows and columns, strides y and x, paddings y and x), the weights as float16 and the biases as float32. Batch

@@ -1,4 +1,4 @@
-"""Draws machine-readable zones the way cameras and scanners see them; everything follows the generator passed in."""
+"""Renders MRZs the way cameras and scanners see them; the generator passed in determines everything."""
 
 import glob
 
@@ -63,7 +63,7 @@ class Fonts:
 
 
 def pen(rng):
-    """A change of stroke: None, or ('dilate'|'erode', kernel), the same for a whole zone."""
+    """A change of stroke: None, or ('dilate'|'erode', kernel), the same for a whole MRZ."""
     if rng.random() < 0.45:
         return None
     kind = "dilate" if rng.random() < 0.6 else "erode"

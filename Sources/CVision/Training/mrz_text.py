@@ -1,4 +1,4 @@
-"""Random machine-readable zones: well-formed ones of every format, and plain character noise.
+"""Random MRZs: well-formed ones of every format, and plain character noise.
 
 Half of what the reader learns from is noise, so that it reads what is printed and not what usually stands there.
 """
@@ -47,8 +47,8 @@ def number(rng, width):
     return pick(rng, letters, int(rng.integers(1, width + 1))).ljust(width, "<")
 
 
-def zone(rng):
-    """The lines of one well-formed zone."""
+def mrz_lines(rng):
+    """The lines of one well-formed MRZ."""
     rows, width = SHAPES[rng.integers(len(SHAPES))]
     state = pick(rng, LETTERS, 3) if rng.random() < 0.9 else pick(rng, LETTERS, int(rng.integers(1, 3))).ljust(3, "<")
     code = "PIVACD"[rng.integers(6)] + ("<" if rng.random() < 0.6 else LETTERS[rng.integers(26)])
@@ -73,7 +73,7 @@ def zone(rng):
 def line(rng):
     """One line: half the time well formed, else noise with runs of fillers."""
     if rng.random() < 0.5:
-        rows = zone(rng)
+        rows = mrz_lines(rng)
         return rows[rng.integers(len(rows))]
     letters = (ALPHABET, ALPHABET, DIGITS + "OIBSZGDQ", LETTERS + "<<<<<<")[rng.integers(4)]
     return pick(rng, letters, (30, 36, 44)[rng.integers(3)])

@@ -11,7 +11,7 @@ BLANK, IGNORE = len(ALPHABET), -1
 
 
 def normalise(strip):
-    """Subtracts the mean and divides by the deviation of a window of 65 columns (all rows); the C++ side does the same."""
+    """Subtracts the mean and divides by the deviation of a window of 65 columns (all rows); the C++ code does the same."""
     f = strip.astype(np.float32)
     mean = cv2.blur(f.mean(0)[None], (65, 1), borderType=cv2.BORDER_REPLICATE)
     square = cv2.blur((f * f).mean(0)[None], (65, 1), borderType=cv2.BORDER_REPLICATE)

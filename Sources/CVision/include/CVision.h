@@ -1,5 +1,5 @@
-// Everything native that analysis needs, behind one C boundary: no OpenCV, dlib or ZXing type appears here, no function
-// throws, and every buffer is the caller's.
+// The C boundary of all native image analysis: no OpenCV, dlib or ZXing type appears here, no function throws, and the caller
+// owns every buffer.
 #pragma once
 #include "cvision_arithmetic.h"
 #include "cvision_barcode.h"

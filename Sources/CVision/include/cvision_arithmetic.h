@@ -1,4 +1,4 @@
-// The comparison of arithmetic that depends on the processor with plain sums.
+// Compares arithmetic that depends on the processor with plain sums.
 #pragma once
 #include <stdint.h>
 
@@ -10,15 +10,15 @@ extern "C" {
 
 typedef struct {
     int64_t compared;   ///< sums
-    int64_t different;  ///< sums that differ from plain ones: none, on any processor
-    int64_t runs;       ///< convolutions and filters that made them
-    int64_t wide_runs;  ///< of these, how many ran what is written for registers of more than four floats
-    int32_t lanes;      ///< floats in the processor's widest register that has something written for it: 4, 8 or 16
+    int64_t different;  ///< sums that differ from plain ones; 0 is correct on every processor
+    int64_t runs;       ///< convolutions and filters that computed them
+    int64_t wide_runs;  ///< of these, runs of code for registers of more than four floats
+    int32_t lanes;      ///< floats in the widest register of this processor that the code uses: 4, 8 or 16
 } cv_arithmetic_check;
 
-/// Makes `rounds` convolutions and as many filters over random numbers, drawn from `seed`, and compares each sum with one in
-/// double precision; those of filters also with those of narrow registers, to the bit. Registers of more than `most_lanes`
-/// floats stay unused.
+/// Runs `rounds` convolutions and as many filters over random numbers drawn from `seed`, and compares each sum with one in
+/// double precision. Sums of filters must also equal those of narrow registers to the bit. Registers of more than
+/// `most_lanes` floats stay unused.
 cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *_Nonnull check,
                               cv_error *_Nullable error);
 

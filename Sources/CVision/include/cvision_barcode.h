@@ -1,4 +1,4 @@
-// Barcodes of documents: PDF417, and the square ones as they are.
+// Barcodes of documents: PDF417 and square ones.
 #pragma once
 #include "cvision_document.h"
 
@@ -15,19 +15,19 @@ typedef enum __attribute__((enum_extensibility(closed))) {
 
 typedef struct {
     cv_barcode_format format;
-    const uint8_t *bytes;  ///< as encoded, exactly; may contain NUL
+    const uint8_t *bytes;  ///< exactly as encoded; may contain NUL
     size_t length;
-    const char *text;  ///< the same as UTF-8; may contain NUL
+    const char *text;  ///< the same in UTF-8; may contain NUL
     size_t text_length;
     cv_point corners[4];  ///< clockwise from the barcode's own top left
 } cv_barcode;
 
-/// What was read; owns the bytes and texts. Freed by cv_barcodes_free.
+/// The barcodes found, with their bytes and texts. Freed by cv_barcodes_free.
 typedef struct cv_barcodes cv_barcodes;
 
-/// Reads the barcodes in `image`: where a region looks like one, that region, straightened and sharpened, then inside the
-/// straightened `outline` (which may be null), then enlarged and cleaned for up to `extra_milliseconds` of processor time;
-/// else the image as it is, quickly, unless `only_likely`.
+/// Reads the barcodes in `image`. Regions that look like a barcode are straightened and sharpened, then read inside the
+/// straightened `outline` (which may be null), then enlarged and cleaned for up to `extra_milliseconds` of processor time.
+/// Without such a region the whole image is scanned quickly as it is, unless `only_likely`.
 cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, bool only_likely,
                           uint32_t extra_milliseconds, cv_barcodes **barcodes, cv_error *error);
 size_t cv_barcodes_count(const cv_barcodes *barcodes);

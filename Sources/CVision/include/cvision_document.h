@@ -1,4 +1,4 @@
-// Documents in images: where the outline is, and what can be measured of the image's fitness.
+// Documents in images: their outline, and measures of image quality.
 #pragma once
 #include "cvision_image.h"
 
@@ -7,39 +7,39 @@ extern "C" {
 #endif
 
 typedef struct {
-    /// Clockwise from the corner that is at the top left as the image lies; may be outside the frame.
+    /// Clockwise from the corner at the top left of the upright image; may lie outside the frame.
     cv_point corners[4];
     double aspect_ratio;  ///< longer over shorter side of the document, perspective removed
     int corners_outside;  ///< corners outside the frame or on its border
-    double support;       ///< share of the outline that edges in the image back, 0 to 1
+    double support;       ///< share of the outline that lies on edges in the image, 0 to 1
 } cv_outline;
 
 /// Finds the outline of the document in `image`. `*found` is false where the image is itself the crop of a document
 /// or shows none.
 cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *found, cv_error *error);
 
-/// Measurements of fitness; `document` means inside the outline, or the whole frame where there is none.
+/// Quality measures. "Document" means the inside of the outline, or the whole frame where there is none.
 typedef struct {
     double laplacian_variance;  ///< of the luminance, at 1,000 px document width
     double edge_width;          ///< median width of strong edges on the blurrier axis, px at 1,000 px document width
-    double coherence;           ///< of the strong gradients' directions at that width, 0 (any) to 1 (all the same)
+    double coherence;           ///< of the strong gradients' directions at that width, 0 (random) to 1 (all the same)
     double brightness;          ///< mean luminance of the document, 0 to 255
     double contrast;            ///< standard deviation of the luminance of the document
-    double glare_share;         ///< share of the document under burnt-out, colourless, soft-edged blobs, 0 to 1
+    double glare_share;         ///< share of the document under saturated, colourless, soft-edged blobs, 0 to 1
     double chroma;              ///< 95th percentile of max - min over the colour channels in the document, 0 to 255
     double background_chroma;   ///< the same outside the document; -1 where too little of it is visible
     double midtone_share;       ///< share of the frame that is neither near black nor near white, 0 to 1
     double document_width;      ///< longer side of the document, px of the image
     double moire;               ///< strength of isolated periodic patterns: ln of peak over surroundings; -1: too small
-    double halftone;            ///< share of patches with the turned dot grids of a printing machine; -1: too small
+    double halftone;            ///< share of patches with the rotated dot grids of offset printing; -1: too small
     double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline; -1: none
-    double balanced_chroma;     ///< chroma after the paper's tint was taken out, 0 to 255
-    double missing_corner;      ///< likeness of a corner's tip and the table, 0 to 1; -1: cannot be told
+    double balanced_chroma;     ///< chroma with the paper's tint removed, 0 to 255
+    double missing_corner;      ///< similarity of a corner's tip to the table, 0 to 1; -1: unknown
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 
-/// Measures `image`; `outline` is null where none was found. Without `with_moire` that one is left out: it takes a third of
-/// the time, and says nothing of an image that was reduced while it was decoded.
+/// Measures `image`; `outline` is null where none was found. `with_moire` costs a third of the time, and is meaningless for an
+/// image that was reduced while it was decoded.
 cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire, cv_quality *quality,
                               cv_error *error);
 

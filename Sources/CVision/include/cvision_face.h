@@ -1,4 +1,4 @@
-// Faces: where they are, how fit they are to be compared, and the 128 numbers that a comparison needs.
+// Faces: their positions, their quality, and the embeddings (128 numbers) by which they are compared.
 #pragma once
 #include "cvision_document.h"
 
@@ -51,7 +51,7 @@ typedef struct {
 
 /// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with; `contour`,
 /// unless null, is the file of the 68-point model, whose training data forbids commercial use (300-W).
-/// Answers CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one. Keeps OpenCV to one thread from then on.
+/// Returns CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one. OpenCV uses one thread from then on.
 cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error);
 void cv_face_engine_free(cv_face_engine *engine);
 
@@ -59,22 +59,22 @@ void cv_face_engine_free(cv_face_engine *engine);
 const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
 
 /// Finds faces, largest first. `count` is how many were found, which may exceed `capacity`; only `capacity` are written.
-/// `known_turns` are the clockwise quarter turns (0–3) that bring the image upright where something else in it told, −1
-/// where nothing did: then all four ways up are tried, which costs most where there is no face at all. With `only_largest` the
-/// search ends where the largest face is sure, and smaller ones beside it may be missing.
+/// `known_turns` are the clockwise quarter turns (0–3) that bring the image upright, or −1 if unknown: then all four
+/// orientations are tried, which costs most where there is no face. With `only_largest` the search ends when the largest face
+/// is certain, and may miss smaller ones.
 cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
                          cv_face *faces, size_t capacity, size_t *count, cv_error *error);
 
-/// What is known of a document whose faces are sought. Corners go clockwise from the top left.
+/// What is known about a document whose faces are sought. Corners go clockwise from the top left.
 typedef struct {
     bool has_outline;
     cv_point outline[4];
     bool has_mrz;
-    cv_point mrz[4];      ///< of the MRZ, as it is read: portraits are above it
-    bool bears_portrait;  ///< looks for small faces and other ways up, too; without it one look of 20 ms is all
+    cv_point mrz[4];      ///< of the MRZ in reading direction; portraits are above it
+    bool bears_portrait;  ///< also search for small faces and in other orientations; otherwise one pass of 20 ms
 } cv_document_side;
 
-/// The same for the image of a document, in which faces have known sizes.
+/// The same for the image of a document, where the sizes of faces are known.
 cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
                                      int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
                                      cv_error *error);
@@ -84,12 +84,12 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
                            float *embeddings, cv_error *error);
 
-/// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. Evidence to weigh, never proof of a live face.
+/// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. They never prove that a face is live.
 typedef struct {
-    double moire;          ///< strongest isolated peak of the spectrum of the face, as a screen's raster makes
-    double specular;       ///< share of the face in colourless burnt-out spots, saturating at 5 %
+    double moire;          ///< strongest isolated peak of the face's spectrum, as the pixel grid of a screen makes
+    double specular;       ///< share of the face in colourless saturated spots; 5 % and more count as 1
     double frame;          ///< support of a bright-to-dark rectangle around the face: bezel, edge of a print
-    double flat_focus;     ///< sameness of sharpness between face and surroundings, as of a plane
+    double flat_focus;     ///< how alike face and surroundings are in sharpness, as on a plane
     double narrow_colour;  ///< lack of colour variety on the skin
     double grey;           ///< lack of any colour: a photocopy or a monochrome print
     double soft;           ///< lack of fine detail on the face

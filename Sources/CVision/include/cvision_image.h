@@ -1,27 +1,27 @@
-// Images: decoded, upright, 8-bit BGR, and the error that every call of this boundary reports.
+// Images (decoded, upright, 8-bit BGR) and the error that every function here reports.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/// The name of an enumeration's case on the Swift side.
+/// Names an enumeration's case for Swift.
 #define CV_SWIFT_NAME(name) __attribute__((swift_name(name)))
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/// Codes of InspectCore's error table that native code can raise; the Swift side maps them one to one.
+/// The codes of InspectCore's error table that native code can raise. Swift maps them one to one.
 typedef enum __attribute__((enum_extensibility(closed))) {
     CV_OK CV_SWIFT_NAME("ok") = 0,
-    /// The bytes are none of JPEG, PNG, WebP, JPEG 2000.
+    /// Not JPEG, PNG, WebP or JPEG 2000.
     CV_UNSUPPORTED_FORMAT CV_SWIFT_NAME("unsupportedFormat") = 1,
-    /// The format is known, but decoding failed (torn, truncated, damaged).
+    /// The format is known, but decoding failed (truncated or damaged).
     CV_CORRUPT_IMAGE CV_SWIFT_NAME("corruptImage") = 2,
-    /// The header announces more pixels or a longer side than the limits allow.
+    /// The header declares more pixels or a longer side than the limits allow.
     CV_TOO_MANY_PIXELS CV_SWIFT_NAME("tooManyPixels") = 3,
     CV_OUT_OF_MEMORY CV_SWIFT_NAME("outOfMemory") = 4,
-    /// A model file is missing or is not what it should be.
+    /// A model file is missing or is not the expected one.
     CV_MODEL_UNAVAILABLE CV_SWIFT_NAME("modelUnavailable") = 5,
     /// A native library threw; the message says what.
     CV_INTERNAL CV_SWIFT_NAME("internalError") = 6
@@ -46,26 +46,26 @@ typedef enum __attribute__((enum_extensibility(closed))) {
     CV_FORMAT_JPEG2000 CV_SWIFT_NAME("jpeg2000") = 4
 } cv_image_format;
 
-/// What an image may announce in its header before a single pixel is allocated.
+/// Limits on the size in an image's header, checked before any pixel is allocated.
 typedef struct {
     uint64_t max_pixels;  ///< width times height
     uint32_t max_side;    ///< width and height each
-    /// JPEGs are decoded at a half, a quarter or an eighth as long as this much is left of the longer side; 0: at half only
-    /// where they are very large.
+    /// JPEGs are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; 0: only very large
+    /// ones are halved.
     uint32_t enough_side;
 } cv_image_limits;
 
 typedef struct {
     cv_image_format format;
     uint32_t width, height;                ///< of the upright image: every coordinate refers to these
-    uint32_t stored_width, stored_height;  ///< as the header announces them, before orientation and reduction
+    uint32_t stored_width, stored_height;  ///< as declared in the header, before orientation and reduction
     uint32_t orientation;                  ///< EXIF orientation that was applied, 1 to 8 (1 = as stored)
 } cv_image_info;
 
-/// Decodes `bytes`, recognised by their first bytes alone, to an upright 8-bit image.
+/// Decodes `bytes` to an upright 8-bit image; the first bytes alone determine the format.
 ///
-/// Transparency is laid over white. Anything short of a complete, undamaged image is CV_CORRUPT_IMAGE: a document
-/// whose lower half is grey must not be judged as if it had been sent that way.
+/// Transparent pixels are blended over white. Any missing or damaged image data is CV_CORRUPT_IMAGE: a document whose lower
+/// half is grey through damage must not be judged.
 /// On CV_OK `*image` belongs to the caller (cv_image_free); otherwise it is null.
 cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits, cv_image **image,
                           cv_image_info *info, cv_error *error);
@@ -73,7 +73,7 @@ cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_li
 /// Copies the pixel at (x, y) as blue, green, red. False if there is none.
 bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3]);
 
-/// Draws an image without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
+/// Draws a test image, strokes on a gradient, in which no detector finds anything.
 cv_status cv_image_test_card(int32_t width, int32_t height, cv_image **image, cv_error *error);
 
 /// A small image for people to look at: a baseline JPEG without metadata.
@@ -83,8 +83,8 @@ typedef struct {
     uint32_t width, height;
 } cv_preview;
 
-/// Makes `image` small enough that its longer side has at most `longest_side` pixels. On CV_OK the bytes belong to the
-/// caller (cv_preview_free).
+/// Reduces `image` to at most `longest_side` pixels on its longer side. On CV_OK the bytes belong to the caller
+/// (cv_preview_free).
 cv_status cv_image_preview(const cv_image *image, uint32_t longest_side, cv_preview *preview, cv_error *error);
 void cv_preview_free(cv_preview *preview);
 

@@ -1,4 +1,4 @@
-// Text of the VIZ: where lines of text are on a document, and what one of them says.
+// VIZ text: finds and reads lines of text on a document.
 #pragma once
 #include "cvision_image.h"
 
@@ -14,7 +14,7 @@ enum {
 /// Tesseract's line recogniser with one language's model. One thread at a time; safe to fork.
 typedef struct cv_text_engine cv_text_engine;
 
-/// Loads `eng.traineddata` from `folder`; takes about 20 ms and no file afterwards. Answers CV_MODEL_UNAVAILABLE when it is
+/// Loads `eng.traineddata` from `folder` in about 20 ms; no file is opened afterwards. Returns CV_MODEL_UNAVAILABLE when it is
 /// missing or damaged.
 cv_status cv_text_engine_create(const char *_Nonnull folder, cv_text_engine *_Nullable *_Nonnull engine,
                                 cv_error *_Nullable error);
@@ -26,16 +26,16 @@ const char *_Nonnull cv_text_engine_model_sha256(const cv_text_engine *_Nonnull 
 typedef struct {
     double x, y, width, height;  ///< box of its characters, without margins
     double character_height;     ///< of its capitals or digits
-    int32_t marks;               ///< connected strokes: about as many as it has characters
+    int32_t marks;               ///< connected strokes, about one for each character
     cv_point quad[4];            ///< the same box in the image, clockwise from the line's own top left
 } cv_text_line;
 
-/// A document laid flat with the lines found on it. Freed by cv_text_page_free.
+/// A straightened document with the lines found on it. Freed by cv_text_page_free.
 typedef struct cv_text_page cv_text_page;
 
-/// Straightens the quad `corners` (clockwise from the top left as the document is read) and finds its lines of dark print.
+/// Straightens the quad `corners` (clockwise from the top left as the document is read) and finds its lines of dark text.
 ///
-/// Nothing inside `ignored` (`ignored_count` quads of four corners each: MRZ, barcodes, portrait) is taken for print.
+/// Nothing inside `ignored` (`ignored_count` quads of four corners each: MRZ, barcodes, portrait) counts as text.
 cv_status cv_text_page_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
                               const cv_point *_Nullable ignored, int32_t ignored_count,
                               cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);
@@ -45,19 +45,19 @@ void cv_text_page_size(const cv_text_page *_Nonnull page, double *_Nonnull width
 int32_t cv_text_page_count(const cv_text_page *_Nonnull page);
 cv_text_line cv_text_page_line(const cv_text_page *_Nonnull page, int32_t index);
 
-/// What a line says: code points with the recogniser's confidence in each, 0 to 1; blanks have that of their neighbours.
+/// The text of a line: code points with the recogniser's confidence in each, 0 to 1; blanks have that of their neighbours.
 typedef struct {
     int32_t count;
     uint32_t characters[CV_TEXT_MAX_CHARACTERS];
     float confidences[CV_TEXT_MAX_CHARACTERS];
 } cv_text_reading;
 
-/// Reads the line at `index` of `page`, in about half a millisecond for each character. `again` cuts it out with other
-/// margins, for a second reading that is independent of the first.
+/// Reads the line at `index` of `page`, in about half a millisecond for each character. `again` uses other margins, for a
+/// second reading that is independent of the first.
 cv_status cv_text_read(cv_text_engine *_Nonnull engine, const cv_text_page *_Nonnull page, int32_t index, bool again,
                        cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
 
-/// The same of any box of `page`, in its pixels.
+/// The same for any box of `page`, in its pixels.
 cv_status cv_text_read_box(cv_text_engine *_Nonnull engine, const cv_text_page *_Nonnull page, double x, double y,
                            double width, double height, cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
 

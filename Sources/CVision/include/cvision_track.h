@@ -1,4 +1,4 @@
-// A face over the frames of a capture: where it is, how it moves, and what light falls on it.
+// A face over the frames of a capture: its position, movement and light.
 #pragma once
 #include "cvision_face.h"
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/// What is remembered from one frame to the next. Belongs to one capture and one thread.
+/// The state kept between frames. Belongs to one capture and one thread.
 typedef struct cv_face_tracker cv_face_tracker;
 
 /// A region's light: trimmed mean (20th to 80th percentile) in linear light, 0–1.
@@ -14,13 +14,13 @@ typedef struct {
     double red, green, blue;
 } cv_light;
 
-/// One frame. Lengths without a unit are in eye distances; what needs the face is undefined where there is none.
+/// One frame. Lengths without a unit are in eye distances; fields about the face are undefined without one.
 typedef struct {
     bool has_face;
     bool has_background;         ///< whether enough of the image lies beside the head
-    bool has_change;             ///< whether the frame before had a face, too
-    bool is_repeated;            ///< every pixel is that of the frame before
-    double scene;                ///< correlation of the whole image, made small, with the frame before; 1 for the first
+    bool has_change;             ///< whether the frame before had a face too
+    bool is_repeated;            ///< every pixel equals that of the frame before
+    double scene;                ///< correlation of the whole image, reduced, with the frame before; 1 for the first
     double x, y, width, height;  ///< the detector's box in pixels
     cv_point landmarks[CV_FACE_LANDMARKS];  ///< as in cv_face
     double eye_distance;                    ///< pixels between the eye centres
@@ -28,7 +28,7 @@ typedef struct {
     double mouth_opening;  ///< share of the mouth's middle columns as dark as a mouth's inside
     double mouth_width;    ///< length of the dark line between the lips
     double yaw;            ///< degrees, positive towards the right of the image
-    double nose_drop;      ///< how far the base of the nose lies below the line between the eyes
+    double nose_drop;      ///< distance of the base of the nose below the line between the eyes
     cv_light forehead, cheeks, nose, background;
     double saturated;  ///< share (0–1) of forehead and cheeks with a channel at 250 or more
     double change;     ///< mean absolute difference (0–1) of the aligned face from the frame before
@@ -37,7 +37,7 @@ typedef struct {
 cv_status cv_face_tracker_create(cv_face_tracker **tracker, cv_error *error);
 void cv_face_tracker_free(cv_face_tracker *tracker);
 
-/// Measures the next frame. The face is sought in the whole image once; from then on near where it was.
+/// Measures the next frame. The face is searched for in the whole image once, then near its last position.
 cv_status cv_face_track(cv_face_engine *engine, cv_face_tracker *tracker, const cv_image *image, cv_face_frame *frame,
                         cv_error *error);
 

@@ -1,4 +1,4 @@
-// The native libraries by version.
+// The versions of the native libraries.
 #pragma once
 #include <stddef.h>
 

@@ -1,18 +1,18 @@
 package import InspectCore
 
-/// Gets access tokens for an endpoint. A partner that manages its tokens in a way of its own is served by a provider of
-/// its own; the default is ``ClientCredentialsProvider``.
+/// Gets access tokens for an endpoint. A partner with a special way of managing tokens needs its own provider; the default is
+/// ``ClientCredentialsProvider``.
 ///
-/// A provider need not cache, retry or know of other workers: ``Authorizer`` asks once for all of them, early, and shares
-/// the token through the database.
+/// A provider need not cache, retry or know of other workers: ``Authorizer`` asks early, once for all of them, and shares the
+/// token through the database.
 package protocol AuthorizationProvider: Sendable {
     /// - Throws: ``AuthorizationError``.
     func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken
 }
 
-/// What a provider is told of an endpoint, and its way to the authorization server.
+/// A provider's information about an endpoint, and its access to the authorization server.
 package struct AuthorizationRequest: Sendable {
-    /// How we prove who we are.
+    /// How the client authenticates.
     package enum Method: String, Sendable {
         /// HTTP Basic (RFC 6749 section 2.3.1).
         case basic
@@ -34,8 +34,8 @@ package struct AuthorizationRequest: Sendable {
     /// Scopes, separated by spaces.
     package let scope: String?
     package let method: Method
-    /// Posts a form to ``tokenURL`` under the endpoint's egress policy, with its pins and client certificate; the answer is
-    /// bounded. The headers are names and values.
+    /// Posts a form to ``tokenURL`` under the endpoint's egress policy, with its pins and client certificate; the size
+    /// of the answer is limited. The headers are names and values.
     package let post:
         @Sendable (_ form: [(String, String)], _ headers: [(String, String)]) async throws(AuthorizationError) -> Answer
 }
@@ -43,16 +43,16 @@ package struct AuthorizationRequest: Sendable {
 /// A bearer token (RFC 6750).
 package struct AccessToken: Sendable, Equatable {
     package var value: String
-    /// Seconds from now.
-    package var lifetime: Double
+    /// From now on.
+    package var lifetime: Duration
 
-    package init(value: String, lifetime: Double) {
+    package init(value: String, lifetime: Duration) {
         self.value = value
         self.lifetime = lifetime
     }
 }
 
-/// Why there is no token. Holds no secret and nothing that the server sent but its error's name.
+/// Why there is no token. Contains no secret, and nothing from the server but its error's name.
 package struct AuthorizationError: Error, Sendable, Equatable {
     /// `AUTHORIZATION_FAILED`, `CLIENT_ID_INVALID`, or the code of the failed request.
     package var code: ErrorCode

@@ -2,21 +2,21 @@ internal import Foundation
 internal import HTTPClient
 internal import InspectCore
 
-/// The access tokens of a dispatcher's endpoints: kept here, shared with the other workers through the database, and
-/// refreshed by one of them early, while all others go on with the old one.
+/// The access tokens of a dispatcher's endpoints: cached here, shared with other workers through the database, and refreshed
+/// early by one of them while the others continue with the old one.
 actor Authorizer {
-    /// A token with its place in the sequence of the endpoint's tokens.
+    /// A token with its number in the sequence of the endpoint's tokens.
     struct Token: Sendable, Equatable {
         var value: String
         var generation: Int64
     }
 
-    /// Seconds before its end at which a token is replaced: 60, or a tenth of its lifetime if that is less.
-    static func early(lifetime: Double) -> Double { min(60, lifetime / 10) }
-    /// Seconds to wait for a token, which somebody else may be getting.
+    /// How long before its expiry a token is replaced: a minute, or a tenth of its lifetime if that is less.
+    static func early(lifetime: Duration) -> Duration { min(.seconds(60), lifetime / 10) }
+    /// How long to wait for a token, which another worker may be getting.
     private static let patience: Duration = .seconds(10)
-    /// Seconds after a failure in which nobody asks again.
-    private static let pause: Double = 5
+    /// How long after a failure no worker asks again.
+    private static let pause: Duration = .seconds(5)
 
     private struct Key: Hashable {
         var endpoint: Int64
@@ -57,12 +57,12 @@ actor Authorizer {
         return await self.flight(key, callback, options, refused: refused).value
     }
 
-    /// The one task that gets this endpoint's next token.
+    /// The single task that gets this endpoint's next token.
     private func flight(
         _ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions, refused: Int64?
     ) -> Task<Result<Token, HTTPError>, Never> {
         if let flight = self.flights[key] { return flight }
-        // Not a child of whoever asks first: others wait for it, too.
+        // Not a child of the first caller's task: others wait for it too.
         let flight = Task {
             let result = await self.fetch(key, callback, options, refused: refused)
             self.flights[key] = nil
@@ -80,11 +80,11 @@ actor Authorizer {
         repeat {
             do {
                 let taken = try await self.store.take(key.endpoint, refused: refused)
-                // Said once: what comes later is newer.
+                // Used once: later results are newer.
                 refused = nil
                 if let lease = taken.lease {
                     let result = try await self.refresh(key, lease, callback, options)
-                    // The old one still serves if the next could not be had.
+                    // The old one still serves if the next one failed.
                     guard case .failure = result, let old = self.keep(taken, key) else { return result }
                     return .success(old)
                 }
@@ -104,10 +104,10 @@ actor Authorizer {
     private func keep(_ taken: TokenStore.Taken, _ key: Key) -> Token? {
         guard let value = taken.token else { return nil }
         let token = Token(value: value, generation: taken.generation)
-        // Somebody else refreshes what is due: look again in a second.
+        // Another worker refreshes it: check again in a second.
         self.known[key] = Entry(
-            token: token, refreshAt: .now + .seconds(max(1, taken.refreshIn)),
-            expiresAt: .now + .seconds(taken.expiresIn))
+            token: token, refreshAt: .now + max(.seconds(1), taken.refreshIn),
+            expiresAt: .now + taken.expiresIn)
         return token
     }
 
@@ -116,7 +116,7 @@ actor Authorizer {
     ) async throws -> Result<Token, HTTPError> {
         do throws(AuthorizationError) {
             guard let provider = self.providers[key.authorization.provider] else {
-                throw AuthorizationError(.authorizationFailed, "no provider of that name")
+                throw AuthorizationError(.authorizationFailed, "there is no provider of that name")
             }
             let token = try await provider.authorize(self.request(key, callback, options))
             let early = Self.early(lifetime: token.lifetime)
@@ -131,8 +131,8 @@ actor Authorizer {
             }
             let kept = Token(value: token.value, generation: stored)
             self.known[key] = Entry(
-                token: kept, refreshAt: .now + .seconds(token.lifetime - early),
-                expiresAt: .now + .seconds(token.lifetime))
+                token: kept, refreshAt: .now + (token.lifetime - early),
+                expiresAt: .now + token.lifetime)
             return .success(kept)
         } catch {
             try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: Self.pause)

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The client-credentials grant of OAuth 2.0 (RFC 6749 section 4.4).
 package struct ClientCredentialsProvider: AuthorizationProvider {
-    /// Seconds that a token lives of which the server does not say it (RFC 6749 section 5.1 leaves it open).
+    /// The lifetime in seconds of a token if the server does not state it (RFC 6749 section 5.1 leaves it open).
     static let defaultLifetime: Double = 300
 
     package init() {}
@@ -24,7 +24,7 @@ package struct ClientCredentialsProvider: AuthorizationProvider {
         let answer = try await request.post(form, headers)
         let fields = try? JSONDecoder().decode(Fields.self, from: Data(answer.body))
         guard answer.status == 200 else {
-            // RFC 6749 section 5.2; the names are the only part of the answer that is repeated.
+            // RFC 6749 section 5.2; the error's name is the only part of the answer that is repeated.
             let names = ["invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "invalid_scope"]
             let name = fields?.error.flatMap { names.contains($0) ? $0 : nil }
             let isClient = answer.status == 401 || name == "invalid_client" || name == "unauthorized_client"
@@ -35,7 +35,7 @@ package struct ClientCredentialsProvider: AuthorizationProvider {
         guard let token = fields?.accessToken, (1...8192).contains(token.utf8.count),
             // b64token of RFC 6750 section 2.1; anything else could not be sent in a header.
             token.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-        else { throw AuthorizationError(.authorizationFailed, "the answer holds no token") }
+        else { throw AuthorizationError(.authorizationFailed, "the answer contains no token") }
         guard fields?.tokenType?.lowercased() == "bearer" else {
             throw AuthorizationError(.authorizationFailed, "the token's type is not Bearer")
         }
@@ -43,7 +43,7 @@ package struct ClientCredentialsProvider: AuthorizationProvider {
         guard lifetime > 0, lifetime.isFinite else {
             throw AuthorizationError(.authorizationFailed, "the token has no lifetime")
         }
-        return AccessToken(value: token, lifetime: min(lifetime, 86_400 * 30))
+        return AccessToken(value: token, lifetime: .seconds(min(lifetime, 86_400 * 30)))
     }
 
     private struct Fields: Decodable {
@@ -72,7 +72,7 @@ package struct ClientCredentialsProvider: AuthorizationProvider {
     }
 }
 
-/// `application/x-www-form-urlencoded` as the URL standard has it.
+/// `application/x-www-form-urlencoded` as defined by the URL standard.
 enum FormEncoding {
     static func encode(_ text: String) -> String {
         var encoded = ""

@@ -1,18 +1,17 @@
 internal import InspectCore
 internal import Postgres
 
-/// The access tokens that all workers share, over a connection of its own that is opened when first needed.
+/// The access tokens that all workers share, over its own connection, opened when first needed.
 actor TokenStore {
-    /// What ``take(_:refused:)`` found.
+    /// The result of ``take(_:refused:)``.
     struct Taken: Sendable {
         var token: String?
         var generation: Int64
-        /// Seconds.
-        var refreshIn: Double
-        var expiresIn: Double
+        var refreshIn: Duration
+        var expiresIn: Duration
         /// The right, and the duty, to get the next token.
         var lease: Int64?
-        /// Why the last holder of the right got none, lately.
+        /// Why the last holder of the right recently got none.
         var code: String?
     }
 
@@ -26,29 +25,31 @@ actor TokenStore {
 
     /// - Parameter refused: The generation that the partner refused.
     func take(_ endpoint: Int64, refused: Int64?) async throws -> Taken {
-        let rows = try await self.query(
-            "SELECT * FROM insp.token_take($1, $2)", [.int(endpoint), .optional(refused)])
-        guard let row = rows.first else { throw PostgresError(.decoding, "token_take returned nothing") }
+        let row = try await self.query(
+            "SELECT * FROM insp.token_take($1, $2)", [.int(endpoint), .optional(refused)]
+        ).single()
         return Taken(
-            token: try row.optionalString(0), generation: try row.int(1), refreshIn: try row.optionalDouble(2) ?? 0,
-            expiresIn: try row.optionalDouble(3) ?? 0, lease: try row.optionalInt(4), code: try row.optionalString(5))
+            token: try row.optionalString(0), generation: try row.int(1),
+            refreshIn: .seconds(try row.optionalDouble(2) ?? 0),
+            expiresIn: .seconds(try row.optionalDouble(3) ?? 0), lease: try row.optionalInt(4),
+            code: try row.optionalString(5))
     }
 
     /// - Returns: The token's generation; `nil` if the right had lapsed.
-    func store(_ endpoint: Int64, lease: Int64, token: AccessToken, early: Double) async throws -> Int64? {
+    func store(_ endpoint: Int64, lease: Int64, token: AccessToken, early: Duration) async throws -> Int64? {
         let rows = try await self.query(
             "SELECT insp.token_store($1, $2, $3, $4, $5)",
-            [.int(endpoint), .int(lease), .text(token.value), .double(token.lifetime), .double(early)])
+            [.int(endpoint), .int(lease), .text(token.value), .double(token.lifetime.seconds), .double(early.seconds)])
         return try rows.first?.optionalInt(0)
     }
 
-    func fail(_ endpoint: Int64, lease: Int64, code: ErrorCode, wait: Double) async throws {
+    func fail(_ endpoint: Int64, lease: Int64, code: ErrorCode, wait: Duration) async throws {
         _ = try await self.query(
             "SELECT insp.token_fail($1, $2, $3, $4)",
-            [.int(endpoint), .int(lease), .text(code.rawValue), .double(wait)])
+            [.int(endpoint), .int(lease), .text(code.rawValue), .double(wait.seconds)])
     }
 
-    /// A call that failed is not repeated, since it may have had its effect; the next one starts over.
+    /// A failed call is not repeated, since it may have taken effect; the next one starts over.
     private func query(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {
         let connection = try await self.connection.open()
         do {

@@ -2,21 +2,20 @@ internal import Custody
 internal import Foundation
 internal import Postgres
 
-/// The body of a job's callback, composed from what the claim says of the event.
+/// The body of a job's callback, composed from the claim's row of the event.
 ///
-/// No body is stored, and still every attempt under a `webhook-id` has the same bytes, whichever dispatcher makes it and
-/// whatever became of the one before: all that a body is made of is written once, with the event, and never changes, and so is
-/// whether the whole result belongs in it. Three things could change it, so they change something else with it. What retention
-/// or erasure takes away makes another body, which gets another `webhook-id` (``name(_:ofReduced:)``), and so does a result that
-/// may not be sent any more, because an operator switched `inlineResult` off or the URL left the endpoint's origins. A release
-/// that composes bodies in another way gives new rows another `form`.
+/// No body is stored, yet every attempt under a `webhook-id` has the same bytes, whichever dispatcher makes it: all values in a
+/// body, and whether it includes the whole result, are written once, with the event, and never change. Three things can still
+/// change the body. Where retention or erasure removed values, or the result may no longer be sent (an operator switched
+/// `inlineResult` off, or the URL left the endpoint's origins), the reduced body gets another `webhook-id`
+/// (``name(_:ofReduced:)``). A version that composes bodies in another way gives new rows another `form`.
 ///
-/// A body that is composed when it is first sent and stored before its first byte goes out would cost each callback another
-/// write and another commit; one that is stored with the record of the attempt would come too late after kill -9.
+/// To store a body before its first byte is sent would cost each callback another write and commit; to store it with the record
+/// of the attempt would be too late after kill -9.
 struct CallbackBody {
     let bytes: [UInt8]
 
-    /// The only form that there is.
+    /// The only form so far.
     private static let form = 1
 
     /// - Parameter row: One of `insp.callback_claim`, of a job's event.
@@ -28,7 +27,7 @@ struct CallbackBody {
         let time = Self.time(try row.date(column.time))
         let key = try row.optionalString(column.definitionKey) ?? ""
         let reference = try row.optionalString(column.userReference).map { #""userReference":\#($0),"# } ?? ""
-        // Written out, not encoded: these bytes are signed, and their keys stay in this order.
+        // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
         func compose(_ type: Substring, _ execution: String, _ data: String) -> [UInt8] {
             Array(
                 (#"{"type":"\#(type)","timestamp":"\#(time)","callbackSentAt":"\#(time)",\#(reference)"workflowExecution":"#
@@ -51,13 +50,13 @@ struct CallbackBody {
         }
     }
 
-    /// The `webhook-id` of a body that was reduced: it tells one content from another, and from the whole one that may have
-    /// arrived already. `insp.callback_by_webhook_id` knows it.
+    /// The `webhook-id` of a reduced body: different for each content, and different from the complete one, which may have arrived
+    /// already. `insp.callback_by_webhook_id` recognises it.
     static func name(_ name: String, ofReduced body: [UInt8]) -> String {
         name + "_r" + SHA256.digest(body).prefix(4).map { String(format: "%02x", $0) }.joined()
     }
 
-    /// As ISO 8601 in UTC with milliseconds, cut and not rounded.
+    /// As ISO 8601 in UTC with milliseconds, truncated.
     static func time(_ date: Date) -> String {
         let microseconds = Int64((date.timeIntervalSince1970 * 1_000_000).rounded())
         var seconds = time_t(microseconds / 1_000_000)

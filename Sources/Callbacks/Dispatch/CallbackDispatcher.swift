@@ -3,14 +3,14 @@ package import HTTPClient
 internal import Postgres
 internal import Synchronization
 
-/// Sends the outbox's callbacks until it is told to stop.
+/// Sends the outbox's callbacks until it is stopped.
 ///
-/// A claim is committed before anything is sent, and an attempt is settled under that claim afterwards. Dying at any
-/// point therefore loses nothing: the claim lapses, and another dispatcher sends the callback again with the same
-/// `webhook-id`. One loop claims and another settles, each over a connection of its own, and a third sends what was
-/// claimed ahead, so that none waits for another, nor libcurl's thread for any: the answers that arrive during one round
-/// trip are settled in the next, and what they make room for is claimed meanwhile. Batches grow with the load by
-/// themselves. ``DispatchMachine`` decides; here its actions are carried out.
+/// A claim is committed before anything is sent, and an attempt is settled under that claim afterwards. A crash at any point
+/// therefore loses nothing: the claim lapses, and another dispatcher sends the callback again with the same `webhook-id`. One
+/// loop claims and another settles, each over its own connection, and a third sends what was claimed ahead, so that no loop
+/// waits for another, and libcurl's thread for none. The answers that arrive during one round trip are settled in the next,
+/// while new callbacks are claimed in their place. Batches grow with the load. ``DispatchMachine`` decides; this class carries
+/// out its actions.
 package final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
@@ -19,13 +19,12 @@ package final class CallbackDispatcher: Sendable {
     private let claims = WakeUp()
     private let sends = WakeUp()
     private let settles = WakeUp()
-    /// Under which leases are known as this dispatcher's.
+    /// Identifies this dispatcher's leases.
     private let holder = Int64.random(in: 1...Int64.max)
 
-    /// How the dispatcher is at this moment, for health checks: seconds since the slower of its loops last went round (`nil`
-    /// before both run; their waits are a second long), and whether its database answered last, of every loop. Answers from
-    /// any thread and at once.
-    package var vitals: (loopAge: Double?, isConnected: Bool) { self.machine.withLock { $0.vitals(at: .now) } }
+    /// The dispatcher's state for health checks: the time since the slower of its loops last ran (`nil` before both run; their
+    /// waits take a second), and whether the last database call of every loop succeeded. Returns at once, on any thread.
+    package var vitals: (loopAge: Duration?, isConnected: Bool) { self.machine.withLock { $0.vitals(at: .now) } }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
     package convenience init(
@@ -50,13 +49,13 @@ package final class CallbackDispatcher: Sendable {
         self.onEvent = onEvent
     }
 
-    /// Dispatches until the task is cancelled, or until ``drain()`` has found nothing more to do. To be called once.
+    /// Dispatches until the task is cancelled, or until ``drain()`` has found nothing more to do. Call it once.
     ///
-    /// Cancellation stops claiming at once and returns when the attempts under way have ended and are settled, at the
-    /// latest a few seconds after ``CallbackConfiguration/grace``. A database that cannot be reached is reported and tried
-    /// again; it never ends the dispatcher.
+    /// Cancellation stops claiming at once; the call returns when the attempts under way have ended and are settled, at the latest
+    /// a few seconds after ``CallbackConfiguration/grace``. An unreachable database is reported and tried again; it never ends
+    /// the dispatcher.
     package func run() async {
-        // Not a child task: what is under way must survive the cancellation of the caller for a while.
+        // Not a child task: attempts under way must survive the caller's cancellation for a while.
         let loops = Task { await self.dispatch() }
         await withTaskCancellationHandler {
             await loops.value
@@ -65,7 +64,7 @@ package final class CallbackDispatcher: Sendable {
         }
     }
 
-    /// Looks for due callbacks at once.
+    /// Polls for due callbacks at once.
     package func wake() { self.claims.notify() }
 
     /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
@@ -83,7 +82,7 @@ package final class CallbackDispatcher: Sendable {
         self.sends.notify()
         await starter.value
         listener.cancel()
-        // Past the grace it may still wait for its database, and ends by itself.
+        // After the grace period it may still wait for its database; it ends by itself.
         if self.machine.withLock({ $0.isClaimOver }) { await claimer.value }
     }
 
@@ -112,7 +111,7 @@ package final class CallbackDispatcher: Sendable {
                     self.follow(effects)
                 } catch {
                     await connection.close()
-                    let delay = Duration.seconds(backoff.next())
+                    let delay = backoff.next()
                     effects = self.machine.withLock { $0.claimFailed(at: .now, retryAfter: delay) }
                     self.follow(effects, error)
                 }
@@ -123,7 +122,7 @@ package final class CallbackDispatcher: Sendable {
         await connection.close()
     }
 
-    /// Begins what was claimed and what may follow an attempt that has ended.
+    /// Starts claimed callbacks, and those that may follow an ended attempt.
     private func send() async {
         while true {
             switch self.machine.withLock({ $0.sendTurn(at: .now) }) {
@@ -151,7 +150,7 @@ package final class CallbackDispatcher: Sendable {
         self.sender.client.submit(transfers)
     }
 
-    /// Settles what has ended, until nothing is under way and nothing will be claimed any more.
+    /// Settles ended attempts, until nothing is under way and nothing more will be claimed.
     private func settle() async {
         let connection = self.connection()
         let known = CallbackEndpoints()
@@ -176,7 +175,7 @@ package final class CallbackDispatcher: Sendable {
                 if batch.failure == nil { backoff.reset() } else { await connection.close() }
                 self.report(batch)
                 let effects = self.machine.withLock {
-                    $0.settled(batch, of: order, at: .now, retryAfter: .seconds(backoff.next()))
+                    $0.settled(batch, of: order, at: .now, retryAfter: backoff.next())
                 }
                 self.follow(effects, batch.failure)
             }
@@ -189,7 +188,7 @@ package final class CallbackDispatcher: Sendable {
     /// Waits for a wake-up: until a time, or for a poll, ± 20 %.
     private func wait(_ wakeUp: WakeUp, until: ContinuousClock.Instant?) async {
         let poll = self.configuration.poll * Double.random(in: 0.8...1.2)
-        await wakeUp.wait(timeout: max(0.001, (until.map { min($0 - .now, poll) } ?? poll) / .seconds(1)))
+        await wakeUp.wait(timeout: max(.milliseconds(1), until.map { min($0 - .now, poll) } ?? poll))
     }
 
     private func wake(_ loops: DispatchMachine.Loops) {
@@ -198,8 +197,7 @@ package final class CallbackDispatcher: Sendable {
         if loops.contains(.settle) { self.settles.notify() }
     }
 
-    /// What was to be settled is kept for the next try: whether the database has it already is not known, and settling twice
-    /// does no harm.
+    /// The settlements are kept for the next try: it is unknown whether the database has them, and settling twice does no harm.
     private func follow(_ effects: DispatchMachine.Effects, _ error: (any Error)? = nil) {
         self.wake(effects.wakes)
         if effects.isUnavailable, let error { self.onEvent(.databaseUnavailable(reason: "\(error)")) }

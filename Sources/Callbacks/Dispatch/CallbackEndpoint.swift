@@ -2,18 +2,18 @@ internal import Foundation
 internal import HTTPClient
 internal import Synchronization
 
-/// What the callbacks of one endpoint have in common, as their claim found it, made ready for use.
+/// What all callbacks of one endpoint share, as of their claim, prepared for use.
 final class CallbackEndpoint: Sendable {
     let id: Int64
-    /// What signs, the newest first: `whsec_` as `v1`, `whsk_` as `v1a`; more than one while a rotation is under way. `nil`:
-    /// there is none, or one of them is not a key of Standard Webhooks.
+    /// The signing keys, the newest first: `whsec_` for `v1`, `whsk_` for `v1a`; more than one during a rotation. `nil`: there is
+    /// none, or one is not in the format of Standard Webhooks.
     let keys: (secrets: [WebhookSecret], signingKeys: [WebhookSigningKey])?
     let allowsHTTP: Bool
     let allowsPrivate: Bool
-    /// What it asks for beside; `nil` if that cannot be read.
+    /// The endpoint's other options; `nil` if they cannot be read.
     let options: EndpointOptions?
     private let given: Given
-    /// The way that the last callback took: mostly all have the same URL.
+    /// The last callback's route: usually all have the same URL.
     private let route = Mutex<CurlRoute?>(nil)
 
     fileprivate struct Given: Equatable {
@@ -44,7 +44,7 @@ final class CallbackEndpoint: Sendable {
 
     fileprivate func isMade(of given: Given) -> Bool { self.given == given }
 
-    /// The route of a request of this endpoint. Whether a URL is at one of its origins can change while all else stays.
+    /// The route of a request of this endpoint. Whether a URL is at one of its origins can change independently.
     func route(of request: HTTPRequest, by client: HTTPClient, _ policy: EgressPolicy) throws(HTTPError) -> CurlRoute {
         if let known = self.route.withLock({ $0 }), known.serves(request, policy: policy) { return known }
         let route = try client.route(for: request, policy: policy)
@@ -53,11 +53,11 @@ final class CallbackEndpoint: Sendable {
     }
 }
 
-/// Endpoints of earlier claims: they change rarely, and making one ready costs more than a claim.
+/// Endpoints of earlier claims: they change rarely, and preparing one costs more than a claim.
 final class CallbackEndpoints: Sendable {
     private let known = Mutex<[Int64: CallbackEndpoint]>([:])
 
-    /// The endpoint as a claim found it.
+    /// The endpoint as of a claim.
     func endpoint(
         _ id: Int64, keys: [String], allowsHTTP: Bool, allowsPrivate: Bool, options: String?
     ) -> CallbackEndpoint {
@@ -67,7 +67,8 @@ final class CallbackEndpoints: Sendable {
             if let endpoint = known[id], endpoint.isMade(of: given) { return endpoint }
             if known.count >= 4_096 { known.removeAll() }
             let endpoint = CallbackEndpoint(id, given)
-            known[id] = endpoint
+            // Keys that libcrypto refused may be read by the next claim.
+            if endpoint.keys != nil { known[id] = endpoint }
             return endpoint
         }
     }

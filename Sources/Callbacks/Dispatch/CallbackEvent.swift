@@ -1,14 +1,14 @@
 package import InspectCore
 
-/// Something that a dispatcher reports, for logs and metrics. Holds no URL, no body and no secret.
+/// An event that a dispatcher reports, for logs and metrics. Contains no URL, no body and no secret.
 package enum CallbackEvent: Sendable {
     case attempted(Attempt)
-    /// The database did not answer; the dispatcher goes on trying.
+    /// The database did not answer; the dispatcher keeps trying.
     case databaseUnavailable(reason: String)
     case databaseRestored
     /// An endpoint's breaker opened or closed, or the endpoint was disabled: `failing`, `recovered`, `disabled`.
     case endpointChanged(endpoint: Int64, kind: String)
-    /// The database refuses an attempt's outcome whenever it is told of it. The claim lapses, and the callback is sent again.
+    /// The database permanently refuses an attempt's outcome. The claim lapses, and the callback is sent again.
     case settlementRefused(webhookID: String, reason: String)
 
     /// One attempt, after it was recorded.
@@ -19,7 +19,7 @@ package enum CallbackEvent: Sendable {
             case failed
             /// Dead-lettered.
             case dead
-            /// Will be tried again, and was not counted: the fault was ours.
+            /// Will be tried again; not counted, since the fault was ours.
             case released
             /// The claim had lapsed, so nothing was recorded; another dispatcher has the callback.
             case stale
@@ -27,9 +27,9 @@ package enum CallbackEvent: Sendable {
 
         package let webhookID: String
         package let endpoint: Int64
-        /// The id of the job that it tells of.
+        /// The id of the event's job.
         package let job: String?
-        /// The trace context that was sent, if the job has one: the trace of the job, a span of this attempt.
+        /// The trace context that was sent, if the job has one: the job's trace and this attempt's span.
         package let trace: TraceContext?
         /// Number among the counted attempts, from 1.
         package let number: Int
@@ -41,9 +41,9 @@ package enum CallbackEvent: Sendable {
         package let code: ErrorCode?
         /// Of the request.
         package let milliseconds: Int
-        /// From when the callback was due to its claim.
+        /// The time from due to claimed.
         package let waitedMilliseconds: Double
-        /// From the claim to the request on the wire, if an answer came.
+        /// The time from the claim to the request on the wire, if an answer came.
         package let claimToSendMilliseconds: Double?
     }
 }

@@ -1,11 +1,11 @@
 internal import Postgres
 
-/// Wakes a dispatcher's claims when the database says that something is due.
+/// Wakes a dispatcher's claims when the database notifies of due callbacks.
 struct CallbackHints: Sendable {
     let configuration: CallbackConfiguration
     let claims: WakeUp
 
-    /// LISTEN only wakes; polling finds what no hint told of.
+    /// LISTEN only wakes the loop early; polling finds callbacks without a hint.
     func listen() async {
         guard let url = self.configuration.listenURL else { return }
         let options = ConnectionOptions(name: "inspectd callbacks listen")
@@ -14,7 +14,7 @@ struct CallbackHints: Sendable {
             case .listening: self.claims.notify()
             case .notification:
                 self.claims.notify()
-                // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
+                // One notification stands for 50 ms (insp.callback_announce), so poll again after that.
                 try? await Task.sleep(for: .milliseconds(60))
                 self.claims.notify()
             case .lost: break

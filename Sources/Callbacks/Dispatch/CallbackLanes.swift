@@ -1,10 +1,9 @@
 internal import Foundation
 
-/// Which of the claimed callbacks are being sent, and which are the next.
+/// Tracks which claimed callbacks are being sent, and which are next.
 ///
-/// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_claim`): when
-/// one has ended the next is at hand, and its place does not stay empty for the round trips that record the one and claim the
-/// other.
+/// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_claim`), so that
+/// the next can start when one ends, without waiting for the round trips that record the one and claim the other.
 struct CallbackLanes {
     /// A callback that waits for its turn.
     struct Entry {
@@ -14,22 +13,22 @@ struct CallbackLanes {
         /// When the claim lapses.
         let deadline: ContinuousClock.Instant
 
-        /// What is to be settled if it is not sent after all.
+        /// The settlement if it is not sent after all.
         var released: CallbackSettlement {
             CallbackSettlement(
-                callback: self.callback, outcome: .release(after: 0, isCounted: false), started: Date(),
+                callback: self.callback, outcome: .release(after: .zero, isCounted: false), started: Date(),
                 milliseconds: 0,
                 status: nil, code: nil, error: nil, trace: nil, deadline: self.deadline, sent: nil,
                 claimed: self.claimed)
         }
     }
 
-    /// One endpoint's.
+    /// The callbacks of one endpoint.
     private struct Lane {
         var atOnce: Int
         var running = 0
         var waiting: ArraySlice<Entry> = []
-        /// Failures that are not recorded yet. Until they are nothing more is begun: the endpoint may be disabled by them.
+        /// Failures not yet recorded. Until they are, nothing more is started: they may disable the endpoint.
         var failures = 0
         /// Whether it is in ``CallbackLanes/ready``.
         var isListed = false
@@ -44,12 +43,12 @@ struct CallbackLanes {
         }
     }
 
-    /// How many are held for each that is sent at once; `insp.callback_claim` says the same.
+    /// How many are held for each that is sent at once; must equal the factor in `insp.callback_claim`.
     static let held = 3
 
     private let limit: Int
     private var lanes: [Int64: Lane] = [:]
-    /// Endpoints that may begin another one, in the order of their turns, each once.
+    /// Endpoints that may start another callback, in the order of their turns, each once.
     private var ready: [Int64] = []
     /// How many are being sent.
     private(set) var running = 0
@@ -57,16 +56,15 @@ struct CallbackLanes {
     /// - Parameter limit: How many are sent at once, over all endpoints.
     init(limit: Int) { self.limit = limit }
 
-    /// How many endpoints have something that waits, runs or holds up others.
+    /// How many endpoints have callbacks that wait, run or delay others.
     var count: Int { self.lanes.count }
 
-    /// How many endpoints may begin another one.
+    /// How many endpoints may start another callback.
     var readyCount: Int { self.running < self.limit ? self.ready.count : 0 }
 
-    /// Takes what was claimed.
+    /// Takes claimed callbacks.
     ///
-    /// - Parameter places: How many of an endpoint's callbacks may be sent at once from now on, of each that the claim took
-    ///   something from.
+    /// - Parameter places: How many callbacks of each claimed endpoint may be sent at once from now on.
     mutating func add(_ entries: [Entry], places: [Int64: Int]) {
         for entry in entries {
             let endpoint = entry.callback.endpoint.id
@@ -79,7 +77,7 @@ struct CallbackLanes {
         }
     }
 
-    /// Begins all that may be begun: of each endpoint one, then of each another.
+    /// Starts all that may start: one of each endpoint, then another of each.
     mutating func begin() -> [Entry] {
         var begun: [Entry] = []
         var turn = 0
@@ -98,9 +96,9 @@ struct CallbackLanes {
         return begun
     }
 
-    /// One that was begun has ended.
+    /// A callback that was started has ended.
     ///
-    /// - Parameter holds: Whether the endpoint's next are to wait for ``resume(_:after:)``.
+    /// - Parameter holds: Whether the endpoint's next callbacks wait for ``resume(_:after:)``.
     mutating func end(_ endpoint: Int64, holds: Bool) {
         guard let place = self.lanes.index(forKey: endpoint) else { return }
         self.running -= 1
@@ -109,14 +107,14 @@ struct CallbackLanes {
         self.list(endpoint, at: place)
     }
 
-    /// So many failures are recorded.
+    /// This many failures are recorded.
     mutating func resume(_ endpoint: Int64, after count: Int) {
         guard let place = self.lanes.index(forKey: endpoint) else { return }
         self.lanes.values[place].failures = max(0, self.lanes.values[place].failures - count)
         self.list(endpoint, at: place)
     }
 
-    /// Takes away all of an endpoint's, or of all endpoints', that wait.
+    /// Removes all waiting callbacks of one endpoint or of all.
     mutating func abandon(_ endpoint: Int64? = nil) -> [Entry] {
         var abandoned: [Entry] = []
         for endpoint in endpoint.map({ [$0] }) ?? Array(self.lanes.keys) {
@@ -128,7 +126,7 @@ struct CallbackLanes {
         return abandoned
     }
 
-    /// Notes that an endpoint may begin another one, or forgets it.
+    /// Records whether an endpoint may start another callback.
     private mutating func list(_ endpoint: Int64, at place: Dictionary<Int64, Lane>.Index) {
         if self.lanes.values[place].isOver {
             self.lanes.remove(at: place)

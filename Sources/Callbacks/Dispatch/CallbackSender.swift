@@ -2,27 +2,20 @@ internal import Foundation
 internal import HTTPClient
 internal import InspectCore
 
-/// Makes one attempt: authorizes, signs, sends and judges.
+/// Makes one attempt: authorizes, signs, sends and decides the outcome.
 struct CallbackSender: Sendable {
     let client: HTTPClient
     let policy = CallbackRetryPolicy()
-    /// Milliseconds for one attempt, resolution to last byte. Well below the lease.
+    /// Milliseconds for one attempt, from name resolution to the last byte. Well below the lease.
     let timeoutMilliseconds: Int
     /// Value of `User-Agent`.
     let agent: String
-    /// Where access tokens come from; without one, endpoints that want them get nothing.
+    /// The source of access tokens; without one, endpoints that require them get no callbacks.
     var authorizer: Authorizer?
-
-    init(client: HTTPClient, timeoutMilliseconds: Int, agent: String, authorizer: Authorizer? = nil) {
-        self.client = client
-        self.timeoutMilliseconds = timeoutMilliseconds
-        self.agent = agent
-        self.authorizer = authorizer
-    }
 
     /// Starts an attempt.
     ///
-    /// Most wait for nothing but the answer, and so need no task of their own.
+    /// Most attempts wait only for the answer, and need no task of their own.
     ///
     /// - Parameters:
     ///   - claimed: When the claim's commit was known.
@@ -54,7 +47,7 @@ struct CallbackSender: Sendable {
         return .task(Task { onEnd(await self.attempt(callback, claimed: claimed, deadline: deadline)) })
     }
 
-    /// Breaks an attempt off; it ends soon.
+    /// Aborts an attempt; it ends soon.
     func cancel(_ attempt: CallbackAttempt) {
         switch attempt {
         case .transfer(let transfer): self.client.cancel(transfer)
@@ -62,7 +55,7 @@ struct CallbackSender: Sendable {
         }
     }
 
-    /// Makes an attempt, also one that has to wait for a name or a token first.
+    /// Makes an attempt, including one that must first wait for a name or a token.
     ///
     /// - Parameters:
     ///   - claimed: When the claim's commit was known.
@@ -80,14 +73,14 @@ struct CallbackSender: Sendable {
         return self.settlement(begun, result)
     }
 
-    /// An attempt's beginning.
+    /// An attempt's start.
     private struct Begun: Sendable {
         let callback: ClaimedCallback
         let claimed: ContinuousClock.Instant
         let deadline: ContinuousClock.Instant
         let started = Date()
         let clock = ContinuousClock.now
-        /// A span of its own for each attempt: a receiver's work belongs to the attempt that reached it.
+        /// Each attempt has its own span: a receiver's work belongs to the attempt that reached it.
         let trace: TraceContext?
 
         init(_ callback: ClaimedCallback, claimed: ContinuousClock.Instant, deadline: ContinuousClock.Instant) {
@@ -99,11 +92,11 @@ struct CallbackSender: Sendable {
         }
     }
 
-    /// Judges what an attempt came to.
+    /// Decides an attempt's outcome.
     private func settlement(_ begun: Begun, _ result: Result<HTTPResponse, HTTPError>) -> CallbackSettlement {
         let callback = begun.callback
         let milliseconds = Int((ContinuousClock.now - begun.clock) / .milliseconds(1))
-        // A partner whose own name servers are down looks like our resolver; ``CallbackRetryPolicy/releases`` bounds that.
+        // Failures of a partner's name servers look like ours; ``CallbackRetryPolicy/releases`` limits such releases.
         var isOurFault = false
         if case .failure(let error) = result { isOurFault = [.localFault, .resolverSilent].contains(error.code) }
         let outcome = self.policy.outcome(
@@ -131,8 +124,7 @@ struct CallbackSender: Sendable {
         guard let authorizer else { throw HTTPError(.authorizationFailed, "no authorizer") }
         let token = try await authorizer.token(for: callback, authorization, options: options).get()
         let response = try await self.client.send(Self.authorized(request, token), policy: policy)
-        // Tokens are revoked: once, and within the same attempt, a new one is tried. If none is to be had, the answer
-        // counts as it is.
+        // The token may be revoked: the same attempt tries a new one, once. If there is none, the answer counts.
         guard response.status == 401,
             case .success(let next) = await authorizer.token(
                 for: callback, authorization, options: options, refused: token.generation)
@@ -153,15 +145,15 @@ struct CallbackSender: Sendable {
     private func request(
         _ callback: ClaimedCallback, _ options: EndpointOptions, at date: Date, _ trace: TraceContext?
     ) throws(HTTPError) -> HTTPRequest {
-        // An overlap of keys may have ended since the claim, which costs nothing.
+        // An overlap of keys may have ended since the claim, which does no harm.
         guard let keys = callback.endpoint.keys else {
-            throw HTTPError(.localFault, "the endpoint has no key, or one that is not of Standard Webhooks")
+            throw HTTPError(.localFault, "the endpoint has no key, or one that is no Standard Webhooks key")
         }
         guard let body = callback.body else {
-            throw HTTPError(.localFault, "a newer program composes the body")
+            throw HTTPError(.localFault, "the callback was created by a newer version, which must compose its body")
         }
-        // A new timestamp each time: the receiver refuses old ones.
-        let signature = WebhookSignature(
+        // Each attempt has a new timestamp: the receiver refuses old ones.
+        let signature = try WebhookSignature(
             id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: body,
             secrets: keys.secrets, signingKeys: keys.signingKeys)
         var headers: [HTTPRequest.Header] = []
@@ -170,8 +162,8 @@ struct CallbackSender: Sendable {
         headers.append(.init(name: "User-Agent", value: self.agent))
         headers += signature.headers
         if let trace { headers.append(.init(name: "traceparent", value: trace.traceparent)) }
-        // Whoever may create a job may specify any URL: the endpoint's credentials are for the endpoint's own servers. The
-        // signature goes everywhere, since it tells nothing of the key and lets the receiver verify what it got.
+        // A job may specify any URL, but the endpoint's credentials are for the endpoint's own servers. The signature goes
+        // everywhere: it reveals nothing of the key and lets the receiver verify the callback.
         if options.apiKey != nil, !callback.isElsewhere { headers += try options.apiKeyHeaders() }
         return HTTPRequest(
             method: .post(body: body), url: callback.url, headers: headers,
@@ -203,7 +195,7 @@ struct CallbackSender: Sendable {
     }
 }
 
-/// An attempt under way, as something that can be broken off.
+/// An attempt under way, which can be aborted.
 enum CallbackAttempt: Sendable {
     case transfer(CurlTransfer)
     case task(Task<Void, Never>)

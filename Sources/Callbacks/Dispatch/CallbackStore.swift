@@ -7,30 +7,30 @@ final class ClaimedCallback: Sendable {
     let id: Int64
     /// The right to settle it.
     let claim: Int64
-    /// The same at every attempt, as the body is: see ``CallbackBody``.
+    /// The same at every attempt, like the body: see ``CallbackBody``.
     let webhookID: String
     let endpoint: CallbackEndpoint
     let url: String
-    /// `nil`: a newer program made the row, and only such a one knows how the body is composed.
+    /// `nil`: a newer version wrote the row, and only that version can compose the body.
     let body: [UInt8]?
     /// Counted attempts before this one.
     let attempts: Int
     /// Uncounted attempts before this one.
     let released: Int
-    /// From when it was due to the claim, in milliseconds.
+    /// The time from due to claimed, in milliseconds.
     let waitedMilliseconds: Double
-    /// The id of the job that it tells of, unless retention removed the job.
+    /// The id of the event's job, unless retention removed it.
     let job: String?
-    /// The trace that the job's caller began.
+    /// The trace that the job's caller started.
     let trace: TraceContext?
-    /// Whether a job brought the URL, and neither it nor an operator made its origin one of the endpoint's: nothing that the
-    /// endpoint trusts its own server with goes there, and none of our own networks can be reached by it.
+    /// Whether a job specified a URL at none of the endpoint's origins: it gets none of the endpoint's credentials and cannot reach
+    /// our own networks.
     let isElsewhere: Bool
 
-    /// Where the columns of a callback stand: looked up once for a whole claim.
+    /// The positions of a callback's columns, looked up once for a whole claim.
     struct Columns {
         let id, claim, webhookID, endpoint, url, body, attempts, released, waited, job, trace, elsewhere, isReduced: Int
-        /// What a body is composed of.
+        /// The columns of a body.
         let form, event, time, definitionKey, userReference, decision, isExpired, result: Int
 
         init(_ row: PostgresRow) throws(PostgresError) {
@@ -58,7 +58,7 @@ final class ClaimedCallback: Sendable {
         }
     }
 
-    /// - Parameter row: One of `insp.callback_claim`, but the first.
+    /// - Parameter row: A row of `insp.callback_claim` other than the first.
     init(_ row: PostgresRow, _ column: Columns, _ endpoint: CallbackEndpoint) throws(PostgresError) {
         self.id = try row.int(column.id)
         self.claim = try row.int(column.claim)
@@ -77,7 +77,7 @@ final class ClaimedCallback: Sendable {
         self.webhookID = try row.bool(column.isReduced) ? CallbackBody.name(name, ofReduced: body ?? []) : name
     }
 
-    /// The claim of the callback: after a lapse, the same callback may be under way twice.
+    /// The callback's claim: after a lapse, the same callback may be under way twice.
     struct Key: Hashable, Sendable {
         let id: Int64
         let claim: Int64
@@ -86,7 +86,7 @@ final class ClaimedCallback: Sendable {
     var key: Key { Key(id: self.id, claim: self.claim) }
 }
 
-/// What is to be recorded about one attempt.
+/// The record of one attempt.
 struct CallbackSettlement: Sendable {
     let callback: ClaimedCallback
     let outcome: CallbackRetryPolicy.Outcome
@@ -97,42 +97,42 @@ struct CallbackSettlement: Sendable {
     let error: String?
     /// The trace context that was sent.
     let trace: TraceContext?
-    /// When the claim lapses; afterwards settling is pointless.
+    /// When the claim lapses; after that, settling is pointless.
     let deadline: ContinuousClock.Instant
     /// When the request went out, if it got an answer.
     let sent: ContinuousClock.Instant?
     /// When the claim's commit was known.
     let claimed: ContinuousClock.Instant
 
-    /// Whether the endpoint's next wait until this is recorded.
+    /// Whether the endpoint's next callbacks wait until this is recorded.
     var holdsOthers: Bool { self.outcome != .delivered && self.outcome.isAttempt }
 }
 
-/// Where a claim begins to search: what lies before was taken away, and its dead index entries stay as long as any old
-/// transaction runs.
+/// Where a claim begins to search: rows before it are deleted, but their dead index entries remain while any old transaction
+/// runs.
 struct CallbackFloors: Sendable {
-    /// The `due_at`, in microseconds since 1970, for every endpoint that is not in ``endpoints``; `nil`: search everything.
+    /// The `due_at`, in microseconds since 1970, of all endpoints that are not in ``endpoints``; `nil`: search everything.
     var base: Int64?
     /// The `due_at` of endpoints with something due.
     var endpoints: [Int64: Int64] = [:]
-    /// Of each endpoint the lowest claim that may still hold. Stays true for ever, unlike the others.
+    /// The lowest claim of each endpoint that may still be valid. Unlike the others, it never becomes wrong.
     var claims: [Int64: Int64] = [:]
 }
 
-/// What a claim brought.
+/// The result of a claim.
 struct CallbackClaim: Sendable {
     var callbacks: [ClaimedCallback] = []
-    /// Of each endpoint that something may be taken of: how many of its callbacks the holder may send at once from now on.
+    /// For each endpoint that may send: how many of its callbacks the dispatcher may send at once from now on.
     var places: [Int64: Int] = [:]
     /// For the next claim.
     var floors: CallbackFloors
 }
 
-/// What recording brought.
+/// The result of recording.
 struct CallbackRecord: Sendable {
-    /// Callbacks whose claim did not hold any more.
+    /// Callbacks whose claim had lapsed.
     var lost: Set<Int64> = []
-    /// What became of endpoints: `failing`, `recovered`, `disabled`.
+    /// Changes of endpoints: `failing`, `recovered`, `disabled`.
     var changes: [(endpoint: Int64, kind: String)] = []
 
     mutating func add(_ other: CallbackRecord) {
@@ -146,10 +146,10 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
-    /// The number of a dispatcher that keeps to ``CallbackClaim/places``, and so may claim more; `nil`: all that is
-    /// claimed will be sent at once.
+    /// The number of a dispatcher that obeys ``CallbackClaim/places`` and so may claim ahead; `nil`: all claimed callbacks will be
+    /// sent at once.
     let holder: Int64?
-    /// The endpoints of earlier claims, whose keys are read already.
+    /// The endpoints of earlier claims, whose keys are already decoded.
     private let endpoints: CallbackEndpoints
 
     init(
@@ -163,11 +163,11 @@ struct CallbackStore: Sendable {
         self.endpoints = endpoints
     }
 
-    /// Takes due callbacks, to be sent once this has returned.
+    /// Claims due callbacks, which may be sent after this returns.
     ///
     /// - Parameters:
     ///   - limit: How many at most.
-    ///   - retries: How many of these may have been tried before.
+    ///   - retries: How many of these may be retries.
     ///   - floors: Those of the claim before; without a base everything is searched.
     func claim(
         _ limit: Int, retries: Int? = nil, above floors: CallbackFloors = CallbackFloors()
@@ -184,9 +184,9 @@ struct CallbackStore: Sendable {
         return try self.read(try await self.connection.pipeline([statement])[0], floors)
     }
 
-    /// The first row is of the claim itself, with each endpoint that has something due; every other is a callback.
+    /// The first row is the claim itself, with each endpoint that has something due; each other row is a callback.
     private func read(_ rows: [PostgresRow], _ before: CallbackFloors) throws -> CallbackClaim {
-        guard let head = rows.first else { throw PostgresError(.decoding, "a claim without a row") }
+        guard let head = rows.first else { throw PostgresError(.decoding, "a claim returned no row") }
         var claim = CallbackClaim(
             floors: CallbackFloors(base: try head.int("floor"), claims: before.claims))
         var endpoints: [Int64: CallbackEndpoint] = [:]
@@ -207,7 +207,7 @@ struct CallbackStore: Sendable {
         let column = try ClaimedCallback.Columns(head)
         claim.callbacks.reserveCapacity(rows.count - 1)
         for row in rows.dropFirst() {
-            // An endpoint that was removed between the two looks: its claim lapses.
+            // The endpoint was removed between the two queries: the claim lapses.
             guard let endpoint = endpoints[try row.int(column.endpoint)] else { continue }
             claim.callbacks.append(try ClaimedCallback(row, column, endpoint))
         }
@@ -216,9 +216,9 @@ struct CallbackStore: Sendable {
 
     /// Settles attempts, all of them or none.
     ///
-    /// - Throws: ``PostgresError`` that ``PostgresError/isHeldRow`` where somebody's open transaction holds one of the rows.
+    /// - Throws: ``PostgresError`` with ``PostgresError/isHeldRow`` where an open transaction holds one of the rows.
     func settle(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
-        let row = try await self.connection.pipeline([self.statement(settlements)])[0][0]
+        let row = try await self.connection.pipeline([self.statement(settlements)])[0].single()
         var record = CallbackRecord()
         if try !row.isNull("lost") { record.lost = Set(try row.intArray("lost")) }
         if try !row.isNull("endpoints") {
@@ -228,7 +228,7 @@ struct CallbackStore: Sendable {
     }
 
     private func statement(_ settlements: [CallbackSettlement]) -> PostgresStatement {
-        // Mostly all are delivered, and nothing else is to be said of any.
+        // Usually all are delivered, without further details.
         let isPlain = settlements.allSatisfy { $0.outcome == .delivered && $0.code == nil && $0.error == nil }
         return PostgresStatement(
             "SELECT * FROM insp.callback_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -237,7 +237,7 @@ struct CallbackStore: Sendable {
                 .bigints(settlements.map(\.callback.id)),
                 .bigints(settlements.map(\.callback.claim)),
                 .texts(isPlain ? [] : settlements.map { Self.name(of: $0.outcome) }),
-                .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
+                .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) / .milliseconds(1)) }),
                 .bigints(settlements.map { Int64($0.started.timeIntervalSince1970 * 1_000_000) }),
                 .bigints(settlements.map { Int64($0.milliseconds) }),
                 .bigints(settlements.map { Int64($0.status ?? 0) }),
@@ -256,10 +256,10 @@ struct CallbackStore: Sendable {
         }
     }
 
-    private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Double {
+    private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Duration {
         switch outcome {
-        case .delivered, .deadLetter: 0
-        case .retry(let seconds), .release(let seconds, _): seconds
+        case .delivered, .deadLetter: .zero
+        case .retry(let delay), .release(let delay, _): delay
         }
     }
 }

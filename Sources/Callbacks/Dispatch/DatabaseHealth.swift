@@ -1,4 +1,4 @@
-/// Whether the database answers a dispatcher's loops, each over a connection of its own.
+/// Whether the database answers a dispatcher's loops, each of which has its own connection.
 struct DatabaseHealth {
     enum Loop: CaseIterable, Sendable {
         case claim, settle
@@ -7,11 +7,11 @@ struct DatabaseHealth {
     private var failing: Set<Loop> = []
     private var hasAnswered = false
 
-    /// Whether it answered last, of all loops.
+    /// Whether the last call of every loop succeeded.
     var isConnected: Bool { self.hasAnswered && self.failing.isEmpty }
 
-    /// - Returns: Whether no loop failed before, which is worth a report. While one fails, the successes of the other are not:
-    ///   they would alternate.
+    /// - Returns: Whether no loop failed before, so that the failure is reported. While one loop fails, successes of the other are
+    ///   not reported: they would alternate.
     mutating func failed(_ loop: Loop) -> Bool {
         defer { self.failing.insert(loop) }
         return self.failing.isEmpty
@@ -23,7 +23,7 @@ struct DatabaseHealth {
         return self.forget(loop)
     }
 
-    /// A loop has nothing more to ask the database for.
+    /// A loop needs the database no longer.
     ///
     /// - Returns: Whether it was the last loop that failed.
     mutating func forget(_ loop: Loop) -> Bool {

@@ -1,17 +1,17 @@
-/// What a dispatcher does, and when: events in, actions out. It has no clock, does no I/O and draws nothing at random; the
-/// three loops of ``CallbackDispatcher`` ask it for their turns and tell it what came of them.
+/// Decides what a dispatcher does, and when: events in, actions out. It has no clock, does no I/O and uses no random numbers.
+/// The three loops of ``CallbackDispatcher`` ask it for their turns and report the outcomes.
 ///
 /// A callback, from claim to outcome:
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | – | ``claimed(_:of:at:)`` | waiting, in its endpoint's lane |
-/// | waiting | ``sendTurn(at:)``, its endpoint has a place and no failure to settle | running |
-/// | waiting | its endpoint has no place left, fails or is disabled; too late to send; the grace is over | ended, released |
+/// | waiting | ``sendTurn(at:)``, its endpoint has room and no failure to settle | running |
+/// | waiting | its endpoint has no room, fails or is disabled; too late to send; the grace period is over | ended, released |
 /// | running | ``ended(_:)`` | ended |
-/// | running | the grace is over | running, and broken off |
+/// | running | the grace period is over | running, aborted |
 /// | ended | ``settleTurn(at:)`` | pending |
-/// | pending, held | ``settled(_:of:at:retryAfter:)``: settled or refused for good | – |
+/// | pending, held | ``settled(_:of:at:retryAfter:)``: settled or refused permanently | – |
 /// | pending, held | the same: its row is held | held, tried again at most a twentieth of the time |
 /// | pending, held | the same: the database fails | pending, tried again after the back-off |
 /// | pending, held | its claim lapses | – |
@@ -22,16 +22,16 @@
 /// |---|---|---|
 /// | running | ``drain()`` | draining |
 /// | running, draining | ``stop(at:)`` | stopping: nothing more is claimed |
-/// | draining | a claim finds nothing and nothing is under way | finishing, as stopping without an end |
-/// | stopping | the grace is over | breaking off |
-/// | stopping, breaking off, finishing | nothing is under way and all is settled | over |
-/// | breaking off | three more seconds | over: what is left lapses |
+/// | draining | a claim finds nothing and nothing is under way | finishing: like stopping, without a grace period |
+/// | stopping | the grace period is over | aborting |
+/// | stopping, aborting, finishing | nothing is under way and all is settled | over |
+/// | aborting | three more seconds | over: remaining claims lapse |
 ///
-/// An event costs a few comparisons: it names a loop only when it crosses the threshold that the loop waits for.
+/// An event costs a few comparisons: it wakes a loop only when it reaches the threshold for which the loop waits.
 struct DispatchMachine {
     typealias Instant = ContinuousClock.Instant
 
-    /// The loops that have something to do, or no reason to wait any longer.
+    /// The loops that have something to do or no reason to wait.
     struct Loops: OptionSet, Sendable {
         let rawValue: Int
         static let claim = Loops(rawValue: 1)
@@ -39,22 +39,22 @@ struct DispatchMachine {
         static let settle = Loops(rawValue: 4)
     }
 
-    /// What follows from an exchange with the database.
+    /// The consequences of an exchange with the database.
     struct Effects {
         var wakes: Loops = []
-        /// Whether the database is to be reported as unavailable, or as back.
+        /// Whether to report the database as unavailable, or as available again.
         var isUnavailable = false
         var isRestored = false
-        /// Whether the loop asks for its next turn at once, and does not wait.
+        /// Whether the loop asks for its next turn at once.
         var goesOn = false
     }
 
     struct ClaimOrder: Sendable {
         let begun: Instant
         let limit: Int
-        /// How many of these may have been tried before.
+        /// How many of these may be retries.
         let retries: Int
-        /// Whether everything is searched, also below the floors.
+        /// Whether to search everything, even below the floors.
         let isSweep: Bool
         /// Whether nothing was under way.
         let isIdle: Bool
@@ -81,7 +81,7 @@ struct DispatchMachine {
     }
 
     enum SettleAction {
-        /// Break off, then settle.
+        /// Abort, then settle.
         case settle(SettleOrder, cancel: [CallbackAttempt])
         case wait(until: Instant?, cancel: [CallbackAttempt])
         case over
@@ -89,9 +89,9 @@ struct DispatchMachine {
 
     private let configuration: CallbackConfiguration
     private var lanes: CallbackLanes
-    /// From the claim to the moment at which the settling loop takes the settlement; `nil` until the attempt has begun.
+    /// The time from the claim until the settling loop takes the settlement; `nil` until the attempt begins.
     private var underWay: [ClaimedCallback.Key: CallbackAttempt?] = [:]
-    /// How many of those under way were tried before.
+    /// How many of those under way are retries.
     private var retries = 0
     private var finished: [CallbackSettlement] = []
     private var pending: [CallbackSettlement] = []
@@ -100,33 +100,33 @@ struct DispatchMachine {
 
     private var isDraining = false
     private var graceEnd: Instant?
-    /// Whether nothing will be claimed any more.
+    /// Whether claiming has ended.
     private(set) var isClaimOver = false
     private var isOver = false
 
     private var hasMore = false
-    /// Settlements written since the last claim: so many places may be free again.
+    /// Settlements written since the last claim, each of which may have made room.
     private var freed = 0
     private var nextSweep: Instant?
     private var lastClaim, lastSettle: Instant?
     private var claimRetry, settleRetry: Instant?
     private var sendPatience: Instant?
     private var database = DatabaseHealth()
-    /// When each loop last went round; `nil` before it runs.
+    /// When each loop last ran; `nil` before its first run.
     private var claimTurnAt, settleTurnAt: Instant?
 
-    /// Answers, or free places, that are worth a round trip: with 50 endpoints one that settles costs the database as much as
-    /// some 20 callbacks in it, one that claims as much as some 100.
+    /// The answers, or the free room, that are worth a round trip: with 50 endpoints, one that settles costs the database as much
+    /// as some 20 callbacks in it, one that claims as much as some 100.
     static let gathered = 512
-    /// Endpoints whose turn it is that are worth a round of the sending loop.
+    /// The number of endpoints with a turn that is worth a round of the sending loop.
     static let worthSending = 32
-    /// Requests under way that keep libcurl's thread busy for as long as a round trip takes.
+    /// The requests under way that keep libcurl's thread busy for the time of a round trip.
     static let busy = 64
-    /// How long each loop lets things come together while libcurl's thread is busy.
+    /// How long each loop collects work while libcurl's thread is busy.
     static let claimPause: Duration = .milliseconds(20)
     static let settlePause: Duration = .milliseconds(25)
     static let sendPause: Duration = .milliseconds(5)
-    /// How long after the grace what was broken off may take to be settled.
+    /// How long after the grace period aborted attempts may take to be settled.
     static let lastSettling: Duration = .seconds(3)
 
     init(_ configuration: CallbackConfiguration) {
@@ -134,11 +134,11 @@ struct DispatchMachine {
         self.lanes = CallbackLanes(limit: configuration.maximumInFlight)
     }
 
-    /// Settlements that are worth a round trip: half of what is under way, so that the places that these free are claimed
-    /// anew while the other half is sent.
+    /// The settlements that are worth a round trip: half of what is under way, so that new callbacks are claimed in their place
+    /// while the other half is sent.
     private var enough: Int { max(Self.gathered, self.underWay.count / 2) }
 
-    /// Whether there is time for more to come together before the next round trip.
+    /// Whether there is time to collect more before the next round trip.
     private var isBusy: Bool { self.lanes.running >= Self.busy && self.graceEnd == nil }
 
     private var unsettled: Int { self.pending.count + self.held.count }
@@ -147,16 +147,16 @@ struct DispatchMachine {
     var load: (underWay: Int, running: Int) { (self.underWay.count, self.lanes.running) }
 
     /// For health checks; see ``CallbackDispatcher/vitals``.
-    func vitals(at now: Instant) -> (loopAge: Double?, isConnected: Bool) {
+    func vitals(at now: Instant) -> (loopAge: Duration?, isConnected: Bool) {
         let isConnected = self.database.isConnected
         guard let claimTurnAt, let settleTurnAt else { return (nil, isConnected) }
         let slower = self.isClaimOver ? settleTurnAt : min(claimTurnAt, settleTurnAt)
-        return ((now - slower) / .seconds(1), isConnected)
+        return (now - slower, isConnected)
     }
 
     // MARK: - The owner
 
-    /// Claims nothing more, and breaks attempts off when the grace is over.
+    /// Claims nothing more, and aborts attempts when the grace period is over.
     mutating func stop(at now: Instant) -> Loops {
         self.graceEnd = self.graceEnd ?? now + self.configuration.grace
         return [.claim, .send, .settle]
@@ -194,20 +194,20 @@ struct DispatchMachine {
         return .claim(
             ClaimOrder(
                 begun: now, limit: limit,
-                // Half of all places are kept for first attempts: what was tried before tends to hang.
+                // Half of the room is kept for first attempts: retries tend to hang.
                 retries: max(0, min(limit, self.configuration.maximumInFlight / 2 - self.retries)),
                 isSweep: self.nextSweep.map { now >= $0 } ?? true,
                 isIdle: self.underWay.isEmpty && self.unsettled == 0 && self.finished.isEmpty))
     }
 
-    /// Takes what was claimed, before the first of it can end.
+    /// Takes a claim's callbacks, before the first of them can end.
     ///
     /// - Parameter now: When the claim's commit was known.
     mutating func claimed(_ claim: CallbackClaim, of order: ClaimOrder, at now: Instant) -> Effects {
         var effects = self.answered(.claim)
         self.claimRetry = nil
         self.lastClaim = now
-        // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
+        // Lapsed claims are below the floors: now and then everything is searched, for at most a twentieth of the time.
         if order.isSweep { self.nextSweep = now + max(.seconds(5), (now - order.begun) * 20) }
         self.hasMore = claim.callbacks.count == order.limit
         if self.isDraining, order.isIdle, claim.callbacks.isEmpty {
@@ -224,14 +224,14 @@ struct DispatchMachine {
         self.lanes.add(
             claim.callbacks.map { .init(callback: $0, claimed: now, deadline: deadline) }, places: claim.places)
         effects.wakes.insert(.send)
-        // Where others have all places, what still waits here is theirs to send.
+        // Where other dispatchers have all the room, they send what still waits here.
         for (endpoint, places) in claim.places where places <= 0 {
             if self.release(self.lanes.abandon(endpoint)) { effects.wakes.insert(.settle) }
         }
         return effects
     }
 
-    /// - Parameter retryAfter: The back-off; `nil`: somebody changes a table or holds a row, and the next poll looks again.
+    /// - Parameter retryAfter: The back-off; `nil`: another transaction changes a table or holds a row, and the next poll tries again.
     mutating func claimFailed(at now: Instant, retryAfter: Duration?) -> Effects {
         self.nextSweep = now
         guard let retryAfter else { return self.answered(.claim) }
@@ -257,7 +257,7 @@ struct DispatchMachine {
         self.sendPatience = nil
         let entries = self.lanes.begin()
         if entries.isEmpty { return .wait(until: nil) }
-        // A claim that might lapse before the answer is released: whoever claims it next has time.
+        // A callback whose claim might lapse before the answer is released; its next claim has enough time.
         let latest = now + self.configuration.timeout
         guard entries.contains(where: { $0.deadline <= latest }) else { return .begin(entries, wakes: []) }
         let late = entries.filter { $0.deadline <= latest }
@@ -266,7 +266,7 @@ struct DispatchMachine {
         return .begin(entries.filter { $0.deadline > latest }, wakes: .settle)
     }
 
-    /// Remembers attempts, to be able to break them off. Some may have ended already.
+    /// Stores attempts, so that they can be aborted. Some may have ended already.
     mutating func began(_ attempts: [(ClaimedCallback.Key, CallbackAttempt)]) {
         for (key, attempt) in attempts where self.underWay.index(forKey: key) != nil {
             self.underWay.updateValue(attempt, forKey: key)
@@ -275,7 +275,7 @@ struct DispatchMachine {
 
     /// Takes the outcome of an attempt.
     ///
-    /// - Returns: A loop that is not named waits until its pause is over.
+    /// - Returns: The loops to wake; the others wait until their pauses are over.
     mutating func ended(_ settlement: CallbackSettlement) -> Loops {
         let before = self.lanes.readyCount
         self.finished.append(settlement)
@@ -309,7 +309,7 @@ struct DispatchMachine {
         self.pending += self.finished
         self.finished = []
         let isDone = self.isClaimOver && self.underWay.isEmpty && self.unsettled == 0
-        // Past the grace and a little more, the claims are left to lapse.
+        // Some time after the grace period, the remaining claims are left to lapse.
         if isDone || self.graceEnd.map({ now > $0 + Self.lastSettling }) ?? false {
             self.isOver = true
             return .over
@@ -317,14 +317,14 @@ struct DispatchMachine {
         let retry = self.settleRetry.flatMap { $0 > now ? $0 : nil }
         let again = !self.held.isEmpty && self.nextHeldTry.map { now >= $0 } ?? true ? self.held : []
         guard retry == nil, !self.pending.isEmpty || !again.isEmpty else {
-            // Broken off once, attempts end soon and say so.
+            // Aborted attempts end soon and report it.
             let grace = isGraceOver ? nil : self.graceEnd
             return .wait(until: [retry, grace].compactMap { $0 }.min(), cancel: cancel)
         }
         return .settle(SettleOrder(begun: now, pending: self.pending, held: again), cancel: cancel)
     }
 
-    /// - Parameter retryAfter: The back-off, should the database have failed.
+    /// - Parameter retryAfter: The back-off, if the database failed.
     mutating func settled(
         _ batch: SettledBatch, of order: SettleOrder, at now: Instant, retryAfter: @autoclosure () -> Duration
     ) -> Effects {
@@ -335,8 +335,8 @@ struct DispatchMachine {
             self.held += batch.held
         } else {
             self.held = batch.held
-            // A try waits for each row that is held (`insp.callback_settle`): a twentieth of the time at most, so that the
-            // others do not notice.
+            // A try waits for each row that is held (`insp.callback_settle`): for at most a twentieth of the time, so that it
+            // hardly delays the others.
             self.nextHeldTry = now + max(.seconds(1), (now - order.begun) * 20)
         }
         var over = batch.settled + batch.refused.map(\.settlement)
@@ -355,17 +355,17 @@ struct DispatchMachine {
             self.held.removeAll { $0.deadline < now }
         }
         effects.wakes.formUnion(self.resume(after: over, batch.record.changes))
-        // Places are free again, or the last one is settled.
+        // There is room again, or the last one is settled.
         self.freed += before - self.unsettled
         if self.unsettled == 0 {
             effects.wakes.insert(.claim)
-            // What lapsed is nobody's concern any more, nor is that it could not be settled.
+            // Lapsed claims are dropped, and so is the failure to settle them.
             if self.database.forget(.settle) { effects.isRestored = true }
         }
         return effects
     }
 
-    /// Lets endpoints go on whose failures are settled; what is claimed of those that may not is released.
+    /// Resumes endpoints whose failures are settled; claimed callbacks of those that may not resume are released.
     private mutating func resume(
         after settlements: [CallbackSettlement], _ changes: [(endpoint: Int64, kind: String)]
     ) -> Loops {

@@ -1,6 +1,6 @@
 internal import HTTPClient
 
-/// What an endpoint asks for beside its URL and keys, as `insp.endpoint_options` writes it.
+/// An endpoint's settings other than its URL and keys, as `insp.endpoint_options` returns them.
 struct EndpointOptions: Decodable, Sendable, Hashable {
     var http2: Bool?
     var pins: [String]?
@@ -10,10 +10,10 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
     var apiKeyHeader: String?
     var apiKey: String?
     var authorization: Authorization?
-    /// The endpoint's own origins, where it has pins.
+    /// The endpoint's own origins, if it has pins.
     var origins: [String]?
 
-    /// Where the endpoint's access tokens come from.
+    /// The source of the endpoint's access tokens.
     struct Authorization: Decodable, Sendable, Hashable {
         var provider: String
         var tokenURL: String?
@@ -31,18 +31,18 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
 
     /// - Parameters:
     ///   - allowsPrivate: The endpoint's switch, which the list narrows.
-    ///   - isElsewhere: Whether a job brought the URL: then the list alone counts.
+    ///   - isElsewhere: Whether a job specified the URL: then only the list counts.
     func policy(allowsPrivate: Bool, isElsewhere: Bool = false) -> EgressPolicy {
         EgressPolicy(allowsPrivate: allowsPrivate && !isElsewhere, networks: self.networks)
     }
 
-    /// Whether the endpoint's pins are also those of a URL's server.
+    /// Whether the endpoint's pins apply to a URL's server.
     func arePins(of url: String) -> Bool {
         guard let host = HTTPRequest.authority(of: url)?.host else { return true }
         return self.origins?.contains { HTTPRequest.authority(of: $0)?.host == host } ?? false
     }
 
-    /// The headers of an API key. Reserved names are refused by the column's check, and here again.
+    /// The headers of an API key. Reserved names are refused by the column's check, and again here.
     func apiKeyHeaders() throws(HTTPError) -> [HTTPRequest.Header] {
         guard let apiKeyHeader, let apiKey else { return [] }
         let name = apiKeyHeader.lowercased()

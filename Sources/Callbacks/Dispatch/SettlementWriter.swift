@@ -1,24 +1,24 @@
 internal import Postgres
 
-/// What came of a batch of settlements.
+/// The outcome of a batch of settlements.
 struct SettledBatch {
     var settled: [CallbackSettlement] = []
     var record = CallbackRecord()
-    /// Those that the database refuses for good. Their claims lapse.
+    /// Those that the database refuses permanently. Their claims lapse.
     var refused: [(settlement: CallbackSettlement, reason: String)] = []
-    /// Those with a row that another transaction holds: an operator's that was left open, or any other. They wait, so that they
-    /// cost their own endpoints alone.
+    /// Those with a row that another transaction holds, such as one that an operator left open. They wait, so that they delay
+    /// only their own endpoints.
     var held: [CallbackSettlement] = []
-    /// Those that are still to be settled, because of ``failure``.
+    /// Those still to be settled because of ``failure``.
     var unsettled: [CallbackSettlement] = []
     var failure: (any Error)?
 }
 
-/// Settles, and keeps what cannot be settled from what can.
+/// Settles, so that what cannot be settled does not block the rest.
 struct SettlementWriter {
     let store: CallbackStore
 
-    /// - Parameter held: Those whose rows were held before; each endpoint's apart.
+    /// - Parameter held: Those whose rows were held before; settled separately for each endpoint.
     func settle(_ settlements: [CallbackSettlement], held: [CallbackSettlement]) async -> SettledBatch {
         var batch = SettledBatch()
         if !settlements.isEmpty { await self.settle(settlements, &batch) }
@@ -37,7 +37,7 @@ struct SettlementWriter {
             batch.record.add(try await self.store.settle(settlements))
             batch.settled += settlements
         } catch let error as PostgresError where error.isHeldRow {
-            // Which of them it was is not known.
+            // It is unknown which of them it was.
             await self.settleApart(settlements, &batch)
         } catch let error as PostgresError where error.isOfOneRow {
             await self.settleHalves(settlements, &batch, error)
@@ -47,7 +47,7 @@ struct SettlementWriter {
         }
     }
 
-    /// Settles one endpoint's after the other.
+    /// Settles endpoint by endpoint.
     private func settleApart(
         _ settlements: [CallbackSettlement], _ batch: inout SettledBatch
     ) async {
@@ -70,7 +70,7 @@ struct SettlementWriter {
         }
     }
 
-    /// Finds the one that is refused: with it the others would be refused for ever.
+    /// Finds the refused one, which would make every batch with it fail.
     private func settleHalves(
         _ settlements: [CallbackSettlement], _ batch: inout SettledBatch,
         _ error: PostgresError
@@ -94,11 +94,11 @@ extension PostgresError {
     /// Whether the statement found a row that another transaction holds: `lock_not_available` or `deadlock_detected`.
     var isHeldRow: Bool { self.sqlState == "55P03" || self.sqlState == "40P01" }
 
-    /// Whether a value or a row of one callback is at fault, and the same statement without it may succeed: classes 21, 22, 23
-    /// (values and constraints), 54 (limits), P0 and IN (raised by functions), XX (damaged rows).
+    /// Whether one callback's value or row is at fault, so that the statement may succeed without it: any SQLSTATE that is not
+    /// ``isPassing``, except those that a new connection cures (a stale plan, a lost prepared statement, a login).
     var isOfOneRow: Bool {
         if self.code == .invalidParameter { return true }
         guard self.code == .server, let state = self.sqlState else { return false }
-        return ["21", "22", "23", "54", "P0", "IN", "XX"].contains(String(state.prefix(2)))
+        return !self.isPassing && !["0A", "26", "28", "3D"].contains(state.prefix(2))
     }
 }

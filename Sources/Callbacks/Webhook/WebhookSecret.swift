@@ -5,7 +5,7 @@ internal import Foundation
 package struct WebhookSecret: Sendable, Equatable {
     /// The decoded bytes, which are the HMAC key.
     let key: [UInt8]
-    /// The key made ready: for short messages that costs as much as the message.
+    /// The prepared key: for short messages, preparing costs as much as the message.
     let code: MessageCode
 
     static let prefix = "whsec_"
@@ -22,15 +22,16 @@ package struct WebhookSecret: Sendable, Equatable {
         self.init(key: [UInt8](key))
     }
 
-    init(key: [UInt8]) {
+    /// - Parameter digest: Another than SHA-256 for tests alone.
+    init(key: [UInt8], digest: String = "SHA256") {
         self.key = key
-        self.code = MessageCode(key: key)
+        self.code = MessageCode(key: key, digest: digest)
     }
 
     /// A new secret of 32 random bytes: the length of SHA-256's output, beyond which HMAC gains nothing (RFC 2104 section 3).
     package static func generate() -> WebhookSecret {
         var key = [UInt8](repeating: 0, count: 32)
-        // Without randomness there is no safe way to go on.
+        // Without randomness there is no safe way to continue.
         precondition(RAND_bytes(&key, CInt(key.count)) == 1, "the random number generator failed")
         return WebhookSecret(key: key)
     }

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The three headers that authenticate a callback by Standard Webhooks, versions `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 ///
-/// Signed is `{id}.{timestamp}.{body}`, the body byte by byte as it is sent.
+/// The signed text is `{id}.{timestamp}.{body}`, with the exact bytes of the body.
 package struct WebhookSignature: Sendable, Equatable {
     /// `webhook-id`: the same at every attempt, so that the receiver can drop a duplicate.
     package let id: String
@@ -17,17 +17,18 @@ package struct WebhookSignature: Sendable, Equatable {
     /// Signs a body.
     ///
     /// - Parameters:
-    ///   - id: Must hold no full stop, because the full stop separates the signed parts.
+    ///   - id: Must contain no full stop, which separates the signed parts.
     ///   - timestamp: Seconds since 1970.
     ///   - body: The exact bytes to be sent.
     ///   - secrets: All valid secrets: more than one while a rotation is under way.
     ///   - signingKeys: All valid Ed25519 keys.
+    /// - Throws: A ``HTTPError/Code/localFault`` if libcrypto refuses a key, or the id cannot be signed.
     package init(
         id: String, timestamp: Int, body: [UInt8], secrets: [WebhookSecret], signingKeys: [WebhookSigningKey] = []
-    ) {
-        precondition(
-            !id.isEmpty && !id.utf8.contains(UInt8(ascii: ".")),
-            "a webhook-id must not be empty nor hold a full stop")
+    ) throws(HTTPError) {
+        guard !id.isEmpty, !id.utf8.contains(UInt8(ascii: ".")) else {
+            throw HTTPError(.localFault, "a webhook-id must not be empty or contain a full stop")
+        }
         self.id = id
         self.timestamp = timestamp
         let prefix = "\(id).\(timestamp)."
@@ -35,12 +36,14 @@ package struct WebhookSignature: Sendable, Equatable {
         for secret in secrets {
             if !signature.isEmpty { signature += " " }
             signature += "v1,"
-            signature += base64(secret.code.code(of: prefix, body))
+            signature += base64(try secret.code.code(of: prefix, body))
         }
         if !signingKeys.isEmpty {
             let message = Array(prefix.utf8) + body
             for key in signingKeys {
-                guard let bytes = key.sign(message) else { continue }
+                guard let bytes = key.sign(message) else {
+                    throw HTTPError(.localFault, "libcrypto cannot make an Ed25519 signature")
+                }
                 if !signature.isEmpty { signature += " " }
                 signature += "v1a," + base64(bytes)
             }
@@ -58,52 +61,68 @@ package struct WebhookSignature: Sendable, Equatable {
 }
 
 /// The message authentication code HMAC of FIPS 198-1 over SHA-256 with one key.
-///
-/// `@unchecked Sendable`: libcrypto's context is used under the lock alone.
-final class MessageCode: @unchecked Sendable {
-    private let lock = Mutex<Void>(())
-    private let context: OpaquePointer
+final class MessageCode: Sendable {
+    private let key: [UInt8]
+    private let digest: String
+    /// libcrypto's context with the key. After a failure the next message begins with a new one.
+    private let context = Mutex<OpaquePointer?>(nil)
 
-    init(key: [UInt8]) {
-        let context = Self.algorithm.flatMap { EVP_MAC_CTX_new($0) }
-        var name = Array("SHA256".utf8CString)
+    /// - Parameter digest: Another than SHA-256 for tests alone.
+    init(key: [UInt8], digest: String = "SHA256") {
+        self.key = key
+        self.digest = digest
+    }
+
+    deinit { self.context.withLock { EVP_MAC_CTX_free($0) } }
+
+    /// The code of a message in two parts: 32 bytes.
+    ///
+    /// - Throws: A ``HTTPError/Code/localFault`` if libcrypto refuses, as it does without memory or without the algorithm.
+    func code(of head: String, _ body: [UInt8]) throws(HTTPError) -> [UInt8] {
+        var head = head
+        var code = [UInt8](repeating: 0, count: 32)
+        var length = 0
+        let isDone = self.context.withLock { context in
+            if context == nil { context = self.makeContext() }
+            // Without a key: the one that it has, from the beginning.
+            let isDone =
+                context != nil && EVP_MAC_init(context, nil, 0, nil) == 1
+                && head.withUTF8 { EVP_MAC_update(context, $0.baseAddress, $0.count) } == 1
+                && EVP_MAC_update(context, body, body.count) == 1
+                && EVP_MAC_final(context, &code, &length, code.count) == 1 && length == code.count
+            if !isDone {
+                EVP_MAC_CTX_free(context)
+                context = nil
+            }
+            return isDone
+        }
+        guard isDone else { throw HTTPError(.localFault, "libcrypto cannot make an HMAC-SHA256") }
+        return code
+    }
+
+    private func makeContext() -> OpaquePointer? {
+        guard let algorithm = EVP_MAC_fetch(nil, "HMAC", nil) else { return nil }
+        defer { EVP_MAC_free(algorithm) }
+        let context = EVP_MAC_CTX_new(algorithm)
+        var name = Array(self.digest.utf8CString)
         let isReady = name.withUnsafeMutableBufferPointer { name in
             let parameters = [
                 OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name.baseAddress, 0),
                 OSSL_PARAM_construct_end(),
             ]
-            return context.map { EVP_MAC_init($0, key, key.count, parameters) } ?? 0
+            return EVP_MAC_init(context, self.key, self.key.count, parameters) == 1
         }
-        guard let context, isReady == 1 else { preconditionFailure("libcrypto has no HMAC-SHA256") }
-        self.context = context
-    }
-
-    deinit { EVP_MAC_CTX_free(self.context) }
-
-    /// The code of a message in two parts: 32 bytes.
-    func code(of head: String, _ body: [UInt8]) -> [UInt8] {
-        var head = head
-        var length = 0
-        let digest = [UInt8](unsafeUninitializedCapacity: 32) { digest, count in
-            self.lock.withLock { _ in
-                // Without a key: the one that it has, from the beginning.
-                var isDone = EVP_MAC_init(self.context, nil, 0, nil) == 1
-                isDone = isDone && head.withUTF8 { EVP_MAC_update(self.context, $0.baseAddress, $0.count) } == 1
-                isDone = isDone && EVP_MAC_update(self.context, body, body.count) == 1
-                isDone = isDone && EVP_MAC_final(self.context, digest.baseAddress, &length, 32) == 1
-                precondition(isDone && length == 32, "libcrypto cannot make an HMAC-SHA256")
-            }
-            count = 32
+        guard isReady else {
+            EVP_MAC_CTX_free(context)
+            return nil
         }
-        return digest
+        return context
     }
-
-    private nonisolated(unsafe) static let algorithm = EVP_MAC_fetch(nil, "HMAC", nil)
 }
 
 /// Base64 of RFC 4648 section 4.
 func base64(_ bytes: [UInt8]) -> String {
-    // libcrypto ends what it writes with NUL.
+    // libcrypto terminates its output with NUL.
     String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4 + 1) { text in
         Int(EVP_EncodeBlock(text.baseAddress, bytes, CInt(bytes.count)))
     }

@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Foundation
 
-/// A private Ed25519 key of Standard Webhooks: `whsk_` and the base64 of the seed, with or without the public key behind it.
+/// A private Ed25519 key of Standard Webhooks: `whsk_` and the base64 of the seed, optionally followed by the public key.
 package struct WebhookSigningKey: Sendable, Equatable {
     /// The 32 bytes of RFC 8032 section 5.1.5.
     let seed: [UInt8]
@@ -25,7 +25,7 @@ package struct WebhookSigningKey: Sendable, Equatable {
     /// A new key.
     package static func generate() -> WebhookSigningKey {
         var seed = [UInt8](repeating: 0, count: 32)
-        // Without randomness there is no safe way to go on.
+        // Without randomness there is no safe way to continue.
         precondition(RAND_bytes(&seed, CInt(seed.count)) == 1, "the random number generator failed")
         return WebhookSigningKey(seed: seed)
     }
@@ -33,7 +33,7 @@ package struct WebhookSigningKey: Sendable, Equatable {
     /// The text form, for the endpoint's row alone. Never to be logged.
     package var text: String { Self.prefix + Data(self.seed).base64EncodedString() }
 
-    /// What the partner verifies with.
+    /// The key with which the partner verifies.
     package var publicKey: WebhookPublicKey? { self.publicKeyBytes.map { WebhookPublicKey(bytes: $0) } }
 
     private var publicKeyBytes: [UInt8]? {

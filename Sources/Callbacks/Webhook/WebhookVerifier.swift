@@ -1,9 +1,9 @@
 internal import COpenSSL
 package import Foundation
 
-/// The receiver's half of Standard Webhooks: says whether a callback is genuine and fresh.
+/// The receiver's side of Standard Webhooks: verifies that a callback is genuine and recent.
 package struct WebhookVerifier: Sendable {
-    /// Why a callback is not to be trusted.
+    /// Why a callback cannot be trusted.
     package enum Refusal: String, Error, Sendable {
         case headerMissing = "HEADER_MISSING"
         case timestampInvalid = "TIMESTAMP_INVALID"
@@ -30,7 +30,7 @@ package struct WebhookVerifier: Sendable {
     /// - Parameters:
     ///   - id: Header `webhook-id`.
     ///   - timestamp: Header `webhook-timestamp`.
-    ///   - signature: Header `webhook-signature`: any entry that fits any key will do; unknown versions are passed over.
+    ///   - signature: Header `webhook-signature`: one entry that fits one key suffices; unknown versions are ignored.
     ///   - body: The bytes as they were received.
     /// - Throws: ``Refusal``.
     package func verify(id: String, timestamp: String, signature: String, body: [UInt8], now: Date) throws(Refusal) {
@@ -41,7 +41,7 @@ package struct WebhookVerifier: Sendable {
         let age = Int(now.timeIntervalSince1970) - seconds
         guard age <= Self.tolerance else { throw .timestampTooOld }
         guard age >= -Self.tolerance else { throw .timestampTooNew }
-        let digests = self.secrets.map { $0.code.code(of: "\(id).\(timestamp).", body) }
+        let digests = self.secrets.compactMap { try? $0.code.code(of: "\(id).\(timestamp).", body) }
         for entry in signature.split(separator: " ") {
             let parts = entry.split(separator: ",", maxSplits: 1)
             guard parts.count == 2, let data = Data(base64Encoded: String(parts[1])) else { continue }

@@ -4,9 +4,4 @@ package struct ContractCodes: Codable, Sendable, Equatable {
     package var mobile: String
     /// The number of the payment SDK; `nil` where it has none.
     package var payment: Int?
-
-    package init(mobile: String, payment: Int?) {
-        self.mobile = mobile
-        self.payment = payment
-    }
 }

@@ -1,4 +1,3 @@
-/// An error with a stable code.
 package struct InspectError: Error, Sendable, Equatable, Codable {
     package var code: ErrorCode
     /// What exactly was wrong, without personal data: a part's name, a limit or a library's message. May be empty.

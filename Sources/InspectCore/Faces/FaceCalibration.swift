@@ -46,17 +46,6 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
     /// Rising thresholds.
     package var table: [Row]
 
-    package init(
-        engine: String, metric: Metric, centre: Double, width: Double, norms: ClosedRange<Double>, table: [Row]
-    ) {
-        self.engine = engine
-        self.metric = metric
-        self.centre = centre
-        self.width = width
-        self.norms = norms
-        self.table = table
-    }
-
     /// Whether it is complete: an engine's name, a scale, and rising thresholds that each rest on pairs of both kinds.
     package var isComplete: Bool {
         !self.engine.isEmpty && self.centre.isFinite && self.width > 0 && self.width.isFinite

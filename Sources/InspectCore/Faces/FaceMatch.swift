@@ -13,17 +13,6 @@ package struct FaceMatch: Codable, Sendable, Hashable {
     /// The engine that made both embeddings.
     package var engine: String
 
-    package init(
-        similarity: Double, distance: Double, match: Bool, threshold: Double, fmrAtThreshold: Double?, engine: String
-    ) {
-        self.similarity = similarity
-        self.distance = distance
-        self.match = match
-        self.threshold = threshold
-        self.fmrAtThreshold = fmrAtThreshold
-        self.engine = engine
-    }
-
     /// Compares two embeddings.
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if their engine

@@ -6,7 +6,6 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
         case enrollment, verification, liveness
     }
 
-    /// The outcome.
     package enum Outcome: String, Codable, Sendable, CaseIterable {
         case success
         case noMatch = "no_match"

@@ -4,7 +4,6 @@ package struct ChipFacts: Codable, Sendable, Hashable {
     package var mrzLines: [String]?
     /// Why DG1 could not be read.
     package var dg1Problem: String?
-    /// The portrait of DG2.
     package var portrait: FaceStageFacts.Image?
     /// Why DG2 has no readable portrait.
     package var dg2Problem: String?
@@ -83,7 +82,6 @@ package struct CertificateFacts: Codable, Sendable, Hashable {
 
 /// Why passive authentication fails or stays inconclusive.
 package enum ChipReason: String, Codable, Sendable, CaseIterable {
-    /// EF.SOD is missing.
     case sodMissing = "SOD_MISSING"
     case sodMalformed = "SOD_MALFORMED"
     /// EF.SOD has a form or an algorithm that this version does not know.
@@ -93,7 +91,6 @@ package enum ChipReason: String, Codable, Sendable, CaseIterable {
     case dataGroupHashMismatch = "DG_HASH_MISMATCH"
     /// A data group was given that EF.SOD does not list.
     case dataGroupNotListed = "DG_NOT_LISTED"
-    /// The signed digest is not the content's.
     case contentDigestMismatch = "SOD_DIGEST_MISMATCH"
     case signatureInvalid = "SOD_SIGNATURE_INVALID"
     /// EF.SOD does not contain the document signer's certificate.
@@ -101,9 +98,7 @@ package enum ChipReason: String, Codable, Sendable, CaseIterable {
     case signerMalformed = "DSC_MALFORMED"
     /// The document signer's certificate is not for signing (Doc 9303-12 §7.1.1, keyUsage), or its key is on no known curve.
     case signerUnfit = "DSC_UNFIT"
-    /// No CSCA certificate was given.
     case anchorsMissing = "NO_TRUST_ANCHORS"
-    /// No CSCA certificate is of the document signer's country.
     case anchorOfCountryMissing = "NO_TRUST_ANCHOR_OF_COUNTRY"
     /// CSCA certificates of its country were given, but none signed the document signer's certificate.
     case chainInvalid = "DSC_NOT_TRUSTED"

@@ -60,7 +60,6 @@ extension PartKind {
         }
     }
 
-    /// Whether the part is a file of the chip.
     package var isChipFile: Bool { self.row.source == .chip }
 
     /// Whether the part goes to a vendor's server as it came.

@@ -1,43 +1,33 @@
 /// When a failed job is retried, and when it is dead-lettered.
 package struct RetryPolicy: Sendable, Equatable {
     /// Attempts in all; after the last one fails, the job is dead-lettered.
-    package var maxAttempts: Int
+    package var maxAttempts = 8
     /// Crashes of the analyzer or worker that held the job. A job that reaches this number is dead-lettered, since it
     /// probably causes them.
-    package var maxCrashes: Int
-    /// Seconds before the second attempt; the delay doubles with each attempt.
-    package var base: Double
-    /// The longest delay, in seconds.
-    package var cap: Double
+    package var maxCrashes = 3
+    /// The delay before the second attempt; it doubles with each attempt.
+    package var base: Duration = .seconds(5)
+    /// The longest delay.
+    package var cap: Duration = .seconds(600)
     /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
-    package var jitter: Double
+    package var jitter = 0.2
 
-    package init(
-        maxAttempts: Int = 8, maxCrashes: Int = 3, base: Double = 5, cap: Double = 600, jitter: Double = 0.2
-    ) {
-        self.maxAttempts = maxAttempts
-        self.maxCrashes = maxCrashes
-        self.base = base
-        self.cap = cap
-        self.jitter = jitter
-    }
+    package init() {}
 
-    /// Seconds of delay after failed attempt n: min(cap, base · 2ⁿ⁻¹), varied by the jitter.
+    /// The delay after failed attempt n: min(cap, base · 2ⁿ⁻¹), varied by the jitter.
     ///
     /// - Parameters:
     ///   - attempt: The attempt that failed, counted from 1.
     ///   - random: A uniform random number of -1…1; 0 gives the delay without jitter.
-    package func delay(afterAttempt attempt: Int, random: Double) -> Double {
-        // 2⁶² · base is far beyond any cap, and shifting further would overflow.
-        let exponent = min(max(attempt, 1) - 1, 62)
-        let wait = min(self.cap, self.base * Double(UInt64(1) << UInt64(exponent)))
+    package func delay(afterAttempt attempt: Int, random: Double) -> Duration {
+        // 2³⁰ · base is far beyond any cap, and shifting further would overflow.
+        let wait = min(self.cap, self.base * (1 << min(max(attempt, 1) - 1, 30)))
         return wait * (1 + self.jitter * min(max(random, -1), 1))
     }
 
     /// What follows a failed attempt.
     package enum Verdict: Sendable, Equatable {
-        /// Try again after this many seconds.
-        case retry(after: Double)
+        case retry(after: Duration)
         /// Finish the job with this error.
         case deadLetter(InspectError)
     }

@@ -1,6 +1,5 @@
 /// What was measured on the frames of a liveness capture: numbers only, no image and no embedding.
 package struct CaptureFacts: Codable, Sendable, Hashable {
-    /// One frame.
     package struct Frame: Codable, Sendable, Hashable {
         /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
         package var face: Face?

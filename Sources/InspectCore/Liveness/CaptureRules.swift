@@ -24,7 +24,6 @@ package enum CaptureRules {
         return nil
     }
 
-    /// Share of the frames with a face.
     package static func faceShare(_ capture: CaptureFacts) -> Double {
         guard !capture.frames.isEmpty else { return 0 }
         return Double(capture.frames.count { $0.face != nil }) / Double(capture.frames.count)

@@ -14,16 +14,6 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
         package var endMs: Double?
         /// Agreement of a colour's response with what was shown, −1 to 1; extent of a motion over what is asked for.
         package var score: Double?
-
-        package init(
-            name: String, outcome: Outcome, startMs: Double? = nil, endMs: Double? = nil, score: Double? = nil
-        ) {
-            self.name = name
-            self.outcome = outcome
-            self.startMs = startMs
-            self.endMs = endMs
-            self.score = score
-        }
     }
 
     /// Why a method did not pass.
@@ -57,16 +47,9 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
 
     package var outcome: Outcome
     package var reason: Reason?
-    package var steps: [Step]
+    package var steps: [Step] = []
     /// Named numbers behind the outcome.
-    package var scores: [String: Double]
-
-    package init(outcome: Outcome, reason: Reason? = nil, steps: [Step] = [], scores: [String: Double] = [:]) {
-        self.outcome = outcome
-        self.reason = reason
-        self.steps = steps
-        self.scores = scores
-    }
+    package var scores: [String: Double] = [:]
 
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; `nil` for its error LIVENESS_FAILED.
     package var resultCode: Int? {

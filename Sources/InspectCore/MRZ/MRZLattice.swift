@@ -11,7 +11,6 @@ package struct MRZLattice: Sendable {
     }
 }
 
-/// A decoded MRZ.
 package struct MRZDecoding: Sendable, Hashable {
     package var format: MRZFormat
     package var lines: [String]

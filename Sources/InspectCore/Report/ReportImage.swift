@@ -10,12 +10,6 @@ struct ReportImage {
     /// Where a face was on this frame and those that follow.
     var track: [Box] = []
 
-    init(part: String, image: ImageFacts, preview: Preview?) {
-        self.part = part
-        self.image = image
-        self.preview = preview
-    }
-
     var markup: Markup {
         let (width, height) = (self.image.width, self.image.height)
         return """

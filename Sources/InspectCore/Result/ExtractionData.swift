@@ -26,10 +26,6 @@ package struct ExtractionData: Codable, Sendable {
     /// Why nothing was read; `nil` if something was.
     package var reason: String?
 
-    package init(extractionMethod: String) {
-        self.extractionMethod = extractionMethod
-    }
-
     package struct Address: Codable, Sendable {
         package var line1: String?
         package var city: String?
@@ -50,13 +46,6 @@ package struct ExtractionData: Codable, Sendable {
         /// Fields that are not certain: a character was hard to read, or a check digit that covers it fails. The values given
         /// are the likeliest. Every other field that the MRZ has is certain.
         package var uncertain: [String] = []
-
-        package init(format: String, lines: [String], checks: [String: Bool], part: String) {
-            self.format = format
-            self.lines = lines
-            self.checks = checks
-            self.part = part
-        }
     }
 
     package struct BarcodeRecord: Codable, Sendable {
@@ -66,13 +55,5 @@ package struct ExtractionData: Codable, Sendable {
         /// AAMVA element id to value; empty when the content is no AAMVA data.
         package var fields: [String: String]
         package var part: String
-
-        package init(format: String, text: String, bytesHex: String, fields: [String: String], part: String) {
-            self.format = format
-            self.text = text
-            self.bytesHex = bytesHex
-            self.fields = fields
-            self.part = part
-        }
     }
 }

@@ -1,6 +1,5 @@
 package import Foundation
 
-/// The facts of all stages, and the request.
 package struct InspectionFacts: Sendable {
     package var request: InspectionRequest
     /// All parts of the job, images or not.

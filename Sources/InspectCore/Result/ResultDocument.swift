@@ -11,18 +11,6 @@ package struct ResultDocument: Codable, Sendable {
     package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
     package var faceSdk: FaceSDKEvent?
-
-    package init(
-        decision: Decision, capabilities: Capabilities, rejectReasons: [RejectReason], faces: [FaceRecord],
-        error: ErrorRecord?, engine: EngineRecord
-    ) {
-        self.decision = decision
-        self.capabilities = capabilities
-        self.rejectReasons = rejectReasons
-        self.faces = faces
-        self.error = error
-        self.engine = engine
-    }
 }
 
 /// A decision in the shape of Jumio's retrieval API: `{"type", "details": {"label"}}`, with a risk on the whole.
@@ -112,16 +100,6 @@ package struct ImageCheckData: Codable, Sendable {
     package var reason: String?
     /// The same where it was measured; absent where nothing is objected to.
     package var failedMeasurements: [FailedMeasurement]?
-
-    package init(
-        assessed: [String], notAssessed: [String], reason: String? = nil,
-        failedMeasurements: [FailedMeasurement]? = nil
-    ) {
-        self.assessed = assessed
-        self.notAssessed = notAssessed
-        self.reason = reason
-        self.failedMeasurements = failedMeasurements
-    }
 }
 
 /// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.
@@ -143,10 +121,6 @@ package struct DataCheckData: Codable, Sendable {
     }
 
     package var checks: [Check]
-
-    package init(checks: [Check]) {
-        self.checks = checks
-    }
 }
 
 /// Similarity of the document's portrait and the selfie.
@@ -162,19 +136,6 @@ package struct SimilarityData: Codable, Sendable {
     package var fmrAtThreshold: Double?
     package var engine: String?
     package var reason: String?
-
-    package init(
-        outcome: String, similarity: Double?, distance: Double?, threshold: Double, fmrAtThreshold: Double?,
-        engine: String?, reason: String?
-    ) {
-        self.outcome = outcome
-        self.similarity = similarity
-        self.distance = distance
-        self.threshold = threshold
-        self.fmrAtThreshold = fmrAtThreshold
-        self.engine = engine
-        self.reason = reason
-    }
 }
 
 /// The liveness findings, and how far they can be trusted.
@@ -198,19 +159,6 @@ package struct LivenessData: Codable, Sendable {
     package var resultCode: Int?
     /// A vendor server's answer.
     package var vendor: VendorSessionFacts?
-
-    package init(
-        method: String, assurance: String, scores: [String: Double], reason: String?,
-        steps: [LivenessVerdict.Step]? = nil, resultCode: Int? = nil, vendor: VendorSessionFacts? = nil
-    ) {
-        self.method = method
-        self.assurance = assurance
-        self.scores = scores
-        self.reason = reason
-        self.steps = steps
-        self.resultCode = resultCode
-        self.vendor = vendor
-    }
 }
 
 /// A detected face; its embedding only if the caller asked for it.

@@ -60,7 +60,6 @@ extension RejectReason {
     }
 }
 
-/// The decision of one capability.
 package struct CapabilityDecision: Codable, Sendable, Hashable {
     package var type: DecisionType
     /// One of ``DecisionLabel``.

@@ -36,7 +36,6 @@ package struct VIZRules: Sendable {
         }
     }
 
-    /// Fields whose findings have this outcome, in order.
     package func fields(_ outcome: Outcome) -> [String] {
         self.findings.filter { $0.outcome == outcome }.map(\.field.rawValue)
     }

@@ -6,10 +6,28 @@ import TestSupport
 import Testing
 
 /// Every benchmark at its smallest: that it runs to its end, says what it promises, and leaves every job whole.
-@Suite struct BenchmarkTests {
+@Suite struct QueueBenchmarkTests {
     /// The members of a report as the command prints them.
     private func members(_ report: some Encodable) throws -> [String: Any] {
         try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any] ?? [:]
+    }
+
+    private func count(_ sql: String, in database: ScratchDatabase) async throws -> Int64 {
+        let connection = try await database.connect()
+        let count = try await connection.query("SELECT count(*) FROM \(sql)")[0].int(0)
+        await connection.close()
+        return count
+    }
+
+    private func enqueue(_ count: Int, in database: ScratchDatabase) async throws {
+        let connection = try await database.connect()
+        _ = try await connection.query("SELECT insp.create_partner('acme', 'https://hooks.example.com/x')")
+        await connection.close()
+        let request =
+            #"{"partner":"acme","workflow":"id","parts":{"FRONT":{"url":"https://img.example.com/a","sha256":"DIGEST"}}}"#
+            .replacing("DIGEST", with: String(repeating: "0", count: 64))
+        _ = try await JobClient(databaseURL: database.url).enqueue(
+            many: Array(repeating: Data(request.utf8), count: count))
     }
 
     @Test(arguments: [false, true])
@@ -49,8 +67,8 @@ import Testing
     }
 
     @Test func `Claims are measured over each backlog, the shortest first`() async throws {
-        let fixture = try await QueueFixture()
-        var benchmark = QueueBenchmark.Backlog(databaseURL: fixture.database.url, backlogs: [4_000, 2_000])
+        let database = try await ScratchDatabase.migrated()
+        var benchmark = QueueBenchmark.Backlog(databaseURL: database.url, backlogs: [4_000, 2_000])
         benchmark.claims = 100
         benchmark.seconds = 3
         benchmark.partners = 3
@@ -74,18 +92,23 @@ import Testing
         #expect(names.isSuperset(of: ["backlog", "claimP50Ms", "claimP99Ms", "claimP99Ratio", "jobsPerSecond"]))
         // What was copied is what the product makes: a part, a partner and a request for each job.
         #expect(
-            try await fixture.count("insp.job j WHERE NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id)") == 0)
-        #expect(try await fixture.count("(SELECT DISTINCT partner_id, request ->> 'partner' FROM insp.job) x") == 3)
-        #expect(try await fixture.count("(SELECT public_id FROM insp.job GROUP BY 1 HAVING count(*) > 1) x") == 0)
+            try await self.count(
+                "insp.job j WHERE NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id)", in: database) == 0)
+        #expect(
+            try await self.count("(SELECT DISTINCT partner_id, request ->> 'partner' FROM insp.job) x", in: database)
+                == 3)
+        #expect(
+            try await self.count("(SELECT public_id FROM insp.job GROUP BY 1 HAVING count(*) > 1) x", in: database) == 0
+        )
         // What waits already counts towards the length, and so cannot be more.
-        _ = try await fixture.enqueue(5)
+        try await self.enqueue(5, in: database)
         benchmark.backlogs = [4]
         await #expect(throws: (any Error).self) { try await benchmark.run { _ in } }
     }
 
     @Test func `Throughput is watched while a snapshot is held, and beside it a conventional queue's`() async throws {
-        let fixture = try await QueueFixture()
-        var benchmark = QueueBenchmark.HeldXmin(databaseURL: fixture.database.url, seconds: 3)
+        let database = try await ScratchDatabase.migrated()
+        var benchmark = QueueBenchmark.HeldXmin(databaseURL: database.url, seconds: 3)
         benchmark.slots = 32
         benchmark.depth = 2_000
         let report = try await benchmark.run()
@@ -108,10 +131,11 @@ import Testing
         #expect(plot.hasPrefix("<svg") && plot.hasSuffix("</svg>\n"))
         #expect(plot.split(separator: "<polyline").count == 3)
         // Neither the other queue nor the transaction is left.
-        #expect(try await fixture.count("pg_class WHERE relname = 'bench_conventional'") == 0)
+        #expect(try await self.count("pg_class WHERE relname = 'bench_conventional'", in: database) == 0)
         #expect(
-            try await fixture.count(
-                "pg_stat_activity WHERE application_name LIKE '%holder%' AND datname = current_database()") == 0)
+            try await self.count(
+                "pg_stat_activity WHERE application_name LIKE '%holder%' AND datname = current_database()", in: database
+            ) == 0)
     }
 
     @Test func `Waits are measured alone and beside a backlog, and both lanes get their turn`() async throws {
@@ -133,8 +157,8 @@ import Testing
     }
 
     @Test func `The cost of limits is measured in turns with a partner without any`() async throws {
-        let fixture = try await QueueFixture()
-        var benchmark = QueueBenchmark.Limits(databaseURL: fixture.database.url)
+        let database = try await ScratchDatabase.migrated()
+        var benchmark = QueueBenchmark.Limits(databaseURL: database.url)
         benchmark.jobs = 200
         benchmark.rounds = 2
         benchmark.slots = 32
@@ -145,18 +169,19 @@ import Testing
         #expect(report.ratio > 0)
         // The limits were there, and were counted with.
         #expect(
-            try await fixture.count("insp.partner WHERE max_running IS NOT NULL AND rate_per_second IS NOT NULL") == 1)
-        #expect(try await fixture.count("insp.partner_tokens") == 1)
+            try await self.count(
+                "insp.partner WHERE max_running IS NOT NULL AND rate_per_second IS NOT NULL", in: database) == 1)
+        #expect(try await self.count("insp.partner_tokens", in: database) == 1)
         let names = Set(try self.members(report).keys)
         #expect(names.isSuperset(of: ["unlimitedRate", "limitedRate", "ratio", "violations"]))
     }
 
     @Test func `A queue that holds other work is left alone`() async throws {
-        let fixture = try await QueueFixture()
-        _ = try await fixture.enqueue(1)
+        let database = try await ScratchDatabase.migrated()
+        try await self.enqueue(1, in: database)
         await #expect(throws: (any Error).self) {
-            try await QueueBenchmark.Throughput(databaseURL: fixture.database.url).run()
+            try await QueueBenchmark.Throughput(databaseURL: database.url).run()
         }
-        #expect(try await fixture.count("insp.ready") == 1)
+        #expect(try await self.count("insp.ready", in: database) == 1)
     }
 }

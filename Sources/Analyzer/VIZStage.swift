@@ -2,23 +2,23 @@ import Foundation
 import InspectCore
 import Vision
 
-/// The print's part of the document stage: which lines are read, and when to stop.
-enum VisualZoneStage {
-    /// Characters that are read at most, at half a millisecond each: with something to look for, and without.
+/// The VIZ part of the document stage: chooses the lines to read, and when to stop.
+enum VIZStage {
+    /// The most characters to read, at half a millisecond each: with expected values, and without.
     private static let mostExpected = 150
     private static let mostUnexpected = 230
-    /// Labels that are read at most to learn which field a certain but unexpected value belongs to.
+    /// The most labels to read, to learn which field a certain but unexpected value belongs to.
     private static let mostLabels = 4
-    /// Marks that touch and marks that break make a line's length uncertain by this share.
+    /// Touching and broken strokes make a line's length uncertain by this share.
     private static let lengthTolerance = 0.5
 
-    /// Reads the print of one side.
+    /// Reads the VIZ text of one side.
     ///
-    /// Only lines that may hold a value that is expected are read, the best first, until all of them were seen.
+    /// Only lines that may contain an expected value are read, the best fit first, until all values were found.
     ///
-    /// - Parameter expected: What the document's machine-readable data say; `nil` where there are none.
-    /// - Returns: `nil` where it is not worth the time: nothing tells where the print would be, or the image is rejected
-    ///   anyhow, or this is a card's back, which does not repeat what its MRZ says.
+    /// - Parameter expected: The values of the document's machine-readable data; `nil` where there are none.
+    /// - Returns: `nil` where reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
+    ///   card's back, which does not repeat its MRZ.
     static func facts(
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
@@ -49,7 +49,7 @@ enum VisualZoneStage {
             }
         }
         if let expected {
-            // A contradiction is an accusation: nobody is accused on one look.
+            // A contradiction is an accusation, so it takes two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
                 .filter { $0.outcome == .contradicts }.compactMap(\.line).filter { $0 < indices.count }
             for line in Set(doubtful) {
@@ -62,7 +62,7 @@ enum VisualZoneStage {
         return facts
     }
 
-    /// Lines about as long as an expected value, the best fit first and the largest print first among equals.
+    /// Lines about as long as an expected value, the best fit first, and among equals the largest characters first.
     private static func order(_ lines: [TextPage.Line], expected: VIZExpectation?) -> [Int] {
         guard let expected, !expected.values.isEmpty else { return Array(lines.indices) }
         let lengths = expected.values.map(\.lengths)
@@ -80,9 +80,9 @@ enum VisualZoneStage {
         }
     }
 
-    // MARK: Where the print is
+    // MARK: Where the VIZ is
 
-    /// The document's corners in the order in which it is read.
+    /// The document's corners in reading order.
     private static func corners(_ side: DocumentFacts) -> Quad? {
         let turn = side.mrz?.turn ?? side.faces.first.map { $0.quality.roll } ?? 0
         let quarters = ((Int((turn / 90).rounded()) % 4) + 4) % 4
@@ -106,9 +106,9 @@ enum VisualZoneStage {
         return Quad(topLeft: corner(0), topRight: corner(1), bottomRight: corner(2), bottomLeft: corner(3))
     }
 
-    /// The page as its MRZ's place on it tells (Doc 9303-3 §4.4, -4 figure 3, -5 and -6 figure 6): the MRZ's characters are
-    /// 2.54 mm apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge and its last line's centre is 9.6 mm (two
-    /// lines) or 7.5 mm (three) above the lower one.
+    /// The page, computed from the position of its MRZ (Doc 9303-3 §4.4, -4 figure 3, -5 and -6 figure 6): the MRZ's characters are
+    /// 2.54 mm apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge, and its last line's centre is 9.6 mm (two lines) or
+    /// 7.5 mm (three) above the lower edge.
     private static func page(around mrz: MRZReading) -> Quad? {
         guard let centres = mrz.centres, let last = centres.last, let count = mrz.lines.last?.count, count > 1 else {
             return nil

@@ -2,16 +2,14 @@ import Benchmarks
 import TestSupport
 import Testing
 
-@testable import Callbacks
-
 /// `inspectd bench callbacks`: that it measures the product's own way, not how fast that is.
 struct CallbackBenchmarkTests {
-    private let outbox: Outbox
+    private let database: ScratchDatabase
 
-    init() async throws { self.outbox = try await Outbox() }
+    init() async throws { self.database = try await ScratchDatabase.migrated() }
 
-    @Test func benchmarkMeasuresTheWholeWay() async throws {
-        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+    @Test func `The benchmark reports rate, processor time and delay`() async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.database.url)
         benchmark.callbacks = 200
         benchmark.endpoints = 4
         benchmark.program = BuiltProducts.inspectd
@@ -20,8 +18,9 @@ struct CallbackBenchmarkTests {
         #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)
     }
 
-    @Test(arguments: ["tcp", "tls", "dns", "drip"]) func othersGoOnBesideAHungPartner(_ mode: String) async throws {
-        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+    @Test(arguments: ["tcp", "tls", "dns", "drip"])
+    func `Other partners get their callbacks while one hangs`(_ mode: String) async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.database.url)
         benchmark.callbacks = 90
         benchmark.endpoints = 4
         benchmark.rounds = 1

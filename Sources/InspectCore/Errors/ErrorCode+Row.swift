@@ -1,0 +1,288 @@
+extension ErrorCode {
+    /// One row of the table.
+    package struct Row: Sendable {
+        /// PostgreSQL error class `IN` (unused by PostgreSQL itself), as `RAISE … USING ERRCODE` takes it.
+        package let sqlState: String
+        /// One sentence without personal data.
+        package let message: String
+        /// Whether the same work may succeed later without any change by the caller.
+        package let retryable: Bool
+        /// Status of an HTTP request that is refused with it; `nil` for codes that end only jobs or attempts.
+        package let httpStatus: Int?
+        /// What is allowed, or what to do, where that does not depend on the request.
+        package let hint: String?
+        /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
+        package let jumio: String
+        /// The error of the face SDK's contract.
+        package let faceSDK: String
+        /// The error number of the payment SDK's contract, where it has one.
+        package let iZettle: Int?
+    }
+
+    /// The code's names in the contracts of partners' apps.
+    package var contractCodes: ContractCodes { ContractCodes(mobile: self.row.jumio, payment: self.row.iZettle) }
+    /// SQLSTATE of the code.
+    package var sqlState: String { self.row.sqlState }
+    /// Whether the same work may succeed later without any change by the caller.
+    package var isRetryable: Bool { self.row.retryable }
+    /// Status of an HTTP request that ends with the code. A code that refuses no request is the server's fault: 500.
+    package var httpStatus: Int { self.row.httpStatus ?? 500 }
+
+    /// The code that SQL raised, or `nil` if the SQLSTATE is not in the table.
+    package init?(sqlState: String) {
+        guard let code = Self.allCases.first(where: { $0.sqlState == sqlState }) else { return nil }
+        self = code
+    }
+
+    private static func choices(_ what: String, _ names: [String]) -> String {
+        "\(what) is \(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")."
+    }
+
+    /// The row of the table. Letters: N = required input missing or unusable, A = network, F = service not available,
+    /// C = not authorised, J = session over, G = cancelled.
+    package var row: Row {
+        func refusal(
+            _ state: String, _ message: String, status: Int? = 400, hint: String? = nil, jumio: String = "N00000",
+            iZettle: Int? = nil
+        ) -> Row {
+            Row(
+                sqlState: state, message: message, retryable: false, httpStatus: status, hint: hint, jumio: jumio,
+                faceSDK: "INVALID_ARGS", iZettle: iZettle)
+        }
+        func failure(
+            _ state: String, _ message: String, status: Int? = nil, retryable: Bool, jumio: String,
+            faceSDK: String = "UNKNOWN_ERROR", iZettle: Int? = nil
+        ) -> Row {
+            Row(
+                sqlState: state, message: message, retryable: retryable, httpStatus: status, hint: nil, jumio: jumio,
+                faceSDK: faceSDK, iZettle: iZettle)
+        }
+        func network(_ state: String, _ message: String, iZettle: Int? = nil) -> Row {
+            failure(state, message, retryable: true, jumio: "A10000", iZettle: iZettle)
+        }
+        return switch self {
+        case .payloadInvalid: refusal("IN001", "the payload is not a JSON object of known keys and types")
+        case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB", status: 413)
+        case .partnerUnknown: refusal("IN003", "no partner of that name exists", jumio: "C00401", iZettle: -300)
+        case .partnerDisabled: refusal("IN004", "the partner is disabled", status: 403, jumio: "C00401")
+        case .workflowUnknown:
+            refusal(
+                "IN005", "no workflow of that name exists",
+                hint: Self.choices(
+                    "A workflow",
+                    Workflow.allCases.map { workflow in
+                        let (name, key) = (workflow.rawValue, workflow.row.definitionKey)
+                        return name == key ? name : "\(name) (\(key))"
+                    }))
+        case .partMissing: refusal("IN006", "a part that the workflow needs is missing")
+        case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not have")
+        case .partUnknown:
+            refusal(
+                "IN008", "no part of that name exists",
+                hint: Self.choices("A part", PartKind.allCases.map(\.rawValue)))
+        case .partEmpty: refusal("IN009", "a part has no bytes")
+        case .partTooLarge:
+            refusal(
+                "IN010", "a part is larger than the limit", status: 413,
+                hint: "A part has at most 20 MiB, and there are at most 256 frames.")
+        case .partURLInvalid: refusal("IN011", "a part's URL is not a plain https URL")
+        case .digestInvalid: refusal("IN012", "a digest is not 64 hexadecimal digits (SHA-256)")
+        case .digestMismatch: refusal("IN013", "a part's bytes do not match its SHA-256 digest")
+        case .identifierTooLong: refusal("IN014", "an identifier is longer than 100 characters")
+        case .callbackURLInvalid:
+            refusal("IN015", "the callback URL is not acceptable for this partner", iZettle: -202)
+        case .callbackURLMissing:
+            refusal("IN016", "no callback URL was given and the partner has no default", iZettle: -203)
+        case .countryInvalid:
+            refusal(
+                "IN017", "a country is not an ISO 3166-1 alpha-3 code",
+                hint: "A country is three upper-case letters, such as DEU.")
+        case .documentTypeUnknown:
+            refusal(
+                "IN018", "no document type of that name exists",
+                hint: "A document type is PASSPORT, VISA, DRIVING_LICENSE or ID_CARD.")
+        case .documentFormatUnknown:
+            refusal("IN019", "no document format of that name exists", hint: "A document format is TD1, TD2 or TD3.")
+        case .laneUnknown: refusal("IN020", "no lane of that name exists", hint: "A lane is urgent, normal or bulk.")
+        case .regionInvalid: refusal("IN021", "no region of that name exists")
+        case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
+        case .idempotencyConflict:
+            refusal("IN023", "the idempotency key was used before with another request", status: 409)
+        case .jobUnknown: refusal("IN024", "no job of that id exists", status: 404, jumio: "J00000")
+        case .challengeInvalid:
+            refusal("IN025", "the liveness challenge was not issued to this partner")
+        case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
+        case .challengeUsed: refusal("IN027", "the liveness challenge was used before")
+        case .sessionShapeRefused:
+            refusal(
+                "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
+        case .waitingQuotaReached:
+            failure(
+                "IN125", "the partner has as many waiting jobs as it may have", status: 429, retryable: true,
+                jumio: "A10000")
+        case .storageQuotaReached:
+            failure(
+                "IN126", "the partner's parts take as many bytes as they may", status: 429, retryable: true,
+                jumio: "A10000")
+
+        case .jobAmbiguous: refusal("IN029", "several jobs have an id with this ending", status: 409, jumio: "J00000")
+        case .partnerInvalid: refusal("IN089", "a setting of the partner is not acceptable")
+        case .partnerExists: refusal("IN090", "a partner of that name exists", status: 409)
+        case .jobNotFinished: refusal("IN030", "the job is not finished", status: 409, jumio: "J00000")
+        case .partsPurged: refusal("IN031", "the job's parts were removed", status: 409, jumio: "J00000")
+        case .requestPurged: refusal("IN135", "the job's request was removed", status: 409, jumio: "J00000")
+        case .isolationLevelInvalid:
+            refusal(
+                "IN136", "the call needs the isolation level READ COMMITTED", status: nil,
+                hint:
+                    "Begin with BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to read committed."
+            )
+        case .rowLocked:
+            Row(
+                sqlState: "IN137", message: "another transaction holds a row that the call needs", retryable: true,
+                httpStatus: nil, hint: "Call again. Operators find transactions that stay open in insp.v_xmin_holders.",
+                jumio: "N00000", faceSDK: "INVALID_ARGS", iZettle: nil)
+        case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
+        case .reviewInvalid:
+            refusal(
+                "IN033", "the review's decision or label is not allowed",
+                hint:
+                    "A decision is PASSED, WARNING or REJECTED; a label has 1 to 64 upper-case letters, digits and underscores."
+            )
+
+        case .unauthenticated:
+            refusal("IN110", "no valid credential was given", status: 401, jumio: "C00401", iZettle: -300)
+        case .scopeMissing: refusal("IN111", "the credential does not allow this call", status: 403, jumio: "C00403")
+        case .rateLimited: failure("IN112", "too many requests", status: 429, retryable: true, jumio: "A10000")
+        case .parameterInvalid: refusal("IN113", "a parameter or header is not valid")
+        case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit", status: 413)
+        case .pathUnknown: refusal("IN115", "nothing is at this path", status: 404)
+        case .methodNotAllowed: refusal("IN116", "the path does not take this method", status: 405)
+        case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json", status: 415)
+        case .gatewayOverloaded:
+            failure("IN118", "the gateway has no room for the request", status: 503, retryable: true, jumio: "A10000")
+
+        case .faceIDInvalid:
+            refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
+        case .faceRateLimited:
+            failure(
+                "IN262", "too many attempts on the face id; later ones are accepted again", status: 429,
+                retryable: true,
+                jumio: "N00000")
+        case .faceFeatureInvalid:
+            refusal("IN263", "a face feature is not 1024 hexadecimal digits with its engine and model")
+        case .faceNotEnrolled:
+            failure(
+                "IN264", "nothing that can be compared is enrolled under the face id", retryable: false,
+                jumio: "N00000", faceSDK: "INVALID_ARGS")
+        case .faceBusy:
+            failure(
+                "IN266", "another enrolment of the face id is under way", status: 429, retryable: true, jumio: "F00000")
+        case .faceTaken:
+            refusal(
+                "IN267", "the face id is enrolled for another userReference", status: 409,
+                hint: "enrollmentMode replace takes the place of what is enrolled.")
+        case .faceDeleted:
+            failure(
+                "IN265", "the face id was deleted while the job was waiting or running", retryable: false,
+                jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
+
+        case .partUnreachable:
+            failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
+        case .partNotFound:
+            failure(
+                "IN041", "a part is not where the request says", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
+        case .partsTooLarge:
+            failure(
+                "IN145", "all parts of the job together are larger than the limit", status: 413, retryable: false,
+                jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
+        case .unsupportedFormat:
+            failure(
+                "IN042", "a part is none of JPEG, PNG, WebP, JPEG 2000", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
+        case .corruptImage:
+            failure(
+                "IN043", "a part's image data is damaged", retryable: false, jumio: "N00000", faceSDK: "INVALID_ARGS")
+        case .tooManyPixels:
+            failure(
+                "IN044", "a part's image is larger than the pixel limits", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
+        case .decryptionFailed:
+            failure("IN120", "an encrypted part could not be decrypted", retryable: false, jumio: "N00000")
+        case .decryptionKeyUnknown:
+            failure("IN121", "this worker has no key for an encrypted part", retryable: true, jumio: "F00000")
+        case .workflowNotImplemented:
+            failure("IN045", "this version cannot run the workflow", retryable: false, jumio: "F00000", iZettle: -501)
+        case .analyzerCrashed:
+            failure("IN050", "the analyzer process ended while it worked on the job", retryable: true, jumio: "F00000")
+        case .analyzerTimeout:
+            failure(
+                "IN051", "the analyzer did not answer within the stage's deadline", retryable: true, jumio: "F00000")
+        case .analyzerOutOfMemory:
+            failure("IN052", "the analyzer ran out of its memory limit", retryable: true, jumio: "F00000")
+        case .analyzerUnavailable:
+            failure("IN053", "no analyzer process could be started", retryable: true, jumio: "F00000")
+        case .modelUnavailable:
+            failure(
+                "IN054", "a model file is missing or damaged; run inspectd doctor", retryable: true, jumio: "F00000")
+        case .vendorNotConfigured:
+            failure("IN060", "this worker knows no liveness vendor's server", retryable: false, jumio: "F00000")
+        case .vendorUnreachable:
+            failure("IN061", "the liveness vendor's server could not be reached", retryable: true, jumio: "A10000")
+        case .vendorRefused:
+            failure(
+                "IN062", "the liveness vendor's server refused the request", retryable: false, jumio: "F00000",
+                faceSDK: "LIVENESS_FAILED")
+        case .vendorResponseInvalid:
+            failure(
+                "IN063", "the liveness vendor's server answered something else than documented", retryable: false,
+                jumio: "F00000", faceSDK: "LIVENESS_FAILED")
+        case .vendorOutcomeUnknown:
+            failure(
+                "IN064", "the liveness vendor's server may have used the session, but its answer was lost",
+                retryable: false, jumio: "F00000", faceSDK: "LIVENESS_FAILED")
+        case .workerLost: failure("IN055", "the worker that held the job died", retryable: true, jumio: "F00000")
+        case .leaseLost: failure("IN100", "the job's lease is lost", retryable: false, jumio: "F00000")
+        case .attemptsExhausted:
+            failure("IN056", "the job failed at every attempt", retryable: false, jumio: "F00000")
+        case .cancelled:
+            failure(
+                "IN057", "the job was cancelled", retryable: false, jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
+        case .expired:
+            failure(
+                "IN058", "the job was not finished before its deadline", retryable: false, jumio: "J00000",
+                faceSDK: "LIVENESS_FAILED")
+        case .databaseUnavailable:
+            failure("IN059", "the database could not be reached", status: 503, retryable: true, jumio: "A10000")
+        case .internalError: failure("IN099", "an unexpected error", status: 500, retryable: true, jumio: "F00000")
+
+        case .egressRefused: network("IN070", "the server's address is one that the egress policy refuses")
+        case .nameNotResolved: network("IN071", "the server's name could not be resolved")
+        case .connectionFailed: network("IN072", "no connection to the server could be made")
+        case .tlsFailed: network("IN073", "no TLS connection of version 1.2 or newer could be made")
+        case .certificateInvalid: network("IN074", "the server's certificate is not valid for its name")
+        case .pinMismatch: network("IN075", "the server's public key is none of those that are pinned")
+        case .timedOut: network("IN076", "the server did not answer in time")
+        case .responseTooLarge: network("IN077", "the server's answer exceeds its limit")
+        case .responseBroken: network("IN078", "the server's answer is not HTTP, or was torn")
+        case .redirectRefused: network("IN079", "the server answered with a redirect, and none is followed")
+        case .statusNotSuccess: network("IN080", "the server answered with a status that is not 2xx")
+        case .endpointGone: failure("IN081", "the endpoint answered 410 Gone", retryable: false, jumio: "A10000")
+        case .requestInvalid:
+            refusal(
+                "IN082", "the URL, a header or a key of the endpoint is not acceptable; nothing was sent", status: nil)
+        case .localFault: network("IN083", "a fault on our side; the attempt is not counted")
+        case .authorizationFailed:
+            network("IN084", "the authorization provider gave no access token", iZettle: -501)
+        case .clientIDInvalid:
+            refusal(
+                "IN085", "the authorization provider does not accept the client id or its credentials",
+                jumio: "C00401", iZettle: -300)
+        case .attemptInterrupted: network("IN086", "the attempt was broken off and will be made again")
+        case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
+        case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
+        }
+    }
+}

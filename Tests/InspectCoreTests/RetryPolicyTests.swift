@@ -1,0 +1,12 @@
+import InspectCore
+import Testing
+
+struct RetryPolicyTests {
+    @Test func `The delay doubles from 5 s to 600 s, whatever the attempt's number is`() {
+        let policy = RetryPolicy()
+        let delays = [0, 1, 2, 3, 7, 8, 9, 100, Int.max].map { policy.delay(afterAttempt: $0, random: 0).seconds }
+        #expect(delays == [5, 5, 10, 20, 320, 600, 600, 600, 600])
+        #expect(policy.delay(afterAttempt: 1, random: -9) == .seconds(4))
+        #expect(policy.delay(afterAttempt: 1, random: 1) == .seconds(6))
+    }
+}

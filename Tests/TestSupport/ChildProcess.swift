@@ -1,0 +1,58 @@
+import Foundation
+import Glibc
+
+/// A child process that was started with `posix_spawn`. It is killed if it takes longer than its test allows.
+package struct ChildProcess {
+    package let pid: Int32
+
+    package init(pid: Int32) { self.pid = pid }
+
+    /// Waits for the end.
+    ///
+    /// - Returns: The exit status, or minus the signal's number.
+    package func exitStatus(within limit: Duration = .seconds(240)) async throws -> Int32 {
+        let deadline = ContinuousClock.now + limit
+        do {
+            while true {
+                if let status = try self.endedStatus() { return status }
+                guard .now < deadline else { throw WaitTimedOut(what: "process \(self.pid) ends", limit: limit) }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        } catch {
+            self.end()
+            throw error
+        }
+    }
+
+    /// Blocks the thread until the end of a process that takes a few seconds at most.
+    ///
+    /// - Returns: The exit status, or minus the signal's number.
+    package func blockingExitStatus() throws -> Int32 {
+        let limit = Duration.seconds(60)
+        let deadline = ContinuousClock.now + limit
+        while true {
+            if let status = try self.endedStatus() { return status }
+            guard .now < deadline else {
+                self.end()
+                throw WaitTimedOut(what: "process \(self.pid) ends", limit: limit)
+            }
+            Thread.sleep(forTimeInterval: 0.005)
+        }
+    }
+
+    /// - Returns: `nil` while the process runs.
+    private func endedStatus() throws -> Int32? {
+        var status: Int32 = 0
+        let ended = waitpid(self.pid, &status, WNOHANG)
+        if ended == 0 { return nil }
+        guard ended == self.pid else { throw POSIXError(.ECHILD) }
+        return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f)
+    }
+
+    private func end() {
+        // Its number may be another's once it was waited for.
+        guard (try? self.endedStatus()) == .some(nil) else { return }
+        kill(self.pid, SIGKILL)
+        waitpid(self.pid, nil, 0)
+    }
+}

@@ -236,14 +236,6 @@ extension SimulatedDatabase {
             claimed bigint, run_at timestamptz, crashes smallint, after_fence bigint);
         -- Limits, and the last fence before each was set.
         CREATE TABLE fake.seen_limit (partner_id integer PRIMARY KEY, max_running integer, fence bigint);
-        -- Of some jobs nothing can be written, not even that this is so; only a rescue ends them.
-        CREATE FUNCTION fake.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            RAISE 'not this job' USING ERRCODE = '\(SimulatedSession.notStorable)';
-        END $$;
-        CREATE TRIGGER refuse BEFORE INSERT ON insp.step FOR EACH ROW
-            WHEN (NEW.fence <> 0 AND NEW.job_id % 29 = 0
-                AND coalesce(NEW.summary #>> '{error,code}', 'INTERNAL_ERROR') = 'INTERNAL_ERROR') EXECUTE FUNCTION fake.refuse();
         CREATE TABLE fake.seen_step (job_id bigint, status smallint, fence bigint, output jsonb, PRIMARY KEY (job_id, status));
         CREATE TABLE fake.seen_event (job_id bigint, kind text, fence bigint, PRIMARY KEY (job_id, kind, fence));
         CREATE TABLE fake.read_event (epoch bigint, position bigint, PRIMARY KEY (epoch, position));

@@ -71,16 +71,24 @@ import Testing
             replacement: ""
         ),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
-        .init(function: "promote", rule: "d.run_at <= moment", replacement: "true"),
-        .init(function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),
+        .init(
+            foundBy: 3, noticed: "was to wait until", function: "promote", rule: "d.run_at <= moment",
+            replacement: "true"),
+        .init(
+            foundBy: 3, noticed: "which lives", function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"
+        ),
         .init(function: "allowance", rule: "limited.max_running - count(*)", replacement: "limited.max_running"),
         .init(function: "allowance", rule: "FOR UPDATE SKIP LOCKED", replacement: ""),
         .init(function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
-        .init(function: "claim", rule: "IF NOT is_same THEN", replacement: "IF false THEN"),
-        .init(function: "begin_epoch", rule: "PERFORM setval('insp.fence', fence);", replacement: ""),
+        .init(
+            foundBy: 1, noticed: "given out twice", function: "claim", rule: "IF NOT is_same THEN",
+            replacement: "IF false THEN"),
+        .init(
+            foundBy: 1, noticed: "was answered with", function: "begin_epoch",
+            rule: "PERFORM setval('insp.fence', fence);", replacement: ""),
         .around(.hidesEpochs),
-        .around(.startsTwice),
-        .around(.startsNothing),
+        .around(.startsTwice, foundBy: 1, noticed: "slots"),
+        .around(.startsNothing, foundBy: 1, noticed: "nobody works on"),
         .around(.keepsLostLeases),
         .around(.forgetsFailedWrites),
         .around(.forgetsFailedClaims),

@@ -77,7 +77,9 @@ import Testing
         .init(
             foundBy: 3, noticed: "which lives", function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"
         ),
-        .init(function: "allowance", rule: "limited.max_running - count(*)", replacement: "limited.max_running - 0 * count(*)"),
+        .init(
+            function: "allowance", rule: "limited.max_running - count(*)",
+            replacement: "limited.max_running - 0 * count(*)"),
         .init(function: "allowance", rule: "FOR UPDATE SKIP LOCKED", replacement: ""),
         .init(function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
         .init(

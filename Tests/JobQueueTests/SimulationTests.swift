@@ -67,7 +67,8 @@ import Testing
             foundBy: 26, noticed: "was answered with", function: "release",
             rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            noticed: "was answered with", function: "hold_for_review", rule: "AND l.fence IS NOT DISTINCT FROM u.fence",
+            foundBy: 52, noticed: "was answered with", function: "hold_for_review",
+            rule: "AND l.fence IS NOT DISTINCT FROM u.fence",
             replacement: ""
         ),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills dispatchers with SIGKILL at random moments while callbacks keep coming, and looks at the end whether every callback
-# was delivered, and whether whatever came twice came with the same webhook-id and body.
+# Kills dispatchers with SIGKILL at random moments while callbacks become due. At the end, every callback must have been
+# delivered, and every repeat must have the same webhook-id and body.
 #
 # Usage: Tests/callbacks.sh [--seconds S] [--seed N] [--bin DIR]
 #   --seconds S   how long dispatchers are killed (default 120)

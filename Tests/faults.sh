@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs real workers on a private PostgreSQL under real faults, in seeded random order, and looks at the end whether any job
-# was lost, finished twice, had a stage written twice or is stuck.
+# Runs real workers on a private PostgreSQL under real faults, in seeded random order. At the end, no job may be lost,
+# finished twice or stuck, nor have a stage written twice.
 #
 # Usage: Tests/faults.sh [--minutes M] [--seed S] [--short] [--simulate N] [--bin DIR]
 #   --minutes M    how long faults go on (default 20)
@@ -12,10 +12,10 @@
 # Prints one JSON line: {"faults": {kind: count}, "jobs", "lost", "finishedTwice", "stagesTwice", "stuck", "wrongPerson",
 # "rescueSecondsMax", "seed", …}. Exit status 0 only if nothing was lost, repeated, mixed up or stuck. A second, small
 # service has its standby promoted (asynchronous and synchronous), a backup restored under it and its database's clock set;
-# "gone" are jobs that only a lost history had acknowledged. What is done to a clock is done to one process's (libfaketime);
-# the machine's stays. Filling a disk needs the right to mount a small one; without it that
-# kind is left out and named under "skipped". A failover after which jobs come late is tried again, twice at most: a stall of the
-# machine is in one round, a fault in each.
+# "gone" counts jobs that only a lost timeline had acknowledged. Only one process's clock is changed (libfaketime), never the
+# machine's. Filling a disk needs the right to mount a small one; without it, that kind
+# is listed under "skipped". A failover after which jobs are late is repeated, at most twice: a stall of the
+# machine occurs in one round, a fault in each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh

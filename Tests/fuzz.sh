@@ -6,8 +6,8 @@
 #   aamva    texts of barcodes, and all that follows
 #   chip     files of chips: EF.SOD, DG1, DG2
 #   frames   messages between worker and analyzer
-#   facts    what a worker is told by an analyzer that an image took over
-#   metadata what images' files say of how they were made
+#   facts    messages to a worker from an analyzer that an image has taken over
+#   metadata image files' metadata on how they were made
 #   decode   images: JPEG, PNG, WebP, JPEG 2000
 # Inputs are kept under .build/fuzz/corpus and used again; those that crash are kept under .build/fuzz/findings, and are
 # tried first at the next run. Exit status 0 only if every target ran its time without a finding.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Several hosts as network namespaces of this machine: PostgreSQL on one, workers on three, a gateway on one, a partner on one
-# who creates jobs over HTTP and takes callbacks. Links are cut and healed, hosts are killed with everything that runs on them; at
-# the end every job that the partner was promised must be finished once, and its callback there.
+# that creates jobs over HTTP and receives callbacks. Links are cut and restored, hosts are killed with all their processes; at
+# the end every acknowledged job must be finished once, and its callback delivered.
 #
 # Usage: Tests/hosts.sh [--minutes M] [--seed S] [--short] [--bin DIR]      as root
 #   --minutes M    how long hosts and links fail (default 10)

@@ -893,6 +893,10 @@ CREATE FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes t
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_queues integer[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS ...
+
 CREATE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '00:01:00'::interval, p_pages integer DEFAULT 64) RETURNS TABLE(region smallint, lane smallint, finished bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3802,6 +3806,7 @@ REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint, p_readable boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_queues integer[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;

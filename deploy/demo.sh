@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Shows inspectd at work: real pictures through a real PostgreSQL queue, real analysis, signed callbacks.
+# Shows inspectd at work: real images through a real PostgreSQL queue, real analysis, signed callbacks.
 #
 # Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by
 # SQL and by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing
 # running. Exit status 0 only if every job ended as it should and every callback arrived with a good signature.
 #
 # Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]]
-#   your own pictures become one more job; its decision is shown and not judged
+#   your own images become one more job; its decision is shown but not checked
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
@@ -60,7 +60,7 @@ await_file "$scratch/port" $! 10 || { say "the callback receiver did not start";
 receiver=http://127.0.0.1:$(cat "$scratch/port")
 say "the callback receiver listens on $receiver"
 
-# A partner whose endpoint allows what only a demonstration should: plain HTTP to this machine.
+# A partner whose endpoint allows plain HTTP to this machine, which only a demonstration should.
 sql -v url="$receiver/ok" -v secret="$secret" <<'SQL'
 SELECT FROM insp.create_partner('demo', :'url', p_allow_http => true, p_allow_private => true);
 SELECT FROM insp.endpoint e, insp.callback_rotate_secret(e.id, '0', :'secret');
@@ -156,7 +156,7 @@ SQL
     sleep 0.2
 done
 
-# What the receiver wrote down, beside what the database says.
+# The receiver's log beside the database's view.
 sql -c 'CREATE TABLE public.received (line jsonb)'
 # One JSON document a line: neither a quote nor a delimiter occurs in it.
 sql -c "\\copy public.received FROM '$receiver_log' WITH (FORMAT csv, QUOTE e'\\x01', DELIMITER e'\\x02')"

@@ -3,7 +3,7 @@
 # They are White House photographs (works of the US government, public domain) out of the source package of
 # face_recognition on PyPI (MIT), fetched where they are used and never passed on:
 #   obama.jpg, obama2.jpg  the same person twice          biden.jpg  another person
-#   obama_partial_face.jpg  a face that its picture cuts off
+#   obama_partial_face.jpg  a face that is cut off by the edge of its image
 # Safe to run again: what is there and intact is left alone.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

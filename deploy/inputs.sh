@@ -17,7 +17,7 @@ key=$(cat "$here/fetch-faces.sh" "$here/inputs.sh" "$here/specimens.py" "$here"/
 if [ "$(cat "$dir/.key" 2>/dev/null)" != "$key" ]; then
     rm -rf "$dir/.key" "$dir/specimens"
     "$here/fetch-faces.sh" "$dir/faces" >&2
-    # The box is the head in that picture, crown to chin. Debian's Python has the modules, whatever is on the PATH.
+    # The box is the head in that image, crown to chin. Debian's Python has the modules, whatever is on the PATH.
     /usr/bin/python3 "$here/specimens.py" --out "$dir/specimens" \
         --face "$dir/faces/obama.jpg" --face-box 0.375,0.03,0.34,0.36
     echo "$key" >"$dir/.key"

@@ -6,37 +6,37 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 packages=(
-    # What a Swift toolchain from swift.org needs beside itself, to run and to link C++ targets.
+    # What a Swift toolchain from swift.org needs to run and to link C++ targets.
     ca-certificates g++ git libedit2 libncurses6 libsqlite3-0 libxml2 pkg-config tzdata zlib1g-dev
     # The queue, and the server that the demo and the tests run privately.
     postgresql-15 postgresql-contrib libpq-dev
     # Callbacks, signatures, TLS, the analyzer's system-call filter.
     libcurl4-openssl-dev libssl-dev libseccomp-dev
-    # Reads the schema's functions in the tests.
+    # Checks the schema's functions in the tests.
     postgresql-15-plpgsql-check
-    # Issues the tests' chips.
+    # Creates the tests' chip files.
     openssl
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.
     libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-dnn-dev libopencv-imgproc-dev
     libzxing-dev
     libopenblas-serial-dev libopenblas0-serial
-    # Reading print; the model is the English one, whose letters are Latin's.
+    # Reads the VIZ; the English model has the Latin letters.
     libtesseract-dev tesseract-ocr-eng
     # Image formats.
     libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
-    # The fault suite: a pooler, a clock that jumps, a client of another make.
+    # The fault suite: a pooler, a clock that jumps, another client library.
     libfaketime pgbouncer python3-psycopg2
     # Encrypts parts as clients do.
     python3-jwcrypto
     # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.
     iproute2 prometheus python3-seccomp python3-venv systemd
-    # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
+    # Languages of the examples that verify a callback; the first also serves HTTP/2 to the tests.
     nodejs php-cli
-    # Holds C and C++ to .clang-format.
+    # Checks C and C++ against .clang-format.
     clang-format
-    # The scripts themselves: runuser and setsid, ps; and what reads them in the tests.
+    # For the scripts: runuser and setsid, ps; and the linter that checks them.
     curl procps shellcheck util-linux
 )
 
@@ -62,7 +62,7 @@ done
 
 if [ "${#missing[@]}" -gt 0 ]; then
     echo "install-deps: installing ${missing[*]}" >&2
-    # Debian's package would create and start a cluster that nothing here uses; the setting is for this time only.
+    # Debian's package would create and start a cluster that nothing here uses; the setting applies to this call only.
     quiet_cluster=/etc/postgresql-common/createcluster.d/inspectd-install.conf
     if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then
         trap 'as_root rm -f "$quiet_cluster"' EXIT
@@ -80,7 +80,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
         exit 1
     fi
     rm -f "$log"
-    # Debian's packages start a pooler and a Prometheus of their own, which nothing here uses.
+    # Debian's packages start a pooler and a Prometheus, which nothing here uses.
     for service in pgbouncer prometheus; do
         if [[ " ${missing[*]} " == *" $service "* ]]; then
             as_root service "$service" stop >/dev/null 2>&1 || true

@@ -6,12 +6,12 @@ scratch=
 postgres_dir=
 started=()
 
-# A line about what goes on, with the seconds since the script began.
+# Prints a progress line with the seconds since the script began.
 say() {
     printf '%4ds  %s\n' "$SECONDS" "$*" >&2
 }
 
-# Runs a command quietly; only if it fails, shows what it said. The first word is what to call it.
+# Runs a command and shows its output only if it fails. The first argument is its name.
 quietly() {
     local name=$1 log="$scratch/quiet.log"
     shift
@@ -22,13 +22,13 @@ quietly() {
     fi
 }
 
-# A throw-away folder and the promise that nothing outlives the script, however it ends.
+# Creates a scratch folder and makes sure that nothing outlives the script, however it ends.
 begin() {
     exec </dev/null
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/inspectd-${1}.XXXXXX")
-    # The private PostgreSQL runs under another account and needs to pass through.
+    # The private PostgreSQL runs under another account, which must be able to enter.
     chmod 755 "$scratch"
-    # Marks every process that comes from this script, for the last look round.
+    # Marks every process of this script, for `leftovers`.
     export INSPECTD_SCRATCH=$scratch
     trap end EXIT
     trap 'exit 130' INT
@@ -40,7 +40,7 @@ remember() {
     started+=("$1")
 }
 
-# A process that has been waited for: its number may belong to another one soon.
+# Forgets a process that has been waited for: its number may soon belong to another.
 forget() {
     local pid rest=()
     for pid in "${started[@]}"; do
@@ -89,7 +89,7 @@ stop_all() {
     return 1
 }
 
-# Processes that carry this script's mark, wherever their parents went.
+# Processes with this script's mark, whatever became of their parents.
 leftovers() {
     local file files pid
     mapfile -t files < <(grep -lszFx "INSPECTD_SCRATCH=$scratch" /proc/[0-9]*/environ 2>/dev/null)

@@ -48,8 +48,8 @@ run() {
     fi
 }
 
-# A socket's path may have 107 bytes, and DIR may lie where the unprivileged account cannot go: so the cluster and its
-# socket live in their own short directory, and DIR remembers which.
+# A socket's path may have 107 bytes, and the unprivileged account may have no access to DIR: so the cluster and its
+# socket have their own short directory, and DIR stores its name.
 home=
 [ ! -s "$dir/home" ] || home=$(cat "$dir/home")
 
@@ -91,7 +91,7 @@ TEXT
         [ ! -e "$bin/../lib/pg_stat_statements.so" ] ||
             echo "shared_preload_libraries = 'pg_stat_statements'" >>"$home/data/postgresql.conf"
     fi
-    # The server lives on: it must not keep descriptors open that somebody waits on.
+    # The server outlives this script: it must not keep open a descriptor that a caller waits on.
     for descriptor in /proc/$$/fd/*; do
         descriptor=${descriptor##*/}
         [ "$descriptor" -le 2 ] || [ "$descriptor" -eq 255 ] || eval "exec $descriptor>&-"

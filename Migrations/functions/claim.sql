@@ -159,8 +159,9 @@ BEGIN
         SELECT t.*, nextval('insp.fence') AS fence FROM taken t
     ), leased AS (
         INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes, epoch)
-        SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes, epoch FROM numbered n
-        -- A second row of a job that is leased is handed out without a lease, so nothing is written under its fence.
+        SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, least(n.attempt, 32766) + 1, n.crashes, epoch FROM numbered n
+        -- A second row of a leased job is handed out without a lease: it is analysed until a heartbeat, and
+        -- nothing is written under its fence.
         ON CONFLICT DO NOTHING
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
@@ -169,7 +170,7 @@ BEGIN
     -- A lease is found by its job, and its fence is compared by IS NOT DISTINCT FROM, which uses no index: with =, the planner
     -- could look the fence up in lease_worker, and read every worker's leases.
     SELECT NULL::bigint, NULL::bigint, NULL::xid8, NULL::xid8, NULL::integer[], NULL::insp.queue[],
-        n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
+        n.job_id, n.fence, (least(n.attempt, 32766) + 1)::smallint, n.crashes, n.queue, n.seq,
         j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.request,
         j.traceparent,
         CASE WHEN j.status > 2 THEN (

@@ -26,7 +26,7 @@ DECLARE
     kind text;
     detail jsonb;
 BEGIN
-    -- Nothing here waits for a row that is held, so there is no deadlock in any order of locks. An existing row must not be
+    -- Nothing here waits for a row that is held, so the order of locks cannot cause a deadlock. An existing row must not be
     -- inserted either: that would wait for the session that changes it.
     IF NOT EXISTS (SELECT FROM insp.endpoint_health x WHERE x.endpoint_id = p_endpoint) THEN
         INSERT INTO insp.endpoint_health (endpoint_id) VALUES (p_endpoint) ON CONFLICT DO NOTHING;

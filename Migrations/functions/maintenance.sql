@@ -88,6 +88,39 @@ $$;
 COMMENT ON FUNCTION insp.promote(integer) IS 'Makes delayed jobs whose time has come ready; returns how many';
 GRANT EXECUTE ON FUNCTION insp.promote(integer) TO insp_worker;
 
+-- A part of insp.rescue, called with its settings.
+CREATE OR REPLACE FUNCTION insp.finish_spent(
+    p_jobs bigint[], p_fences bigint[], p_queues integer[], p_codes text[], p_details text[], p_attempts smallint[],
+    p_crashes smallint[]
+) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+    ended integer := 0;
+BEGIN
+    RETURN (SELECT count(*) FROM insp.finish_failed(p_jobs, p_fences, p_codes, p_details, p_attempts, p_crashes));
+EXCEPTION WHEN OTHERS THEN
+    IF insp.is_passing(SQLSTATE) THEN
+        RAISE;
+    END IF;
+    FOR place IN 1..cardinality(p_jobs) LOOP
+        BEGIN
+            ended := ended + (SELECT count(*) FROM insp.finish_failed(p_jobs[place:place], p_fences[place:place],
+                p_codes[place:place], p_details[place:place], p_attempts[place:place], p_crashes[place:place]));
+        EXCEPTION WHEN OTHERS THEN
+            IF insp.is_passing(SQLSTATE) THEN
+                RAISE;
+            END IF;
+            INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
+            VALUES (now() + interval '1 hour', p_jobs[place], p_queues[place], p_attempts[place], p_crashes[place],
+                'INTERNAL_ERROR');
+        END;
+    END LOOP;
+    RETURN ended;
+END
+$$;
+COMMENT ON FUNCTION insp.finish_spent(bigint[], bigint[], integer[], text[], text[], smallint[], smallint[]) IS
+    'Dead-letters jobs that have no attempt left; one that cannot end waits for another attempt in an hour, and keeps no other lease from its rescue. Returns how many ended';
+
 CREATE OR REPLACE FUNCTION insp.rescue(
     p_dead_after interval DEFAULT '15 s', p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3,
     p_limit integer DEFAULT 1000, p_thorough boolean DEFAULT true,
@@ -103,6 +136,7 @@ DECLARE
     watched bigint;
     dead bigint[];
     lost record;
+    spent record;
 BEGIN
     requeued := 0;
     dead_lettered := 0;
@@ -147,7 +181,7 @@ BEGIN
             OR NOT EXISTS (SELECT FROM insp.job j WHERE j.id = x.job_id))) RETURNING l.*
     )
     SELECT array_agg(e.job_id) AS jobs, array_agg(e.fence) AS fences, array_agg(e.worker_id) AS worker_ids,
-        array_agg(e.attempt) AS attempts, array_agg((e.crashes + 1)::smallint) AS crashes,
+        array_agg(e.attempt) AS attempts, array_agg((least(e.crashes, 32766) + 1)::smallint) AS crashes,
         array_agg(e.queue) AS queues, array_agg(e.claimed_at) AS claims
     INTO lost FROM ended e;
     IF lost.jobs IS NOT NULL THEN
@@ -170,21 +204,17 @@ BEGIN
             RETURNING 1
         )
         SELECT count(*) INTO requeued FROM waiting;
-        WITH u AS MATERIALIZED (
-            SELECT u.* FROM unnest(lost.jobs, lost.fences, lost.attempts, lost.crashes)
-                AS u (job_id, fence, attempt, crashes)
-            WHERE u.crashes >= p_max_crashes OR u.attempt >= p_max_attempts
-        ), g AS (
-            SELECT array_agg(u.job_id) AS jobs, array_agg(u.fence) AS fences,
-                array_agg(CASE WHEN u.crashes >= p_max_crashes THEN 'WORKER_LOST' ELSE 'ATTEMPTS_EXHAUSTED' END) AS codes,
-                array_agg(CASE WHEN u.crashes >= p_max_crashes THEN u.crashes || ' times' ELSE 'last: WORKER_LOST' END)
-                    AS details,
-                array_agg(u.attempt) AS attempts, array_agg(u.crashes) AS crashes
-            FROM u
-        )
-        SELECT count(*) INTO dead_lettered
-        FROM g, LATERAL insp.finish_failed(g.jobs, g.fences, g.codes, g.details, g.attempts, g.crashes) f
-        WHERE g.jobs IS NOT NULL;
+        SELECT array_agg(u.job_id) AS jobs, array_agg(u.fence) AS fences, array_agg(u.queue) AS queues,
+            array_agg(CASE WHEN u.crashes >= p_max_crashes THEN 'WORKER_LOST' ELSE 'ATTEMPTS_EXHAUSTED' END) AS codes,
+            array_agg(CASE WHEN u.crashes >= p_max_crashes THEN u.crashes || ' times' ELSE 'last: WORKER_LOST' END) AS details,
+            array_agg(u.attempt) AS attempts, array_agg(u.crashes) AS crashes
+        INTO spent
+        FROM unnest(lost.jobs, lost.fences, lost.queues, lost.attempts, lost.crashes) AS u (job_id, fence, queue, attempt, crashes)
+        WHERE u.crashes >= p_max_crashes OR u.attempt >= p_max_attempts;
+        IF spent.jobs IS NOT NULL THEN
+            dead_lettered := insp.finish_spent(spent.jobs, spent.fences, spent.queues, spent.codes, spent.details, spent.attempts,
+                spent.crashes);
+        END IF;
         PERFORM insp.wake(l.lane) FROM (SELECT DISTINCT q.lane FROM insp.queue q WHERE q.id = ANY (lost.queues)) l;
     END IF;
     DELETE FROM insp.worker w WHERE w.id = ANY (dead)
@@ -296,16 +326,26 @@ BEGIN
     END IF;
     BEGIN
         RETURN insp.end_unclaimed(jobs, 'EXPIRED', NULL);
-    EXCEPTION WHEN lock_not_available THEN
-        -- Something other than the job is held, such as the face that it enrols: then one by one. If many wait, the cause is shared,
-        -- and the rest waits for the next round.
+    EXCEPTION WHEN OTHERS THEN
+        IF SQLSTATE <> '55P03' AND insp.is_passing(SQLSTATE) THEN
+            RAISE;
+        END IF;
+        -- Something other than the job is held, such as the face that it enrols, or a job cannot end: then one by one. If many
+        -- wait, the cause is shared, and the rest waits for the next round.
         FOREACH job IN ARRAY jobs LOOP
             IF cardinality(kept) < 3 THEN
                 BEGIN
                     ended := ended + insp.end_unclaimed(ARRAY[job], 'EXPIRED', NULL);
                     CONTINUE;
-                EXCEPTION WHEN lock_not_available THEN
-                    NULL;
+                EXCEPTION WHEN OTHERS THEN
+                    IF SQLSTATE <> '55P03' THEN
+                        IF insp.is_passing(SQLSTATE) THEN
+                            RAISE;
+                        END IF;
+                        -- It cannot end now, and must not precede all others in each round.
+                        INSERT INTO insp.expiry (expires_at, job_id) VALUES (moment + interval '1 hour', job) ON CONFLICT DO NOTHING;
+                        CONTINUE;
+                    END IF;
                 END;
             END IF;
             kept := kept || job;

@@ -107,6 +107,7 @@ BEGIN
     SELECT array_agg(g.id) INTO strays FROM gone g;
     DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (strays);
     DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
+    DELETE FROM insp.review_wait w WHERE w.job_id = p_job;
     PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
         ARRAY[p_started], 0::smallint, false);
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
@@ -116,13 +117,12 @@ EXCEPTION WHEN OTHERS THEN
     IF insp.is_passing(SQLSTATE) THEN
         RAISE;
     END IF;
-    -- It cannot end at all: maintenance tries again, and the others of its batch go on.
-    RAISE LOG 'inspectd: job % cannot be finished: SQLSTATE %', p_job, SQLSTATE;
-    INSERT INTO insp.expiry (expires_at, job_id) VALUES (now() + interval '1 day', p_job) ON CONFLICT DO NOTHING;
+    -- It cannot end at all, and the fault may be every job's. The caller fails, so the job keeps its lease or its row in a queue.
+    PERFORM insp.refuse('INTERNAL_ERROR', format('the job cannot be finished: SQLSTATE %s', SQLSTATE));
 END
 $$;
 COMMENT ON FUNCTION insp.finish_damaged(bigint, bigint, text, smallint, smallint, timestamptz) IS
-    'Dead-letters a job whose row cannot be processed as INTERNAL_ERROR, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before; if it cannot end at all, maintenance tries again after a day (insp.expiry)';
+    'Dead-letters a job whose row cannot be processed as INTERNAL_ERROR, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before. INTERNAL_ERROR if it cannot end at all';
 
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint
@@ -268,7 +268,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     ), waiting AS (
         -- A finished job has only a stale lease to drop.
         INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
-        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue, e.attempt, e.crashes + e.crashed::int, e.code
+        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue, e.attempt, least(e.crashes, 32766) + e.crashed::int, e.code
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
     ), begun AS (
         UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
@@ -299,7 +299,7 @@ BEGIN
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_codes, p_details, p_crashed)
             AS u (job_id, fence, code, detail, crashed)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, u.code, u.detail, l.attempt, (l.crashes + u.crashed::int)::smallint AS crashes,
+        RETURNING l.job_id, l.fence, u.code, u.detail, l.attempt, (least(l.crashes, 32766) + u.crashed::int)::smallint AS crashes,
             l.claimed_at
     ), begun AS (
         UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e

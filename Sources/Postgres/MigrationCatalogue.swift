@@ -110,7 +110,15 @@ enum MigrationCatalogue {
     /// What the files make: all of them are applied to a schema beside the one that is there, and rolled back.
     static func built(by folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Digests {
         // Others see neither the name nor the new schema before a commit, which never comes.
-        try connection.execute("SAVEPOINT built; ALTER SCHEMA insp RENAME TO insp_kept")
+        do {
+            try connection.execute(
+                "SAVEPOINT built; ALTER SCHEMA insp RENAME TO insp_kept_\(UInt32.random(in: .min ... .max))")
+        } catch let error as PostgresError where error.sqlState == "42501" {
+            throw PostgresError(
+                error.code, sqlState: error.sqlState, error.message,
+                hint: "without public.insp_object the schema is built once more: GRANT CREATE ON DATABASE"
+                    + " to the migrating role")
+        }
         for script in folder.scripts { try script.apply(on: connection) }
         let digests = try self.found(on: connection)
         try connection.execute("ROLLBACK TO SAVEPOINT built; RELEASE SAVEPOINT built")

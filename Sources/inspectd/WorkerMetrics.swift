@@ -51,7 +51,7 @@ struct WorkerMetrics: Sendable {
         self.rowsHeld = counter(
             "rows_held", "Times that a job's writes waited because another transaction held its row lock.")
         self.abandoned = counter(
-            "jobs_abandoned", "Jobs of which the database refused every write: left to the rescue.")
+            "jobs_abandoned", "Jobs for which the database refused every write; left to the rescue.")
         self.overdue = counter("jobs_overdue", "Jobs stopped at their deadline.")
         self.rescued = counter(
             "jobs_rescued", "Jobs that this worker rescued from dead workers.", "outcome",

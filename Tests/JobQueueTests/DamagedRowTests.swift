@@ -193,22 +193,54 @@ import Testing
         #expect(try await fixture.count("(SELECT because FROM insp.v_review OFFSET 0) x") == 3)
     }
 
-    @Test func `A job that cannot end at all is left for a day, and no other with it`() async throws {
-        for statements in [Self.settle, Self.deadLetter, Self.release + Self.expire] {
-            let fixture = try await QueueFixture()
-            try await self.prepare(
-                fixture,
-                damage: """
-                    CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
-                    CREATE TRIGGER damaged BEFORE INSERT ON insp.step FOR EACH ROW WHEN (NEW.job_id = 2 AND NEW.status = 128)
-                        EXECUTE FUNCTION damaged()
-                    """)
-            try await fixture.admin.execute(statements)
-            #expect(try await fixture.count("insp.job WHERE status = 128 AND id <> 2") == 2)
-            #expect(
-                try await fixture.count("insp.expiry WHERE job_id = 2 AND expires_at > now() + interval '23 hours'")
-                    == 1)
+    /// A trigger that keeps jobs from ending, whatever is written: for one job, or for all.
+    private static func endless(_ condition: String) -> String {
+        """
+        CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
+        CREATE TRIGGER damaged BEFORE INSERT ON insp.step FOR EACH ROW WHEN (\(condition) NEW.status = 128)
+            EXECUTE FUNCTION damaged();
+        """
+    }
+
+    @Test(arguments: [settle, hold.replacing("PASSED", with: "REJECTED"), deadLetter], ["NEW.job_id = 2 AND", ""])
+    func `A write for a job that cannot end fails, and every job keeps its lease`(statements: String, condition: String)
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(
+            fixture,
+            // Nor can they wait for a review.
+            damage: Self.endless(condition) + "INSERT INTO insp.review_wait (job_id) SELECT job_id FROM claimed")
+        let error = await #expect(throws: PostgresError.self) { try await fixture.admin.execute(statements) }
+        #expect(error?.message.contains("INTERNAL_ERROR") == true && error?.isPassing == false)
+        #expect(try await fixture.count("insp.lease JOIN claimed USING (job_id, fence)") == 3)
+        #expect(try await fixture.count("insp.expiry") == 0)
+    }
+
+    @Test func `A job that cannot end keeps no other from expiring or being rescued, and stays in a queue`()
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: Self.endless("NEW.job_id = 2 AND"))
+        // The last attempt of each.
+        try await fixture.admin.execute(
+            "UPDATE insp.lease SET crashes = 32767, deadline = now() - interval '1 s'; SELECT insp.rescue()")
+        #expect(try await self.ends(fixture) == ["WORKER_LOST", "2", "WORKER_LOST"])
+        #expect(
+            try await fixture.count("insp.delayed WHERE job_id = 2 AND run_at > now() + interval '50 minutes'") == 1)
+        #expect(try await fixture.count("insp.lease") == 0)
+        _ = try await fixture.client.enqueue(many: [Data(Self.request.utf8)])
+        try await fixture.admin.execute(
+            "INSERT INTO insp.expiry (expires_at, job_id) SELECT expires_at, id FROM insp.job; " + Self.expire)
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 3)
+        #expect(
+            try await fixture.count("insp.expiry WHERE job_id = 2 AND expires_at > now() + interval '50 minutes'") == 1)
+        await #expect(throws: PostgresError.self) {
+            try await fixture.admin.execute("SELECT insp.cancel(public_id) FROM insp.job WHERE id = 2")
         }
+        try await fixture.admin.execute(
+            "DROP FUNCTION damaged() CASCADE; UPDATE insp.delayed SET run_at = now(); SELECT insp.promote()")
+        #expect(try await fixture.count("insp.ready WHERE job_id = 2") == 1)
     }
 
     @Test(arguments: [

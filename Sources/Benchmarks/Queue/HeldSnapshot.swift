@@ -16,7 +16,7 @@ struct HeldSnapshot: Sendable {
         return held
     }
 
-    /// Makes sure that the transaction still holds its snapshot and has a number of its own.
+    /// Makes sure that the transaction still holds its snapshot and has a transaction ID.
     private func check() async throws {
         let holds = try await self.connection.query(
             """

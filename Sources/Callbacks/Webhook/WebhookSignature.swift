@@ -103,7 +103,7 @@ final class MessageCode: Sendable {
     private func makeContext() -> OpaquePointer? {
         guard let algorithm = EVP_MAC_fetch(nil, "HMAC", nil) else { return nil }
         defer { EVP_MAC_free(algorithm) }
-        let context = EVP_MAC_CTX_new(algorithm)
+        guard let context = EVP_MAC_CTX_new(algorithm) else { return nil }
         var name = Array(self.digest.utf8CString)
         let isReady = name.withUnsafeMutableBufferPointer { name in
             let parameters = [

@@ -150,7 +150,7 @@ final class SimulatedDatabase: Sendable {
 
     /// A rule broken on purpose, to see that the simulation notices.
     struct Fault: Sendable, CustomStringConvertible {
-        /// A seed whose run comes upon it; where there is none, it is searched for.
+        /// A seed whose run comes upon it in a new world; where there is none, it is searched for.
         var foundBy: UInt64?
         /// What is then found wrong; `nil`: anything.
         var noticed: String?
@@ -159,8 +159,10 @@ final class SimulatedDatabase: Sendable {
         var replacement: String
         /// In place of a rule in a function's text: what to do to the schema.
         var statement: String?
+        /// A rule of the worker, not of the database.
+        var keepsFloors = false
         /// What lies around a worker's machine, not a rule of the database.
-        var worker: SimulatedWorker.Fault?
+        var worker: WorkerSimulation.Worker.Fault?
 
         func isNoticed(by violation: String) -> Bool { self.noticed.map { violation.contains($0) } ?? true }
 
@@ -168,7 +170,7 @@ final class SimulatedDatabase: Sendable {
 
         func commit(on connection: PostgresConnection) async throws {
             if let statement { return try await connection.execute(statement) }
-            if self.worker != nil { return }
+            if self.keepsFloors || self.worker != nil { return }
             let text = try await connection.query(
                 """
                 SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND proname = $1
@@ -181,7 +183,9 @@ final class SimulatedDatabase: Sendable {
         }
 
         /// What lies around a worker's machine is broken.
-        static func around(_ fault: SimulatedWorker.Fault, foundBy: UInt64? = nil, noticed: String? = nil) -> Fault {
+        static func around(_ fault: WorkerSimulation.Worker.Fault, foundBy: UInt64? = nil, noticed: String? = nil)
+            -> Fault
+        {
             Fault(
                 foundBy: foundBy, noticed: noticed, function: "the worker", rule: fault.rawValue, replacement: "",
                 worker: fault)

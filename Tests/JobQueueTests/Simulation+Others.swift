@@ -4,7 +4,7 @@ import Postgres
 
 @testable import JobQueue
 
-/// What producers, maintenance and operators do.
+/// What producers, maintenance and operators do, and how a worker's place in the queues is kept.
 extension Simulation {
     // MARK: Producers
 
@@ -57,10 +57,14 @@ extension Simulation {
     mutating func resolve() async throws {
         let commit = self.random.chance(70)
         let breaks = self.random.chance(20)
-        let open = self.openPumps
+        let open = self.workers.indices.filter { self.workers[$0].queue.isOpen }
         if !open.isEmpty, self.random.chance(60) {
-            let (index, number) = open[self.random.below(open.count)]
-            return try await self.end(index, number, commit: commit, breaks: breaks)
+            let index = open[self.random.below(open.count)]
+            if breaks {
+                self.note("worker \(index)'s connection breaks in the middle of its transaction")
+                return await self.workers[index].disconnect(self.world)
+            }
+            return try await self.end(of: index, commit: commit)
         }
         for index in self.producers.indices where self.producers[index].isOpen {
             self.note("producer \(index)'s transaction is \(commit ? "committed" : "rolled back")")
@@ -127,10 +131,23 @@ extension Simulation {
     }
 
     mutating func drain(_ index: Int) async throws {
-        guard !self.operators.isOpen, let identity = self.workers[index].machine.identity else { return }
+        guard !self.operators.isOpen, let identity = self.workers[index].identity else { return }
         self.note("worker \(index) is to drain")
         self.workers[index].isDraining = true
         _ = try await self.operators.run(
             self.world, PostgresStatement("SELECT insp.drain_worker($1)", [.int(identity.id)]))
+    }
+
+    // MARK: Floors
+
+    mutating func learn(
+        _ index: Int, from answer: QueueStatements.Claims, _ plan: QueueFloors.Plan, limit: Int
+    ) {
+        var plan = plan
+        _ = plan.restrict(to: answer.caps)
+        self.workers[index].floors.learn(
+            plan, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
+            horizon: answer.horizon)
+        _ = self.workers[index].floors.add(answer.queues)
     }
 }

@@ -4,229 +4,305 @@ import Postgres
 
 @testable import JobQueue
 
-/// What workers do beside their pumps: handlers, heartbeats and the watchdog.
+/// What workers do.
 extension Simulation {
-    // MARK: Events and actions
+    // MARK: Claim
 
-    /// Has a worker's machine take an event, and carries out what it wants done, as `JobWorker` does.
-    @discardableResult
-    mutating func send<Answer>(
-        _ index: Int, _ event: (inout WorkerMachine, inout WorkerActions) -> Answer
-    ) -> Answer {
-        var actions = WorkerActions()
-        let answer = event(&self.workers[index].machine, &actions)
-        for job in actions.started where self.fault != .startsNothing {
-            let handler = SimulatedWorker.Handler(job: job)
-            self.workers[index].handlers += self.fault == .startsTwice ? [handler, handler] : [handler]
+    mutating func claim(_ index: Int, plainly: Bool = false) async throws {
+        guard !self.workers[index].queue.isOpen else { return }
+        guard let identity = try await self.identity(of: index) else { return }
+        let limit = plainly ? 50 : 1 + self.random.below(4)
+        let leaveOpen = !plainly && self.random.chance(15)
+        let onlyActive = !plainly && self.workers[index].floors.hasActive && self.random.chance(50)
+        let plan = self.workers[index].floors.plan(limit: limit, onlyActive: onlyActive)
+        let seen = self.workers[index].seen
+        let statement = QueueStatements.claim(
+            identity, leaseTime: .seconds(330), limit: limit, plan.scans, known: self.workers[index].floors.newest,
+            seen: seen,
+            horizon: plan.isFull)
+        let outcome = try await self.workers[index].queue.run(self.world, [statement], leaveOpen: leaveOpen)
+        guard case .rows(let rows) = outcome else { return self.note("worker \(index): the claim waits for a lock") }
+        guard let answer = try QueueStatements.claims(from: rows[0]) else {
+            return self.note("worker \(index) is not known, or drains")
         }
-        for place in self.workers[index].handlers.indices {
-            let fence = self.workers[index].handlers[place].job.fence
-            if actions.cancelled.contains(fence) { self.workers[index].handlers[place].isCancelled = true }
-            if actions.forgotten.contains(fence) { self.workers[index].handlers[place].isForgotten = true }
-            if self.fault == .forgetsWaiters { continue }
-            for answered in actions.answered where answered.fence == fence {
-                self.workers[index].handlers[place].isWaiting = false
-                self.workers[index].handlers[place].isOutside = !answered.isBack
-                if !answered.isBack { self.workers[index].handlers[place].isCancelled = true }
-            }
+        self.claimed += answer.jobs.map(\.job)
+        for claim in answer.jobs
+        where !self.given.insert(.init(job: claim.job.id, fence: claim.job.fence)).inserted {
+            self.violations.append("job \(claim.job.id) and fence \(claim.job.fence) were given out twice")
         }
-        for (writes, held) in actions.settled {
-            for write in writes where held.contains(write.job.id) {
-                if case .finish = write.kind { self.finished.append(.init(job: write.job.id, fence: write.job.fence)) }
-            }
+        let names = answer.jobs.map { "\($0.job.id)/\($0.job.fence)" }.joined(separator: " ")
+        self.note("worker \(index) claims [\(names)]\(leaveOpen ? ", not committed yet" : "")")
+        let paused = try await self.world.paused(among: answer.jobs.map(\.job.id))
+        if !paused.isEmpty { self.violations.append("jobs \(paused) were claimed although paused") }
+        if !plainly && !leaveOpen && self.random.chance(8) {
+            self.note("  and never hears the answer")
+            return await self.workers[index].queue.drop(self.world)
         }
-        for number in self.workers[index].pumps.indices where actions.wakes(number) {
-            self.workers[index].pumps[number].sleepsUntil = self.now
-        }
-        if actions.beats { self.workers[index].beatsAtOnce = true }
-        if actions.retriesParked || actions.wakesAll { self.workers[index].retriesSleepUntil = self.now }
-        for report in actions.reports {
-            switch report {
-            case .registered, .suspended, .resumed, .declaredDead, .newEpoch, .stopping:
-                self.note("worker \(index): \(report)")
-            case .overdue(let job), .rowHeld(let job), .abandoned(let job, _):
-                self.note("worker \(index): \("\(report)".prefix { $0 != "(" }), attempt \(job.attempt)")
-            default: break
-            }
-        }
-        return answer
-    }
-
-    mutating func fraction() -> Double { Double(self.random.below(1000)) / 1000 }
-
-    mutating func tick(_ index: Int) {
-        let (now, random) = (self.now, 2 * self.fraction() - 1)
-        self.send(index) { machine, actions in machine.tick(at: now, random: random, &actions) }
-    }
-
-    // MARK: Handlers
-
-    /// Goes on with the jobs at hand.
-    mutating func work(_ index: Int) {
-        for place in self.workers[index].handlers.indices.reversed() where self.random.chance(60) {
-            self.work(index, place)
+        if !self.keepsFloors { self.workers[index].enter(answer.epoch) }
+        self.workers[index].seen.learn(
+            fence: answer.jobs.map(\.job.fence).max() ?? 0, seq: max(answer.high, answer.jobs.map(\.seq).max() ?? 0))
+        if self.workers[index].seen.epoch == seen.epoch { self.learn(index, from: answer, plan, limit: limit) }
+        if leaveOpen {
+            self.workers[index].pending = .claim(answer.jobs)
+        } else {
+            self.take(index, answer.jobs)
         }
     }
 
-    private mutating func work(_ index: Int, _ place: Int) {
-        let handler = self.workers[index].handlers[place]
-        let (job, now) = (handler.job, self.now)
-        if handler.isCancelled {
-            // Some do not heed it for a while, and some end before they do.
-            if self.random.chance(25) { return }
-            if handler.isWaiting {
-                self.send(index) { machine, actions in machine.leaveOutside(job, &actions) }
-            } else if self.random.chance(25) {
-                return self.end(index, place, .success(self.result(of: job), waitsForReview: false))
+    /// What `JobWorker` does with the jobs of a claim.
+    private mutating func take(_ index: Int, _ claims: [QueueStatements.Claim]) {
+        for claim in claims {
+            self.workers[index].unknown[claim.job.id] = nil
+            if claim.isOpen && !claim.isExpired {
+                self.workers[index].held.append(claim.job)
+            } else {
+                let kind: QueueWrite.Kind = claim.isExpired ? .deadLetter(InspectError(.expired)) : .release
+                self.workers[index].unanswered.append(QueueWrite(kind: kind, job: claim.job, claimedAt: .now))
             }
-            return self.end(index, place, .failure(CancellationError(), random: 0))
-        }
-        if handler.isWaiting { return }
-        switch self.random.below(24) {
-        case 0..<11: self.completeStage(index, place)
-        case 11..<14: self.changeSlot(index, place)
-        case 14..<17: self.end(index, place, .success(self.result(of: job), waitsForReview: false))
-        case 17, 18:
-            let error = InspectError(self.random.chance(50) ? .partUnreachable : .analyzerCrashed)
-            self.end(index, place, .failure(error, random: 0))
-        case 19: self.end(index, place, .failure(InspectError(.corruptImage, "x"), random: 0))
-        case 20: self.end(index, place, .success(self.result(of: job), waitsForReview: true))
-        case 21: self.end(index, place, .failure(NoPermit(), random: 0))
-        case 22:
-            self.send(index) { machine, actions in machine.refused(job, at: now, &actions) }
-            self.note("worker \(index): \(job.id)/\(job.fence) has a stage that cannot be stored")
-        default:
-            // The database will not have it, and says so.
-            let result = StorableResult(summary: "{", body: self.output(of: job))
-            self.end(index, place, .success(result, waitsForReview: false))
         }
     }
 
-    /// A stage or two, now and then one that was stored before.
-    private mutating func completeStage(_ index: Int, _ place: Int) {
-        let handler = self.workers[index].handlers[place]
-        let (job, now, output) = (handler.job, self.now, self.output(of: handler.job))
-        var stages = [JobStatus.acquired, .document, .face, .liveness]
-            .filter { $0 > (handler.stored.max() ?? job.status) }.prefix(1 + self.random.below(2))
-        if handler.stored.count > 1, self.random.chance(40) { stages = handler.stored.prefix(1) }
-        if stages.isEmpty {
-            return self.end(index, place, .success(self.result(of: job), waitsForReview: false))
+    /// The worker's registration; registers it if need be.
+    private mutating func identity(of index: Int) async throws -> WorkerIdentity? {
+        if let identity = self.workers[index].identity { return identity }
+        var configuration = JobWorkerConfiguration(
+            databaseURL: "", host: "simulated", version: "0", slots: 8)
+        configuration.lanes = [0, 1, 2]
+        // Names follow from the seed, so that a run can be repeated to the letter.
+        let name = String(
+            format: "%08x-0000-4000-8000-%012x", self.random.below(1 << 32), self.random.below(1 << 48))
+        let statement = QueueStatements.register(configuration, incarnation: name, process: 1)
+        guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, statement) else {
+            return nil
         }
-        for stage in stages {
-            let isHeld = self.send(index) { machine, actions in
-                machine.completed(stage, output, of: job, at: now, &actions)
-            }
-            guard isHeld else { return self.end(index, place, .failure(InspectError(.leaseLost), random: 0)) }
-            self.workers[index].handlers[place].stored.append(stage)
-        }
-        self.note("worker \(index): \(job.id)/\(job.fence) has stages \(stages.map(\.rawValue))")
-        if self.random.chance(25) {
-            self.end(index, place, .success(self.result(of: job), waitsForReview: false))
-        }
+        let identity = WorkerIdentity(id: try rows[0][0].int("worker_id"), incarnation: name, region: 0)
+        self.workers[index].identity = identity
+        self.workers[index].floors = QueueFloors(
+            regions: [0], lanes: [0, 1, 2],
+            floors: Array(zip(try rows[0][0].intArray("floor_queues"), try rows[0][0].intArray("floor_seqs"))))
+        self.workers[index].fenceFloor = 0
+        self.workers[index].lastFence = 0
+        self.workers[index].seen.epoch = try rows[0][0].int("epoch")
+        self.workers[index].unknown = [:]
+        self.note("worker \(index) registers as \(identity.id)")
+        return identity
     }
 
-    /// Leaves the slot, or waits for one.
-    private mutating func changeSlot(_ index: Int, _ place: Int) {
-        let (job, now) = (self.workers[index].handlers[place].job, self.now)
-        if self.workers[index].handlers[place].isOutside {
-            if self.random.chance(40) {
-                let fits = self.workers[index].machine.outside.hold(
-                    self.random.below(JobPart.limit), job.fence, at: now)
-                if !fits { self.end(index, place, .failure(NoPermit(), random: 0)) }
-                return
-            }
-            self.workers[index].handlers[place].isWaiting = true
-            self.note("worker \(index): \(job.id)/\(job.fence) waits for a slot")
-            let isQueued = self.send(index) { machine, actions in machine.queueForSlot(job, &actions) }
-            if !isQueued { self.end(index, place, .failure(CancellationError(), random: 0)) }
-            return
+    // MARK: Writes
+
+    /// Goes on with the jobs at hand: a batch of writes as the pump would send it.
+    mutating func work(_ index: Int) async throws {
+        guard !self.workers[index].queue.isOpen else { return }
+        var batch = self.workers[index].unanswered
+        for job in self.workers[index].held where self.random.chance(60) && !self.ends(batch, job) {
+            batch += self.next(index, job)
         }
-        let (isNeeded, bytes) = (self.random.chance(70), self.random.below(JobPart.limit))
-        let isOutside = self.send(index) { machine, actions in
-            machine.keepPermit(for: job, isNeeded: isNeeded, at: now, &actions)
-            return machine.leaveSlot(job, holding: bytes, at: now, &actions)
-        }
-        switch isOutside {
-        case nil: self.end(index, place, .failure(InspectError(.leaseLost), random: 0))
-        case false: self.end(index, place, .failure(NoPermit(), random: 0))
-        default:
-            self.workers[index].handlers[place].isOutside = true
-            self.note("worker \(index): \(job.id)/\(job.fence) leaves its slot")
-        }
+        guard !batch.isEmpty else { return }
+        try await self.write(
+            index, batch, leaveOpen: self.random.chance(12), loseAnswer: self.random.chance(8))
     }
 
-    mutating func end(_ index: Int, _ place: Int, _ outcome: WorkerMachine.Outcome) {
-        let (job, now) = (self.workers[index].handlers.remove(at: place).job, self.now)
-        let text =
-            switch outcome {
-            case .success(_, let waits): waits ? "is to be reviewed" : "is done"
-            case .failure(let error as InspectError, _): "fails: \(error.code.rawValue)"
-            case .failure(let error, _): "ends: \(type(of: error))"
-            }
-        self.note("worker \(index): \(job.id)/\(job.fence) \(text)")
-        self.send(index) { machine, actions in machine.ended(job, outcome, at: now, &actions) }
+    /// Brings everything at hand to its end.
+    mutating func finish(_ index: Int) async throws {
+        var batch = self.workers[index].unanswered
+        for job in self.workers[index].held where !self.ends(batch, job) {
+            batch.append(self.write(.finish(self.result(of: job)), job))
+        }
+        try await self.write(index, batch, leaveOpen: false, loseAnswer: false)
+    }
+
+    private func ends(_ batch: [QueueWrite], _ job: ClaimedJob) -> Bool {
+        batch.contains { $0.job.id == job.id && $0.endsLease }
+    }
+
+    private func write(_ kind: QueueWrite.Kind, _ job: ClaimedJob) -> QueueWrite {
+        QueueWrite(kind: kind, job: job, claimedAt: .now)
     }
 
     /// A result that says under which fence it was made.
-    func output(of job: ClaimedJob) -> Data {
+    private func output(of job: ClaimedJob) -> Data {
         Data(#"{"by":"\#(job.fence)","of":"\#(job.publicID)"}"#.utf8)
     }
 
-    func result(of job: ClaimedJob) -> StorableResult {
+    private func result(of job: ClaimedJob) -> StorableResult {
         StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: self.output(of: job))
+    }
+
+    /// The next write or two for a job.
+    private mutating func next(_ index: Int, _ job: ClaimedJob) -> [QueueWrite] {
+        let stages: [JobStatus] = [.acquired, .document, .face, .liveness]
+        let stored = self.workers[index].stored[job.id] ?? []
+        switch self.random.below(20) {
+        case 0..<11:
+            // Now and then one that was stored before, as after an answer that was lost.
+            if stored.count > 1, self.random.chance(40) {
+                return [self.write(.step(stored[0], self.output(of: job)), job)]
+            }
+            let left = stages.filter { $0 > (stored.max() ?? job.status) }
+            if left.isEmpty { return [self.write(.finish(self.result(of: job)), job)] }
+            let next = left.prefix(1 + self.random.below(2))
+            self.workers[index].stored[job.id, default: []] += next
+            let steps = next.map { self.write(.step($0, self.output(of: job)), job) }
+            guard self.random.chance(25) else { return steps }
+            return steps + [self.write(.finish(self.result(of: job)), job)]
+        case 11..<14: return [self.write(.finish(self.result(of: job)), job)]
+        case 14..<16:
+            let error = InspectError(self.random.chance(50) ? .partUnreachable : .analyzerCrashed)
+            let verdict = RetryPolicy().verdict(
+                after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0), random: 0)
+            switch verdict {
+            case .deadLetter(let final): return [self.write(.deadLetter(final), job)]
+            case .retry(let seconds): return [self.write(.retry(error, after: seconds), job)]
+            }
+        case 16: return [self.write(.deadLetter(InspectError(.corruptImage, "x")), job)]
+        case 17: return [self.write(.holdForReview(self.result(of: job)), job)]
+        default: return [self.write(.release, job)]
+        }
+    }
+
+    /// A worker that lost a lease long ago writes all the same.
+    mutating func writeStale(_ index: Int) async throws {
+        guard !self.workers[index].queue.isOpen, !self.claimed.isEmpty else { return }
+        let leases = try await self.world.snapshot().leases
+        let old = self.claimed.filter { !leases.contains(.init(job: $0.id, fence: $0.fence)) }
+        guard !old.isEmpty else { return }
+        let job = old[self.random.below(old.count)]
+        let kinds: [QueueWrite.Kind] = [
+            .step(.face, self.output(of: job)), .finish(self.result(of: job)),
+            .holdForReview(self.result(of: job)), .deadLetter(InspectError(.corruptImage, "stale")),
+            .retry(InspectError(.partUnreachable), after: .seconds(1)), .release,
+        ]
+        let kind = kinds[self.random.below(kinds.count)]
+        self.note("worker \(index) writes under the stale fence \(job.fence):")
+        try await self.write(index, [self.write(kind, job)], leaveOpen: false, loseAnswer: false)
+    }
+
+    private mutating func write(
+        _ index: Int, _ batch: [QueueWrite], leaveOpen: Bool, loseAnswer: Bool
+    ) async throws {
+        let before = try await self.world.snapshot()
+        let groups = QueueStatements.writes(batch)
+        let outcome = try await self.workers[index].queue.run(
+            self.world, groups.map(\.statement), leaveOpen: leaveOpen)
+        let text = batch.map(Self.describe).joined(separator: ", ")
+        guard case .rows(let rows) = outcome else {
+            self.note("worker \(index): \(text) waits for a lock and is put off")
+            self.workers[index].unanswered = batch
+            return
+        }
+        self.note(
+            "worker \(index): \(text)\(leaveOpen ? ", not committed yet" : "")\(loseAnswer ? ", answer lost" : "")")
+        for (group, answer) in zip(groups, rows) {
+            try self.compare(group.writes, Set(answer.map { try $0.int(0) }), before)
+        }
+        self.workers[index].unanswered = []
+        if leaveOpen {
+            self.workers[index].pending = .writes(batch)
+        } else if loseAnswer {
+            self.workers[index].unanswered = batch
+            await self.workers[index].queue.drop(self.world)
+        } else {
+            self.settled(index, batch)
+        }
+    }
+
+    /// The answer must name exactly the jobs whose lease held.
+    private mutating func compare(
+        _ writes: [QueueWrite], _ answered: Set<Int64>, _ before: SimulatedDatabase.Snapshot
+    ) throws {
+        var expected: Set<Int64> = []
+        for write in writes where before.leases.contains(.init(job: write.job.id, fence: write.job.fence)) {
+            switch write.kind {
+            // A finished job's lease is only dropped by these.
+            case .release, .retry: expected.insert(write.job.id)
+            default: if !before.finished.contains(write.job.id) { expected.insert(write.job.id) }
+            }
+        }
+        if answered != expected {
+            self.violations.append(
+                "\(writes.map(Self.describe)) was answered with \(answered.sorted()), not \(expected.sorted())")
+        }
+    }
+
+    private mutating func settled(_ index: Int, _ batch: [QueueWrite]) {
+        for write in batch where write.endsLease {
+            self.workers[index].forget(write.job.id, fence: write.job.fence)
+            self.workers[index].stored[write.job.id] = nil
+        }
+    }
+
+    private static func describe(_ write: QueueWrite) -> String {
+        let kind =
+            switch write.kind {
+            case .step(let stage, _): "stage \(stage.rawValue)"
+            case .finish: "finish"
+            case .holdForReview: "hold for review"
+            case .deadLetter(let error): "dead-letter \(error.code.rawValue)"
+            case .retry(let error, let after): "retry \(error.code.rawValue) in \(after)"
+            case .release: "release"
+            }
+        return "\(kind) \(write.job.id)/\(write.job.fence)"
+    }
+
+    /// Ends a worker's open transaction.
+    mutating func end(of index: Int, commit: Bool) async throws {
+        guard self.workers[index].queue.isOpen else { return }
+        try await self.workers[index].queue.end(commit: commit)
+        self.note("worker \(index)'s transaction is \(commit ? "committed" : "rolled back")")
+        switch self.workers[index].pending {
+        case .claim(let claims): if commit { self.take(index, claims) }
+        case .writes(let writes):
+            if commit { self.settled(index, writes) } else { self.workers[index].unanswered += writes }
+        case nil: break
+        }
+        self.workers[index].pending = nil
     }
 
     // MARK: Heartbeat
 
-    /// Sends a heartbeat or registers, or hears the answer to the heartbeat before.
     mutating func heartbeat(_ index: Int) async throws {
-        if let (beat, answer) = self.workers[index].beat { return self.hear(index, beat, answer) }
-        switch self.workers[index].machine.heartbeat(at: self.now) {
-        case .wait: return
-        case .register: return try await self.register(index)
-        case .beat(let beat):
-            guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, beat.statement) else {
-                return self.note("worker \(index): the heartbeat waits for a lock")
-            }
-            self.workers[index].beatsAtOnce = false
-            let answer = try WorkerMachine.HeartbeatAnswer(rows[0][0])
-            self.note("worker \(index) beats, \(answer.map { "\($0.leases.count) leases" } ?? "and is not known")")
-            self.workers[index].beat = (beat, answer)
-            if self.isCalm || self.random.chance(75) { self.hear(index, beat, answer) }
+        guard let identity = try await self.identity(of: index) else { return }
+        let worker = self.workers[index]
+        let statement = QueueStatements.heartbeat(
+            identity, busy: worker.held.count, fenceFloor: worker.fenceFloor, floors: worker.floors.reported,
+            seen: worker.seen)
+        guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, statement) else {
+            return self.note("worker \(index): the heartbeat waits for a lock")
         }
-    }
-
-    private mutating func hear(
-        _ index: Int, _ beat: WorkerMachine.Heartbeat, _ answer: WorkerMachine.HeartbeatAnswer?
-    ) {
-        var (beat, answer) = (beat, answer)
-        let now = self.now
-        let machine = self.workers[index].machine
-        self.workers[index].beat = nil
-        if self.fault == .comparesLate { beat.running = Set(machine.running.keys) }
-        if self.fault == .hidesEpochs { answer?.epoch = machine.seen.epoch }
-        let (asked, heard) = (beat, answer)
-        self.send(index) { machine, actions in machine.beaten(asked, heard, at: now, &actions) }
-        guard answer != nil else { return }
-        for (fence, running) in machine.running
-        where running.disposition != .lost && self.workers[index].machine.running[fence]?.disposition == .lost {
-            self.lost.insert(fence)
-        }
-    }
-
-    private mutating func register(_ index: Int) async throws {
-        // Names follow from the seed, so that a run can be repeated to the letter.
-        let name = String(
-            format: "%08x-0000-4000-8000-%012x", self.random.below(1 << 32), self.random.below(1 << 48))
-        let statement = QueueStatements.register(
-            self.workers[index].machine.configuration, incarnation: name, process: 1)
-        guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, statement) else { return }
         let row = rows[0][0]
-        let identity = WorkerIdentity(id: try row.int("worker_id"), incarnation: name, region: 0)
-        let floors = Array(zip(try row.intArray("floor_queues"), try row.intArray("floor_seqs")))
-        let (epoch, now) = (try row.int("epoch"), self.now)
-        self.send(index) { machine, actions in
-            machine.registered(identity, floors: floors, epoch: epoch, at: now, &actions)
+        guard try row.bool("alive") else {
+            self.note("worker \(index) was declared dead")
+            self.workers[index].identity = nil
+            self.workers[index].held = []
+            return
         }
+        let leases = Dictionary(
+            zip(try row.intArray("lease_jobs"), try row.intArray("lease_fences")), uniquingKeysWith: { $1 })
+        self.note("worker \(index) beats, \(leases.count) leases")
+        self.workers[index].floors.set(weights: try row.intArray("weights"))
+        self.workers[index].floors.forgetNewest()
+        let running = worker.held.map(\.fence).min() ?? .max
+        if !self.keepsFloors { self.workers[index].enter(try row.int("epoch")) }
+        if self.workers[index].seen.epoch == worker.seen.epoch {
+            self.workers[index].fenceFloor = max(
+                worker.fenceFloor, min(leases.values.min() ?? .max, running, worker.lastFence))
+        }
+        self.workers[index].lastFence = try row.int("fence")
+        self.workers[index].seen.learn(fence: try row.int("fence"))
+        // A commit under way would only confuse: the product looks at what ran since before the question.
+        if self.workers[index].queue.isOpen { return }
+        self.workers[index].held.removeAll { leases[$0.id] != $0.fence }
+        let ending = self.workers[index].unanswered.map(\.job)
+        let unknown = leases.filter { job, fence in
+            !(self.workers[index].held + ending).contains { $0.id == job && $0.fence == fence }
+        }
+        for (job, fence) in unknown.sorted(by: { $0.key < $1.key })
+        where self.workers[index].unknown[job] == fence {
+            let claimed = ClaimedJob(
+                id: job, publicID: "", fence: fence, attempt: 0, crashes: 0, status: .started, payload: Data(),
+                steps: [:], traceparent: nil)
+            self.workers[index].unanswered.append(self.write(.release, claimed))
+        }
+        self.workers[index].unknown = unknown
     }
 }

@@ -5,8 +5,8 @@ import Postgres
 @testable import JobQueue
 
 /// Workers' round trips and the retries of parked jobs, in steps between which others may act.
-extension Simulation {
-    private typealias RoundTrip = SimulatedWorker.RoundTrip
+extension WorkerSimulation {
+    private typealias RoundTrip = Worker.RoundTrip
 
     // MARK: Steps
 
@@ -88,7 +88,7 @@ extension Simulation {
 
     private mutating func send(_ trip: RoundTrip, _ index: Int, _ number: Int) async throws {
         var trip = trip
-        let session = \SimulatedWorker.pumps[number].session
+        let session = \Worker.pumps[number].session
         self.workers[index].pumps[number].state = .idle
         if !trip.batch.isEmpty, trip.asksForLocks {
             trip.batch = try await self.withoutLocked(trip.batch, index, session) ?? trip.batch
@@ -107,7 +107,7 @@ extension Simulation {
             try await self.recover(trip.batch, from: error, index, number)
         case .rows(let rows):
             let claims = try trip.claiming.map { _ in try QueueStatements.claims(from: rows[groups.count]) } ?? nil
-            let answer = SimulatedWorker.Answer(claims: claims, settled: try QueueStatements.settled(groups, rows))
+            let answer = Worker.Answer(claims: claims, settled: try QueueStatements.settled(groups, rows))
             let jobs = (claims?.jobs ?? []).map { "\($0.job.id)/\($0.job.fence)" }.joined(separator: " ")
             self.note(
                 "worker \(index): \(Self.describe(trip.batch)), claims [\(jobs)]\(leaveOpen ? ", not committed yet" : "")"
@@ -134,13 +134,11 @@ extension Simulation {
     }
 
     private mutating func hear(
-        _ answer: SimulatedWorker.Answer, of trip: RoundTrip, _ index: Int, _ number: Int
+        _ answer: Worker.Answer, of trip: RoundTrip, _ index: Int, _ number: Int
     ) {
         self.workers[index].pumps[number].state = .idle
-        var claims = answer.claims
-        if self.fault == .hidesEpochs, let claiming = trip.claiming { claims?.epoch = claiming.seen.epoch }
         if let claiming = trip.claiming {
-            let (answered, now, random) = (claims, self.now, 0.8 + 0.4 * self.fraction())
+            let (answered, now, random) = (answer.claims, self.now, 0.8 + 0.4 * self.fraction())
             self.send(index) { machine, actions in
                 machine.claimed(answered, of: claiming, at: now, random: random, &actions)
             }
@@ -152,9 +150,7 @@ extension Simulation {
         _ groups: [(writes: [QueueWrite], held: Set<Int64>)], of batch: [QueueWrite], _ index: Int
     ) {
         let now = self.now
-        let told =
-            self.fault == .keepsLostLeases ? groups.map { ($0.writes, Set($0.writes.map(\.job.id))) } : groups
-        self.send(index) { machine, actions in machine.settled(told, of: batch, at: now, &actions) }
+        self.send(index) { machine, actions in machine.settled(groups, of: batch, at: now, &actions) }
     }
 
     /// The answers must name exactly the jobs whose lease held.
@@ -200,12 +196,11 @@ extension Simulation {
     // MARK: Failures
 
     private mutating func fail(_ claiming: WorkerMachine.Claiming?, _ index: Int) {
-        guard let claiming, self.fault != .forgetsFailedClaims else { return }
+        guard let claiming else { return }
         self.send(index) { machine, actions in machine.claimFailed(claiming, &actions) }
     }
 
     private mutating func putBack(_ batch: [QueueWrite], _ index: Int) {
-        if self.fault == .forgetsFailedWrites { return }
         self.workers[index].machine.returnPending(batch, at: self.now)
     }
 
@@ -243,7 +238,7 @@ extension Simulation {
     ///
     /// - Returns: `nil` if it was written.
     private mutating func writeAlone(
-        _ group: [QueueWrite], _ index: Int, _ session: WritableKeyPath<SimulatedWorker, SimulatedSession>
+        _ group: [QueueWrite], _ index: Int, _ session: WritableKeyPath<Worker, SimulatedSession>
     ) async throws -> WorkerMachine.AloneRecovery? {
         var substitute: QueueWrite?
         while true {
@@ -272,7 +267,7 @@ extension Simulation {
 
     /// Which of these jobs have rows that somebody holds; `nil` if the database does not say.
     private mutating func locked(
-        _ jobs: [Int64], _ index: Int, _ session: WritableKeyPath<SimulatedWorker, SimulatedSession>
+        _ jobs: [Int64], _ index: Int, _ session: WritableKeyPath<Worker, SimulatedSession>
     ) async throws -> Set<Int64>? {
         let outcome = try await self.workers[index][keyPath: session].run(self.world, QueueStatements.locked(jobs))
         guard case .rows(let rows) = outcome else { return nil }
@@ -280,7 +275,7 @@ extension Simulation {
     }
 
     private mutating func withoutLocked(
-        _ batch: [QueueWrite], _ index: Int, _ session: WritableKeyPath<SimulatedWorker, SimulatedSession>
+        _ batch: [QueueWrite], _ index: Int, _ session: WritableKeyPath<Worker, SimulatedSession>
     ) async throws -> [QueueWrite]? {
         guard let locked = try await self.locked(Array(Set(batch.map(\.job.id))), index, session) else { return nil }
         let (now, random) = (self.now, 0.8 + 0.4 * self.fraction())

@@ -69,9 +69,6 @@ import Testing
         .init(
             foundBy: 1, noticed: "given out twice", function: "claim", rule: "IF NOT is_same THEN",
             replacement: "IF false THEN"),
-        .init(
-            foundBy: 1, noticed: "was answered with", function: "begin_epoch",
-            rule: "PERFORM setval('insp.fence', fence);", replacement: ""),
         .around(.startsTwice, foundBy: 1, noticed: "slots"),
         .around(.startsNothing, foundBy: 1, noticed: "nobody works on"),
     ]

@@ -73,12 +73,17 @@ import Testing
         .around(.startsNothing, foundBy: 1, noticed: "nobody works on"),
     ]
 
-    @Test(.timeLimit(.minutes(5)), arguments: faults)
+    @Test(.serialized, .timeLimit(.minutes(5)), arguments: faults)
     func `A rule that is broken on purpose is noticed`(_ fault: SimulatedDatabase.Fault) async throws {
         let seed = try #require(fault.foundBy)
-        let world = try await SimulatedDatabase(breaking: fault)
-        let found = try await Self.play(seed, in: world, fault: fault.worker)?.violations ?? []
-        await world.close()
+        var found: [String] = []
+        // A seed repeats itself to the letter while nobody else uses the server. A commit with notifications may wait too
+        // long for those of other databases; it fails then, and the run goes another way.
+        for _ in 0..<5 where !found.contains(where: fault.isNoticed) {
+            let world = try await SimulatedDatabase(breaking: fault)
+            found += try await Self.play(seed, in: world, fault: fault.worker)?.violations ?? []
+            await world.close()
+        }
         #expect(found.contains(where: fault.isNoticed), "\(fault): seed \(seed) found \(found)")
     }
 }

@@ -84,7 +84,7 @@ extension SimulatedDatabase {
             SELECT unnest('{insp.job,insp.part,insp.content,insp.step,insp.event,insp.ready,insp.lease,insp.delayed,insp.expiry,
                 insp.worker,insp.dead,insp.job_key,insp.person,insp.job_reference,insp.callback,insp.callback_waiting,insp.callback_lease,
                 insp.review_wait,insp.queue,insp.partner_tokens,insp.control,insp.partner,insp.epoch,insp.event_batch,insp.event_cursor,
-                fake.seen,fake.seen_step,fake.seen_event,fake.read_event}'::text[])
+                fake.seen,fake.seen_limit,fake.seen_step,fake.seen_event,fake.read_event}'::text[])
         $$;
         CREATE FUNCTION fake.sequences() RETURNS SETOF text LANGUAGE sql STABLE AS $$
             SELECT unnest('{insp.job_id,insp.ready_seq,insp.fence,insp.callback_claim,insp.queue_id_seq,insp.steady,

@@ -113,6 +113,18 @@ final class SimulatedDatabase: Sendable {
         ).map { try $0.int(0) }
     }
 
+    /// Of these jobs, those that no write under these fences has finished.
+    func unfinished(_ finished: [Lease]) async throws -> [Int64] {
+        try await self.control.query(
+            """
+            SELECT u.job FROM unnest($1::bigint[], $2::bigint[]) u (job, fence)
+                LEFT JOIN insp.step s ON s.job_id = u.job AND s.status = 128
+            WHERE s.fence IS DISTINCT FROM u.fence AND s.summary ? 'erasedAt' IS NOT TRUE
+            """,
+            [.intArray(finished.map(\.job)), .intArray(finished.map(\.fence))]
+        ).map { try $0.int(0) }
+    }
+
     /// Jobs that are neither finished nor gone from the queue.
     func left() async throws -> Int {
         Int(
@@ -140,6 +152,8 @@ final class SimulatedDatabase: Sendable {
     struct Fault: Sendable, CustomStringConvertible {
         /// A seed whose run comes upon it in a new world; where there is none, it is searched for.
         var foundBy: UInt64?
+        /// What is then found wrong; `nil`: anything.
+        var noticed: String?
         var function: String
         var rule: String
         var replacement: String
@@ -147,11 +161,16 @@ final class SimulatedDatabase: Sendable {
         var statement: String?
         /// A rule of the worker, not of the database.
         var keepsFloors = false
+        /// What lies around a worker's machine, not a rule of the database.
+        var worker: WorkerSimulation.Worker.Fault?
+
+        func isNoticed(by violation: String) -> Bool { self.noticed.map { violation.contains($0) } ?? true }
+
         var description: String { "\(self.function) without \(self.rule)" }
 
         func commit(on connection: PostgresConnection) async throws {
             if let statement { return try await connection.execute(statement) }
-            if self.keepsFloors { return }
+            if self.keepsFloors || self.worker != nil { return }
             let text = try await connection.query(
                 """
                 SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND proname = $1
@@ -161,6 +180,15 @@ final class SimulatedDatabase: Sendable {
             let broken = text.replacing(self.rule, with: self.replacement)
             guard broken != text else { throw Missing(fault: self) }
             try await connection.execute(broken)
+        }
+
+        /// What lies around a worker's machine is broken.
+        static func around(_ fault: WorkerSimulation.Worker.Fault, foundBy: UInt64? = nil, noticed: String? = nil)
+            -> Fault
+        {
+            Fault(
+                foundBy: foundBy, noticed: noticed, function: "the worker", rule: fault.rawValue, replacement: "",
+                worker: fault)
         }
 
         struct Missing: Error { var fault: Fault }
@@ -209,7 +237,9 @@ extension SimulatedDatabase {
 
     private static let checks = """
         CREATE TABLE fake.seen (job_id bigint PRIMARY KEY, status smallint, lease_fence bigint, fence bigint,
-            claimed bigint, run_at timestamptz, crashes smallint);
+            claimed bigint, run_at timestamptz, crashes smallint, after_fence bigint);
+        -- Limits, and the last fence before each was set.
+        CREATE TABLE fake.seen_limit (partner_id integer PRIMARY KEY, max_running integer, fence bigint);
         CREATE TABLE fake.seen_step (job_id bigint, status smallint, fence bigint, output jsonb, PRIMARY KEY (job_id, status));
         CREATE TABLE fake.seen_event (job_id bigint, kind text, fence bigint, PRIMARY KEY (job_id, kind, fence));
         CREATE TABLE fake.read_event (epoch bigint, position bigint, PRIMARY KEY (epoch, position));
@@ -220,7 +250,7 @@ extension SimulatedDatabase {
         BEGIN
             FOREACH name IN ARRAY ARRAY['insp.job', 'insp.part', 'insp.content', 'insp.step', 'insp.event', 'insp.ready', 'insp.lease',
                 'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.person', 'insp.job_reference', 'insp.callback', 'insp.callback_waiting',
-                'insp.callback_lease', 'insp.review_wait', 'insp.event_batch', 'fake.seen',
+                'insp.callback_lease', 'insp.review_wait', 'insp.event_batch', 'fake.seen', 'fake.seen_limit',
                 'fake.seen_step', 'fake.seen_event', 'fake.read_event', 'fake.copied']
             LOOP
                 EXECUTE 'DELETE FROM ' || name;
@@ -251,6 +281,9 @@ extension SimulatedDatabase {
                 RETURN QUERY SELECT format('of %s events %s were read', e.count, r.count)
                 FROM (SELECT count(*) FROM insp.event) e, (SELECT count(*) FROM fake.read_event) r WHERE e.count <> r.count;
             END IF;
+            INSERT INTO fake.seen_limit AS s SELECT p.id, p.max_running, f.last_value FROM insp.partner p, insp.fence f
+            ON CONFLICT (partner_id) DO UPDATE SET max_running = excluded.max_running, fence = excluded.fence
+            WHERE s.max_running IS DISTINCT FROM excluded.max_running;
             RETURN QUERY
             WITH place AS MATERIALIZED (
                 SELECT x.job_id, count(*) AS places, bool_or(x.waits) AS waits, max(x.attempt) AS attempt,
@@ -267,6 +300,10 @@ extension SimulatedDatabase {
                     (SELECT count(*) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128) AS results,
                     (SELECT count(*) FROM insp.callback c WHERE c.job_id = j.id) AS callbacks
                 FROM insp.job j
+            ), taken AS MATERIALIZED (
+                SELECT j.partner_id, l.fence, CASE WHEN s.lease_fence = l.fence THEN s.after_fence END AS after_fence
+                FROM insp.worker w JOIN insp.lease l ON l.worker_id = w.id AND l.fence >= w.fence_floor
+                    JOIN insp.job j ON j.id = l.job_id LEFT JOIN fake.seen s ON s.job_id = l.job_id
             ), erased AS MATERIALIZED (
                 SELECT s.job_id FROM insp.step s WHERE s.status = 128 AND s.summary ? 'erasedAt'
             )
@@ -324,13 +361,12 @@ extension SimulatedDatabase {
                 AND (n.fence <> 0 AND n.fence IS DISTINCT FROM s.lease_fence OR n.fence = 0 AND n.status < 128
                     OR n.fence <> 0 AND insp.step_document(n) ->> 'by' <> n.fence::text)
             UNION ALL
-            -- A limit may be set while more are running already, so only a growing number is wrong.
-            SELECT format('partner %s runs %s jobs, more than its limit', p.name, r.count)
-            FROM insp.partner p JOIN (
-                SELECT j.partner_id, count(*) AS count, bool_or(l.fence IS DISTINCT FROM s.lease_fence) AS grows
-                FROM insp.lease l JOIN insp.job j ON j.id = l.job_id LEFT JOIN fake.seen s ON s.job_id = l.job_id
-                GROUP BY j.partner_id) r ON r.partner_id = p.id
-            WHERE r.count > p.max_running AND r.grows
+            -- A limit binds claims that are made once it is set. Those count each other, and what was committed before them.
+            SELECT DISTINCT format('partner %s runs more than %s jobs', m.partner_id, m.max_running)
+            FROM fake.seen_limit m JOIN taken n ON n.partner_id = m.partner_id
+            WHERE n.after_fence IS NULL AND n.fence > m.fence AND m.max_running < (
+                SELECT count(*) FROM taken t
+                WHERE t.partner_id = m.partner_id AND (t.fence > m.fence OR t.after_fence < n.fence))
             UNION ALL
             SELECT format('job %s was taken from worker %s, which lives', e.job_id, e.worker_id)
             FROM insp.event e JOIN insp.worker w ON w.id = e.worker_id LEFT JOIN fake.seen s ON s.job_id = e.job_id
@@ -340,13 +376,15 @@ extension SimulatedDatabase {
                 AND s.lease_fence >= w.fence_floor
                 AND NOT EXISTS (SELECT FROM fake.seen_event k WHERE (k.job_id, k.kind, k.fence) = (e.job_id, e.kind, e.fence));
 
-            INSERT INTO fake.seen AS s (job_id, status, lease_fence, fence, claimed, run_at, crashes)
+            INSERT INTO fake.seen AS s (job_id, status, lease_fence, fence, claimed, run_at, crashes, after_fence)
             SELECT j.id, j.status, l.fence, coalesce(l.fence, 0), l.fake_real, d.run_at,
-                coalesce(l.crashes, d.crashes, (SELECT max(r.crashes) FROM insp.ready r WHERE r.job_id = j.id), 0)
+                coalesce(l.crashes, d.crashes, (SELECT max(r.crashes) FROM insp.ready r WHERE r.job_id = j.id), 0),
+                CASE WHEN o.lease_fence = l.fence THEN o.after_fence WHEN l.fence > 0 THEN f.last_value END
             FROM insp.job j LEFT JOIN insp.lease l ON l.job_id = j.id LEFT JOIN insp.delayed d ON d.job_id = j.id
+                LEFT JOIN fake.seen o ON o.job_id = j.id CROSS JOIN insp.fence f
             ON CONFLICT (job_id) DO UPDATE SET status = excluded.status, lease_fence = excluded.lease_fence,
                 fence = greatest(s.fence, excluded.fence), claimed = excluded.claimed, run_at = excluded.run_at,
-                crashes = excluded.crashes
+                crashes = excluded.crashes, after_fence = excluded.after_fence
             WHERE s IS DISTINCT FROM excluded;
             INSERT INTO fake.seen_step SELECT s.job_id, s.status, s.fence, insp.step_document(s) FROM insp.step s ON CONFLICT DO NOTHING;
             INSERT INTO fake.seen_event SELECT e.job_id, e.kind, e.fence FROM insp.event e ON CONFLICT DO NOTHING;

@@ -6,13 +6,20 @@ import Postgres
 
 /// One actor's connection, made when it is needed; it may hold a transaction open over other actors' actions.
 struct SimulatedSession {
+    /// What the database says of text that is no JSON.
+    static let notStorable = "22P02"
+
+    /// Values that cannot be stored are part of what it writes.
+    let mayBeRefused: Bool
     private(set) var connection: PostgresConnection?
     private(set) var isOpen = false
 
-    /// A statement has no answer if another actor holds a lock, or the connection was lost.
+    init(mayBeRefused: Bool = false) { self.mayBeRefused = mayBeRefused }
+
+    /// A statement has no answer if another actor holds a lock, the connection was lost, or a value cannot be stored.
     enum Outcome {
         case rows([[PostgresRow]])
-        case blocked
+        case blocked(PostgresError)
     }
 
     private mutating func connected(_ world: SimulatedDatabase) async throws -> PostgresConnection {
@@ -38,15 +45,18 @@ struct SimulatedSession {
         }
         do {
             return .rows(try await connection.pipeline(statements))
-        } catch let error as PostgresError where error.isTransient && error.sqlState != nil {
+        } catch let error as PostgresError
+            where error.sqlState != nil
+            && (error.isTransient || self.mayBeRefused && error.sqlState == Self.notStorable)
+        {
             if self.isOpen { try await self.end(commit: false) }
-            return .blocked
+            return .blocked(error)
         } catch let error as PostgresError where error.code == .connectionLost {
             // Whether it was done is not known, which is the same to everyone who tries again.
             await connection.close()
             self.connection = nil
             self.isOpen = false
-            return .blocked
+            return .blocked(error)
         }
     }
 

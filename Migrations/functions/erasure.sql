@@ -260,7 +260,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqsc
     WHERE p_consent IS NOT NULL
 $$;
 COMMENT ON FUNCTION insp.consent_proof(jsonb, bigint) IS
-    'The proof that remains of a consent: a keyed digest, the policy''s version and the time; whoever still has the consent can prove that it is the one';
+    'The proof that remains of a consent: a keyed digest, the policy''s version and the time; a holder of the consent can prove that it is the one';
 
 CREATE OR REPLACE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -1,7 +1,7 @@
 internal import InspectCore
 
 /// What a worker knows and decides: events in, actions out. It reads no clock, draws no random number and waits for nothing:
-/// times and random numbers come with the events, and whoever holds the machine carries out the actions, all of them. The same
+/// times and random numbers come with the events, and the machine's owner carries out all of the actions. The same
 /// events have the same actions, in the same order.
 ///
 /// A job's attempt, known by its fence, as a job may be claimed again while an attempt that lost its lease still ends:

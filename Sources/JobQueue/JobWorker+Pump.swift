@@ -66,12 +66,25 @@ extension JobWorker {
                 .roundTrip(
                     written: batch.count, claimed: claims?.jobs.count ?? 0, seconds: (.now - start).seconds))
         } catch {
-            if let claiming { self.send { machine, actions in machine.claimFailed(claiming, &actions) } }
+            if let claiming {
+                self.send { machine, actions in machine.claimFailed(claiming, &actions) }
+                await self.dropStrays(claiming, on: pump.source, after: error)
+            }
             await self.recover(&pump, batch, from: error)
         }
     }
 
     // MARK: Failures
+
+    /// A job has one row in the queue or one lease. Where someone wrote a second row, every claim of it would fail.
+    private func dropStrays(
+        _ claiming: WorkerMachine.Claiming, on source: ReconnectingConnection, after error: any Error
+    ) async {
+        guard (error as? PostgresError)?.isUniqueViolation == true else { return }
+        // Some of the first rows may be locked by other claims.
+        let statement = QueueStatements.dropStrays(claiming.plan.scans, limit: 4 * claiming.limit)
+        _ = try? await source.open().query(statement.sql, statement.parameters)
+    }
 
     private func recover(_ pump: inout Pump, _ batch: [QueueWrite], from error: any Error) async {
         switch WorkerMachine.recovery(of: batch, from: WorkerMachine.WriteFailure(error)) {

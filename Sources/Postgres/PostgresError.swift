@@ -57,6 +57,9 @@ package struct PostgresError: Error, Sendable {
     /// Whether the server gave up waiting for a lock (55P03): another transaction holds a row or a table that the statement needs.
     package var isLockTimeout: Bool { self.sqlState == "55P03" }
 
+    /// Whether a row with the same unique key exists (23505).
+    package var isUniqueViolation: Bool { self.sqlState == "23505" }
+
     /// Whether the server's error may pass by itself: the rule of `insp.is_passing`. Any other SQLSTATE returns at each try.
     package var isPassing: Bool {
         guard let state = self.sqlState else { return false }

@@ -1,4 +1,3 @@
-internal import COpenSSL
 package import Foundation
 
 /// The receiver's side of Standard Webhooks: verifies that a callback is genuine and recent.
@@ -48,9 +47,7 @@ package struct WebhookVerifier: Sendable {
             let given = [UInt8](data)
             switch parts[0] {
             case "v1":
-                if digests.contains(where: { $0.count == given.count && CRYPTO_memcmp($0, given, given.count) == 0 }) {
-                    return
-                }
+                if digests.contains(where: { MessageCode.areEqual($0, given) }) { return }
             case "v1a":
                 if self.publicKeys.contains(where: { $0.verifies(given, of: Array("\(id).\(timestamp).".utf8) + body) })
                 {

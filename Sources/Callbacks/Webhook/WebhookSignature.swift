@@ -29,6 +29,7 @@ package struct WebhookSignature: Sendable, Equatable {
         guard !id.isEmpty, !id.utf8.contains(UInt8(ascii: ".")) else {
             throw HTTPError(.localFault, "a webhook-id must not be empty or contain a full stop")
         }
+        guard timestamp >= 0 else { throw HTTPError(.localFault, "a webhook-timestamp must not be negative") }
         self.id = id
         self.timestamp = timestamp
         let prefix = "\(id).\(timestamp)."

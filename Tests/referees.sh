@@ -9,6 +9,7 @@
 #   jose           the encrypted examples of RFC 7520
 #   webhooks       callbacks' signatures and secrets
 #   pkits          certification paths and revocation lists, as of document signers and their authorities
+#   chips          files of chips: data groups, security objects, master lists
 #   --data DIR     the folder with all sets [INSPECTD_REFEREES, else ../shared/referees]
 #   --bin DIR      a folder with inspectd, for all but the first with referee; else a release build is made
 #
@@ -24,13 +25,14 @@ source deploy/lib.sh
 suite=${1:-}
 data=${INSPECTD_REFEREES:-../shared/referees}
 bin=
-usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 case $suite in
 http11) cases=cases.jsonl program=inspectd ;;
 wycheproof) cases=index.json program=referee ;;
 jose) cases='' program=referee ;;
 webhooks) cases=cases.json program=referee ;;
 pkits) cases=tests.json program=referee ;;
+chips) cases=index.json program=referee ;;
 *) usage ;;
 esac
 shift

@@ -92,7 +92,7 @@ if whole; then
     check "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
     # The data is others' and not in this repository.
-    for suite in http11 wycheproof jose webhooks pkits; do
+    for suite in http11 wycheproof jose webhooks pkits chips; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
             check "$suite as others have it" Tests/referees.sh "$suite" --bin .build/tests/debug
         else

@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 class Case:
-    """One case: `expected` is accept, refuse or either; `made` what must come of it where it is accepted."""
+    """One case: `expected` is accept, refuse or either; `made` what must come of it where it is accepted, or what must be found."""
 
     def __init__(self, family, name, question, expected, made=None, **facts):
         self.family, self.name, self.question = family, name, question
@@ -28,7 +28,12 @@ class Case:
 
     def take(self, answer):
         self.answered = answer["answer"]
-        if self.answered == "accept" and self.made is not None:
+        if isinstance(self.made, dict):
+            found = answer.get("facts") or {}
+            other = sorted(name for name, value in self.made.items() if found.get(name) != value)
+            if other:
+                self.answered += "-but-" + "+".join(f"{name}:{found.get(name)}" for name in other)
+        elif self.answered == "accept" and self.made is not None:
             made = base64.b64decode(answer.get("bytes") or "") if isinstance(self.made, bytes) else answer.get("text")
             if made != self.made:
                 self.answered = "something-else"

@@ -33,7 +33,7 @@ def main():
             "files": " ".join(base64.b64encode(file.read_bytes()).decode() for file in files)}
         cases.append(Case(
             "path", test["id"], asked, "accept" if test["expected"] == "valid" else "refuse", id=test["id"],
-            about=test["check"], optional="yes" if test.get("onlyIfRevocationIsRequired") else "no"))
+            about=test["check"], at=test["at"], optional="yes" if test.get("onlyIfRevocationIsRequired") else "no"))
     judge("pkits", program, cases, COUNTS)
 
 

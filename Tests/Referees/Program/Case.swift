@@ -1,5 +1,4 @@
 import Callbacks
-import Chip
 import Foundation
 import InspectCore
 import Inspection
@@ -10,6 +9,8 @@ struct Answer: Encodable {
     var detail: String?
     var bytes: Data?
     var text: String?
+    /// What the product found, by names.
+    var facts: [String: String]?
 
     static func accept(bytes: Data? = nil, text: String? = nil) -> Answer {
         Answer(answer: "accept", bytes: bytes, text: text)
@@ -49,19 +50,19 @@ struct Case {
 
     let fields: [String: String]
 
-    private func text(_ name: String) throws -> String {
+    func text(_ name: String) throws -> String {
         guard let text = self.fields[name] else { throw Malformed(name: name) }
         return text
     }
 
-    private func data(_ name: String) throws -> Data {
+    func data(_ name: String) throws -> Data {
         guard let data = Data(base64Encoded: try self.text(name)) else { throw Malformed(name: name) }
         return data
     }
 
-    private func bytes(_ name: String) throws -> [UInt8] { [UInt8](try self.data(name)) }
+    func bytes(_ name: String) throws -> [UInt8] { [UInt8](try self.data(name)) }
 
-    private func number(_ name: String) throws -> Int {
+    func number(_ name: String) throws -> Int {
         guard let number = Int(try self.text(name)) else { throw Malformed(name: name) }
         return number
     }
@@ -70,6 +71,9 @@ struct Case {
         switch try self.text("check") {
         case "signed message": try self.signedMessage()
         case "signer": try self.signer()
+        case "file": try self.file()
+        case "security object": try self.securityObject()
+        case "master list": try self.masterList()
         case "wrapped key": try self.wrappedKey(&keys)
         case "content": try self.content()
         case "part": try self.part(&keys)
@@ -81,38 +85,6 @@ struct Case {
         case "verify": try self.verify()
         default: throw Malformed(name: "check")
         }
-    }
-
-    /// CMS signed data, as in EF.SOD and master lists.
-    private func signedMessage() throws -> Answer {
-        let bytes = try self.bytes("message")
-        let message: CMSSignedData
-        do throws(LDSError) { message = try CMSSignedData(bytes[...]) } catch { return .other("unread", error.detail) }
-        let check = SignedMessage(message)
-        switch check.isGood {
-        case true: return .accept()
-        case nil: return .other("undetermined", check.reason?.rawValue)
-        case false where check.reason == .signatureInvalid: return .refuse()
-        default: return .other("not-tried", check.reason?.rawValue)
-        }
-    }
-
-    /// A document signer's certificate, which the security object encloses, before files of the operator. Whether it signed
-    /// that object is another question.
-    private func signer() throws -> Answer {
-        let files = try self.text("files").split(separator: " ").map { file in
-            guard let data = Data(base64Encoded: String(file)) else { throw Malformed(name: "files") }
-            return [UInt8](data)
-        }
-        let facts = PassiveAuthentication.verify(
-            dataGroups: [:], sod: try self.bytes("object"), anchors: TrustStore(files),
-            at: Date(timeIntervalSince1970: Double(try self.number("time"))))
-        let reasons = facts.reasons.map(\.rawValue).joined(separator: " ")
-        if facts.chainOK == false || facts.periodOK == false || facts.reasons.contains(.signerMalformed) {
-            return .refuse(reasons)
-        }
-        guard facts.chainOK == true, facts.periodOK == true else { return .other("undetermined", reasons) }
-        return facts.revocation == "good" ? .accept() : .other(facts.revocation)
     }
 
     /// The encrypted key of a JWE.

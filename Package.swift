@@ -92,6 +92,9 @@ let package = Package(
         .executableTarget(
             name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
             swiftSettings: strict),
+        .executableTarget(
+            name: "referee", dependencies: ["Callbacks", "Chip", "InspectCore", "Inspection"],
+            path: "Tests/Referees/Program", swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(

@@ -109,7 +109,7 @@ CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
+CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
     LANGUAGE plpgsql
     AS ...
 
@@ -186,7 +186,7 @@ CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS vo
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(place tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
+CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(tuple tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -207,7 +207,7 @@ CREATE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text DEFAULT NUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
+CREATE FUNCTION insp.callback_permits(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT permits integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS ...
 
@@ -3576,7 +3576,7 @@ GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url tex
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
@@ -3628,7 +3628,7 @@ REVOKE ALL ON FUNCTION insp.callback_is_reduced(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_permits(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT permits integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_prepare() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_progress() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_renew(p_callback bigint, p_state text, p_reason text) FROM PUBLIC;

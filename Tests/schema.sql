@@ -156,6 +156,7 @@ CREATE TABLE insp.callback (
     is_erased boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
+    CONSTRAINT callback_created_at_check CHECK (((created_at > '-infinity'::timestamp with time zone) AND (created_at < 'infinity'::timestamp with time zone))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');

@@ -2580,6 +2580,7 @@ CREATE TABLE insp.retention_cursor (
     keep interval DEFAULT '00:00:00'::interval NOT NULL,
     next_id bigint DEFAULT 0 NOT NULL,
     ran_at timestamp with time zone,
+    warned_at timestamp with time zone,
     CONSTRAINT retention_cursor_what_check CHECK ((what = ANY (ARRAY['parts'::text, 'results'::text, 'references'::text, 'callbacks'::text, 'partitions'::text, 'late'::text, 'rows'::text])))
 )
 WITH (fillfactor='50');

@@ -291,7 +291,7 @@ CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000) RETURNS integer
+CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1136,6 +1136,11 @@ CREATE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.may_be_of_row(p_state text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
@@ -3651,8 +3656,8 @@ GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_opera
 REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
@@ -3864,6 +3869,7 @@ GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.may_be_of_row(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;

@@ -57,9 +57,10 @@ BEGIN
             SELECT insp.failure_summary(x.code, x.detail)
             FROM unnest(p_codes, p_details) WITH ORDINALITY AS x (code, detail, n) ORDER BY x.n)) AS f (id));
     EXCEPTION WHEN OTHERS THEN
-        IF insp.is_passing(SQLSTATE) THEN
+        IF NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         ELSIF cardinality(p_jobs) = 1 THEN
+            -- This also raises where it is not the row's fault: it writes the same tables by the same function.
             RETURN QUERY SELECT f.id FROM insp.finish_damaged(p_jobs[1], p_fences[1], SQLSTATE, p_attempts[1], p_crashes[1]) AS f (id);
             RETURN;
         END IF;
@@ -234,7 +235,8 @@ BEGIN
         IF insp.is_passing(SQLSTATE) THEN
             RAISE;
         END IF;
-        -- One by one: a row that cannot be processed affects only its own job.
+        -- One by one: a row that cannot be processed affects only its own job. Not for XX000, which may be the schema's fault: a
+        -- dead letter would cost jobs their results. The worker then writes each job by itself.
         FOR place IN 1..cardinality(jobs) LOOP
             BEGIN
                 RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place]::jsonb[],

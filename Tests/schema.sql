@@ -984,7 +984,7 @@ CREATE FUNCTION insp.hold_ended(p_jobs bigint[], p_fences bigint[], p_workers bi
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1742,7 +1742,7 @@ CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_ov
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -3105,17 +3105,20 @@ CREATE VIEW insp.v_review AS
     (s.summary #>> '{decision,type}'::text[]) AS decision,
     (now() - w.since) AS since,
     (j.expires_at - now()) AS expires,
-    ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
-           FROM jsonb_array_elements(
-                CASE jsonb_typeof((s.summary -> 'labels'::text))
-                    WHEN 'array'::text THEN (s.summary -> 'labels'::text)
-                    ELSE NULL::jsonb
-                END) l(value)) AS because,
+        CASE
+            WHEN (jsonb_typeof(s.summary) = 'object'::text) THEN ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
+               FROM jsonb_array_elements(
+                    CASE jsonb_typeof((s.summary -> 'labels'::text))
+                        WHEN 'array'::text THEN (s.summary -> 'labels'::text)
+                        ELSE NULL::jsonb
+                    END) l(value))
+            ELSE 'damaged: its decision is missing, and only insp.cancel ends it'::text
+        END AS because,
     w.job_id
    FROM (((insp.review_wait w
      JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
      JOIN insp.partner p ON ((p.id = j.partner_id)))
-     JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
+     LEFT JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
   ORDER BY w.since;
 
 CREATE VIEW insp.v_running AS

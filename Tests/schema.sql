@@ -109,7 +109,7 @@ CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
+CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
     LANGUAGE plpgsql
     AS ...
 
@@ -156,6 +156,7 @@ CREATE TABLE insp.callback (
     is_erased boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
+    CONSTRAINT callback_created_at_check CHECK (((created_at > '-infinity'::timestamp with time zone) AND (created_at < 'infinity'::timestamp with time zone))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');
@@ -186,7 +187,7 @@ CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS vo
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(place tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
+CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(tuple tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -207,7 +208,7 @@ CREATE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text DEFAULT NUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
+CREATE FUNCTION insp.callback_permits(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT permits integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS ...
 
@@ -290,7 +291,7 @@ CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000) RETURNS integer
+CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -983,7 +984,7 @@ CREATE FUNCTION insp.hold_ended(p_jobs bigint[], p_fences bigint[], p_workers bi
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1135,6 +1136,11 @@ CREATE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.may_be_of_row(p_state text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
@@ -1736,7 +1742,7 @@ CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_ov
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2579,6 +2585,7 @@ CREATE TABLE insp.retention_cursor (
     keep interval DEFAULT '00:00:00'::interval NOT NULL,
     next_id bigint DEFAULT 0 NOT NULL,
     ran_at timestamp with time zone,
+    warned_at timestamp with time zone,
     CONSTRAINT retention_cursor_what_check CHECK ((what = ANY (ARRAY['parts'::text, 'results'::text, 'references'::text, 'callbacks'::text, 'partitions'::text, 'late'::text, 'rows'::text])))
 )
 WITH (fillfactor='50');
@@ -3098,17 +3105,20 @@ CREATE VIEW insp.v_review AS
     (s.summary #>> '{decision,type}'::text[]) AS decision,
     (now() - w.since) AS since,
     (j.expires_at - now()) AS expires,
-    ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
-           FROM jsonb_array_elements(
-                CASE jsonb_typeof((s.summary -> 'labels'::text))
-                    WHEN 'array'::text THEN (s.summary -> 'labels'::text)
-                    ELSE NULL::jsonb
-                END) l(value)) AS because,
+        CASE
+            WHEN (jsonb_typeof(s.summary) = 'object'::text) THEN ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
+               FROM jsonb_array_elements(
+                    CASE jsonb_typeof((s.summary -> 'labels'::text))
+                        WHEN 'array'::text THEN (s.summary -> 'labels'::text)
+                        ELSE NULL::jsonb
+                    END) l(value))
+            ELSE 'damaged: its decision is missing, and only insp.cancel ends it'::text
+        END AS because,
     w.job_id
    FROM (((insp.review_wait w
      JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
      JOIN insp.partner p ON ((p.id = j.partner_id)))
-     JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
+     LEFT JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
   ORDER BY w.since;
 
 CREATE VIEW insp.v_running AS
@@ -3576,7 +3586,7 @@ GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url tex
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
@@ -3628,7 +3638,7 @@ REVOKE ALL ON FUNCTION insp.callback_is_reduced(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_permits(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT permits integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_prepare() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_progress() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_renew(p_callback bigint, p_state text, p_reason text) FROM PUBLIC;
@@ -3649,8 +3659,8 @@ GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_opera
 REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
@@ -3862,6 +3872,7 @@ GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.may_be_of_row(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;

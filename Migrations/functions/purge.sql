@@ -211,7 +211,7 @@ BEGIN
     BEGIN
         removed := insp.purge_batch(p_what, free);
     EXCEPTION WHEN OTHERS THEN
-        IF insp.is_passing(SQLSTATE) AND SQLSTATE NOT IN ('55P03', '40P01') THEN
+        IF SQLSTATE NOT IN ('55P03', '40P01') AND NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         END IF;
         -- Another row of one of them is held, or a row cannot be processed: one by one, while there is time.
@@ -224,7 +224,7 @@ BEGIN
             EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
                 NULL;
             WHEN OTHERS THEN
-                IF insp.is_passing(SQLSTATE) THEN
+                IF NOT insp.may_be_of_row(SQLSTATE) THEN
                     RAISE;
                 END IF;
                 RAISE LOG 'inspectd: retention cannot process % of %: SQLSTATE %', p_what, job, SQLSTATE;

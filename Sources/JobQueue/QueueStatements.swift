@@ -235,11 +235,25 @@ package enum QueueStatements {
 
     // MARK: Rows
 
-    /// The writes of each statement, with the jobs that it returned.
+    /// The writes of each statement, with the jobs that it returned. Where the database ended a damaged job itself, the write is the
+    /// dead letter that it wrote instead.
     static func settled(
         _ groups: [(statement: PostgresStatement, writes: [QueueWrite])], _ rows: [[PostgresRow]]
     ) throws -> [(writes: [QueueWrite], held: Set<Int64>)] {
-        try groups.enumerated().map { index, group in (group.writes, Set(try rows[index].map { try $0.int(0) })) }
+        try groups.enumerated().map { index, group in
+            guard group.writes.first?.hasResult == true else {
+                return (group.writes, Set(try rows[index].map { try $0.int(0) }))
+            }
+            var held: Set<Int64> = []
+            var damaged: Set<Int64> = []
+            for row in rows[index] {
+                let job = try row.int(0)
+                held.insert(job)
+                if try row.bool(1) { damaged.insert(job) }
+            }
+            if damaged.isEmpty { return (group.writes, held) }
+            return (group.writes.map { damaged.contains($0.job.id) ? $0.deadLetteredAsDamaged : $0 }, held)
+        }
     }
 
     /// - Returns: `nil` if the job has no face id.

@@ -62,6 +62,21 @@ package final class QueueWrite: Sendable {
         )
     }
 
+    /// Whether it has the job's result.
+    var hasResult: Bool {
+        switch self.kind {
+        case .finish, .holdForReview: true
+        case .step, .deadLetter, .retry, .release: false
+        }
+    }
+
+    /// What the database did instead: the job's row or result cannot be processed.
+    var deadLetteredAsDamaged: QueueWrite {
+        QueueWrite(
+            kind: .deadLetter(InspectError(.internalError, "the job's row or result cannot be processed")),
+            job: self.job, claimedAt: self.claimedAt, stage: self.stage)
+    }
+
     /// Whether the lease ends with this write.
     package var endsLease: Bool {
         if case .step = self.kind { return false }

@@ -234,7 +234,28 @@ struct CallbackBodyTests {
             (1_795_417_351.122999, "2026-11-23T07:02:31.122Z"), (1_795_417_351.123, "2026-11-23T07:02:31.123Z"),
             (951_782_400.0, "2000-02-29T00:00:00.000Z"),
         ] {
-            #expect(CallbackBody.time(Date(timeIntervalSince1970: seconds)) == text)
+            #expect(try CallbackBody.time(Date(timeIntervalSince1970: seconds)) == text)
+        }
+    }
+
+    @Test func `A time that no body can have is an error, and is never stored`() async throws {
+        // `infinity` as PostgreSQL sends it, the last time that it stores, and the first one of year 10000.
+        let last = try await self.query(
+            "SELECT 'infinity'::timestamptz, '-infinity'::timestamptz, '294276-12-31 23:59:59.999999Z'::timestamptz, '10000-01-01Z'::timestamptz"
+        )[0]
+        for column in 0..<4 {
+            let date = try last.date(column)
+            let error = #expect(throws: PostgresError.self) { try CallbackBody.time(date) }
+            #expect(error?.code == .decoding)
+        }
+        #expect(try CallbackBody.time(Date(timeIntervalSince1970: 253_402_300_799.5)) == "9999-12-31T23:59:59.500Z")
+        try await self.partner()
+        _ = try await self.job()
+        for time in ["infinity", "-infinity"] {
+            let error = await #expect(throws: PostgresError.self) {
+                try await self.query("UPDATE insp.callback SET created_at = $1::text::timestamptz", [.text(time)])
+            }
+            #expect(error?.sqlState == "23514")
         }
     }
 }

@@ -123,7 +123,7 @@ struct CallbackFloors: Sendable {
 struct CallbackClaim: Sendable {
     var callbacks: [ClaimedCallback] = []
     /// For each endpoint that may send: how many of its callbacks the dispatcher may send at once from now on.
-    var places: [Int64: Int] = [:]
+    var permits: [Int64: Int] = [:]
     /// For the next claim.
     var floors: CallbackFloors
 }
@@ -146,7 +146,7 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
-    /// The number of a dispatcher that obeys ``CallbackClaim/places`` and so may claim ahead; `nil`: all claimed callbacks will be
+    /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
     /// The endpoints of earlier claims, whose keys are already decoded.
@@ -197,7 +197,7 @@ struct CallbackStore: Sendable {
             let id = try endpoint.int("endpoint_id")
             claim.floors.endpoints[id] = try endpoint.int("floor")
             if let lowest = try endpoint.optionalInt("claim_floor") { claim.floors.claims[id] = lowest }
-            if let places = try endpoint.optionalInt("at_once") { claim.places[id] = Int(places) }
+            if let permits = try endpoint.optionalInt("at_once") { claim.permits[id] = Int(permits) }
             guard let allowsHTTP = try endpoint.optionalBool("allow_http") else { continue }
             endpoints[id] = self.endpoints.endpoint(
                 id, keys: try endpoint.textArray("secrets"), allowsHTTP: allowsHTTP,

@@ -6,8 +6,10 @@ struct SettledBatch {
     var record = CallbackRecord()
     /// Those that the database refuses permanently. Their claims lapse.
     var refused: [(settlement: CallbackSettlement, reason: String)] = []
-    /// Those with a row that another transaction holds, such as one that an operator left open. They wait, so that they delay
-    /// only their own endpoints.
+    /// Those that fail by themselves with an error of their row or of the schema (``PostgresError/mayBeOfOneRow``).
+    var suspected: [(settlement: CallbackSettlement, error: PostgresError)] = []
+    /// Those with a row that another transaction holds, such as one that an operator left open, and a single suspected one. They
+    /// wait, so that they delay only their own endpoints.
     var held: [CallbackSettlement] = []
     /// Those still to be settled because of ``failure``.
     var unsettled: [CallbackSettlement] = []
@@ -27,7 +29,22 @@ struct SettlementWriter {
         } else {
             batch.held += held
         }
+        self.judge(&batch)
         return batch
+    }
+
+    /// Whose fault the suspected ones' error is: their rows', if others are settled; the schema's, if several fail and none is
+    /// settled. A single one waits for others.
+    private func judge(_ batch: inout SettledBatch) {
+        guard let first = batch.suspected.first else { return }
+        if !batch.settled.isEmpty {
+            batch.refused += batch.suspected.map { ($0.settlement, $0.error.reason) }
+        } else if batch.suspected.count == 1 {
+            batch.held.append(first.settlement)
+        } else {
+            batch.failure = batch.failure ?? first.error
+            batch.unsettled += batch.suspected.map(\.settlement)
+        }
     }
 
     private func settle(
@@ -39,7 +56,7 @@ struct SettlementWriter {
         } catch let error as PostgresError where error.isHeldRow {
             // It is unknown which of them it was.
             await self.settleApart(settlements, &batch)
-        } catch let error as PostgresError where error.isOfOneRow {
+        } catch let error as PostgresError where error.mayBeOfOneRow {
             await self.settleHalves(settlements, &batch, error)
         } catch {
             batch.failure = error
@@ -61,7 +78,7 @@ struct SettlementWriter {
                 batch.settled += own
             } catch let error as PostgresError where error.isHeldRow {
                 batch.held += own
-            } catch let error as PostgresError where error.isOfOneRow {
+            } catch let error as PostgresError where error.mayBeOfOneRow {
                 await self.settleHalves(own, &batch, error)
             } catch {
                 batch.failure = error
@@ -76,7 +93,11 @@ struct SettlementWriter {
         _ error: PostgresError
     ) async {
         guard settlements.count > 1 else {
-            batch.refused += settlements.map { ($0, error.reason) }
+            if error.isOfOneRow {
+                batch.refused += settlements.map { ($0, error.reason) }
+            } else {
+                batch.suspected += settlements.map { ($0, error) }
+            }
             return
         }
         let middle = settlements.count / 2
@@ -101,4 +122,7 @@ extension PostgresError {
         guard self.code == .server, let state = self.sqlState else { return false }
         return !self.isPassing && !["0A", "26", "28", "3D"].contains(state.prefix(2))
     }
+
+    /// Whether one callback's row may be at fault, though the schema may be as well: the rule of `insp.may_be_of_row`.
+    var mayBeOfOneRow: Bool { self.isOfOneRow || self.code == .server && self.sqlState == "XX000" }
 }

@@ -31,7 +31,10 @@ extension WorkerSimulation {
         }
         for (writes, held) in actions.settled {
             for write in writes where held.contains(write.job.id) {
-                if case .finish = write.kind { self.finished.append(.init(job: write.job.id, fence: write.job.fence)) }
+                switch write.kind {
+                case .finish, .deadLetter: self.finished.append(.init(job: write.job.id, fence: write.job.fence))
+                case .step, .holdForReview, .retry, .release: break
+                }
             }
         }
         for number in self.workers[index].pumps.indices where actions.wakes(number) {

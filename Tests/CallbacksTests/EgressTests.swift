@@ -104,12 +104,13 @@ struct EgressTests {
     /// What is vetted before is vetted again where the socket is opened, and before each request.
     @Test func `The address is checked again when the socket opens`() async throws {
         let receiver = try CallbackReceiver()
-        let multi = try CurlMulti()
+        let client = HTTPClient()
         let request = HTTPRequest(
             method: .post(body: []), url: "http://partner.example:\(receiver.port)/ok",
             limits: .init(totalMilliseconds: 60_000, bodyBytes: 1024), allowsHTTP: true)
         let error = await #expect(throws: HTTPError.self) {
-            try await multi.send(request, policy: .publicOnly, addresses: [IPAddress("127.0.0.1")!])
+            let route = try CurlRoute(for: request, policy: .publicOnly)
+            return try await client.send(request, by: route, addresses: [IPAddress("127.0.0.1")!])
         }
         #expect(error?.code == .egressRefused)
         #expect(try receiver.received().isEmpty)

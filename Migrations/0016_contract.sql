@@ -227,7 +227,7 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('FACE_BAD_QUALITY', 'Move closer to the camera and use even light.',
         'Gehen Sie näher an die Kamera heran und sorgen Sie für gleichmäßiges Licht.'),
     ('NO_FACE_PRESENT', 'Look into the camera.', 'Sehen Sie in die Kamera.'),
-    ('MULTIPLE_PEOPLE', 'Nobody else may be in the picture.', 'Niemand sonst darf im Bild sein.'),
+    ('MULTIPLE_PEOPLE', 'Nobody else may be in the image.', 'Niemand sonst darf im Bild sein.'),
     ('FACE_NOT_FULLY_VISIBLE', 'Keep your whole face inside the frame, and uncovered.',
         'Ihr ganzes Gesicht muss unverdeckt im Bild sein.'),
     ('TOO_BRIGHT', 'Move to a darker place.', 'Gehen Sie an einen dunkleren Ort.'),

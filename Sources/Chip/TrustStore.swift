@@ -37,8 +37,6 @@ package final class TrustStore {
     /// Links from a key to its successor that are followed.
     private static let longestChain = 8
 
-    package init() {}
-
     /// Loads the files of one source.
     ///
     /// A file is a certificate, a list of revoked certificates (both DER or PEM, also several in one file) or a master list

@@ -122,7 +122,7 @@ struct CallbackBodyTests {
         let dead = CallbackStore(connection: self.outbox.connection, worker: "dead", lease: .milliseconds(1))
         let claimed = try #require(try await dead.claim(10).callbacks.first)
         let sender = CallbackSender(client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
-        _ = await sender.attempt(claimed, deadline: .now)
+        _ = await sender.attempt(.init(callback: claimed, claimed: .now, deadline: .now))
         let again = try await self.query("SELECT insp.rerun($1)", [.text(job)])[0].string(0)
         #expect(try await self.query("SELECT insp.cancel($1)", [.text(again)])[0].bool(0))
         _ = try await self.query("DELETE FROM insp.callback_waiting WHERE callback_id <> $1", [.int(claimed.id)])

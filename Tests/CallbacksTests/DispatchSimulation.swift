@@ -205,7 +205,7 @@ struct DispatchSimulation {
         var batch = SettledBatch()
         let isLost = !self.isHealing && self.chance(10)
         if !isLost || self.chance(2) {
-            batch = await SettlementWriter(store: store).settle(order.pending, held: order.held)
+            batch = await store.settle(order.pending, held: order.held)
             if let failure = batch.failure { throw failure }
         }
         if isLost {

@@ -162,3 +162,61 @@ final class CurlSockets {
         self.wanted[Int(socket)] = 0
     }
 }
+
+/// One multi handle, and libcurl's last request for its timer. Lives on the thread of ``CurlMulti``.
+final class CurlMultiHandle {
+    let multi: UnsafeMutableRawPointer
+    /// When libcurl must be called even without an event.
+    var deadline: ContinuousClock.Instant?
+    private let number: Int
+    private let sockets: CurlSockets
+
+    init?(number: Int, sockets: CurlSockets) {
+        guard let multi = curl_multi_init() else { return nil }
+        self.multi = multi
+        self.number = number
+        self.sockets = sockets
+        // Idle connections kept: as many as a dispatcher has under way. With fewer, a busy dispatcher would spend its time
+        // on TLS handshakes.
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 512)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = ccurl_multi_set_socket(multi, watchSocket, context)
+        _ = ccurl_multi_set_timer(multi, timerChanged, context)
+    }
+
+    func close() { curl_multi_cleanup(self.multi) }
+
+    fileprivate func watch(_ socket: curl_socket_t, for what: CInt) {
+        let events: UInt32 =
+            switch what {
+            case CURL_POLL_IN: EPOLLIN.rawValue
+            case CURL_POLL_OUT: EPOLLOUT.rawValue
+            case CURL_POLL_INOUT: EPOLLIN.rawValue | EPOLLOUT.rawValue
+            default: 0
+            }
+        self.sockets.watch(
+            socket, for: events, mark: UInt64(self.number) << 32 | UInt64(UInt32(bitPattern: socket)))
+    }
+
+    fileprivate func setTimer(milliseconds: Int) {
+        self.deadline = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+    }
+}
+
+private func handle(_ context: UnsafeMutableRawPointer?) -> CurlMultiHandle? {
+    context.map { Unmanaged<CurlMultiHandle>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private let watchSocket:
+    @convention(c) (
+        UnsafeMutableRawPointer?, curl_socket_t, CInt, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+    ) -> CInt = { _, socket, what, context, _ in
+        handle(context)?.watch(socket, for: what)
+        return 0
+    }
+
+private let timerChanged: @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> CInt = {
+    _, milliseconds, context in
+    handle(context)?.setTimer(milliseconds: milliseconds)
+    return 0
+}

@@ -328,7 +328,8 @@ import Testing
             fixture,
             damage: "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.lease")
         _ = try await fixture.client.enqueue(many: [Data(Self.request.utf8)])
-        try await fixture.admin.execute("INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.ready WHERE job_id = 4")
+        try await fixture.admin.execute(
+            "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.ready WHERE job_id = 4")
         try await withWorker(fixture.configuration(), ClosureHandler { _, _ in ClosureHandler.passed }) { _ in
             try await fixture.wait(for: "(SELECT status = 128 FROM insp.job WHERE id = 4)")
         }

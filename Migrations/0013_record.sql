@@ -64,3 +64,20 @@ COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Place of the last row that re
 COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which is prev of the first remaining row';
 GRANT SELECT ON insp.record_chain TO insp_operator, insp_auditor;
 INSERT INTO insp.record_chain (chain) VALUES ('operator'), ('access'), ('session'), ('endpoint');
+
+CREATE TABLE insp.record_checkpoint (
+    number bigint PRIMARY KEY CHECK (number > 0),
+    at timestamptz NOT NULL,
+    key_id text NOT NULL CHECK (key_id ~ '^[0-9a-f]{16}$'),
+    heads jsonb NOT NULL CHECK (jsonb_typeof(heads) = 'object'),
+    signature bytea NOT NULL CHECK (length(signature) = 64)
+);
+COMMENT ON TABLE insp.record_checkpoint IS
+    'Both ends of every chain of insp.record as they stood at a time, signed outside the database (inspectd audit sign): what a checkpoint covers cannot be changed unnoticed, even by the schema''s owner';
+COMMENT ON COLUMN insp.record_checkpoint.number IS 'Consecutive; a day later the first of each hour remains';
+COMMENT ON COLUMN insp.record_checkpoint.at IS 'When it was signed, by the signer''s clock';
+COMMENT ON COLUMN insp.record_checkpoint.key_id IS 'The key: first 16 hexadecimal digits of the SHA-256 of the 32 bytes of the public key';
+COMMENT ON COLUMN insp.record_checkpoint.heads IS 'Each chain''s [anchor_seq, anchor_hash, seq, hash], as insp.record_heads returned it';
+COMMENT ON COLUMN insp.record_checkpoint.signature IS
+    'Ed25519 of the line ''inspectd checkpoint'', a line feed and the text [number, at in microseconds since 1970, "key_id", heads]';
+GRANT SELECT ON insp.record_checkpoint TO insp_operator, insp_auditor;

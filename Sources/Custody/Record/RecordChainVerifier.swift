@@ -7,6 +7,7 @@ struct RecordChainVerifier {
     private static let longestRetention: Int64 = 365 * 86_400_000_000
 
     private let start: RecordPlace
+    var isEmpty: Bool { self.rows == 0 }
     private var last: RecordPlace
     /// The hashes of all rows, one after the other.
     private var hashes: [UInt8] = []

@@ -121,10 +121,13 @@ $$;
 COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished or no longer exist: one query for all waiting clients';
 GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
+-- In plpgsql, which keeps the statement's plan: as SQL it is planned for each access, at twice the cost.
 CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
     INSERT INTO insp.record (chain, actor, action, subject, purpose)
-    SELECT 'access', c.key_id, p_action, p_job::text, p_scope FROM insp.credential c WHERE c.id = p_credential
+    SELECT 'access', c.key_id, p_action, p_job::text, p_scope FROM insp.credential c WHERE c.id = p_credential;
+END
 $$;
 COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
     'Records that a job was created or a result was read through the gateway';

@@ -31,28 +31,43 @@ COMMENT ON FUNCTION insp.record_hash(insp.record, bigint, bytea) IS
 
 CREATE OR REPLACE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     c insp.record_chain;
-    r insp.record;
+    rows tid[];
+    texts bytea[];
+    text bytea;
+    hashes bytea[];
     linked integer := 0;
     seen text[] := '{}'::text[];
 BEGIN
     -- One at a time; a chain that retention is processing is linked later.
     FOR c IN SELECT * FROM insp.record_chain x ORDER BY x.chain FOR UPDATE SKIP LOCKED LOOP
         seen := seen || c.chain;
-        FOR r IN
-            -- Rows held by an uncommitted erasure get their place later.
-            SELECT x.* FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
-            ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED
-        LOOP
-            c.seq := c.seq + 1;
-            r.prev := c.hash;
-            c.hash := insp.record_hash(r, c.seq, r.prev);
-            UPDATE insp.record x SET seq = c.seq, prev = r.prev, hash = c.hash WHERE x.chain = r.chain AND x.id = r.id;
-            linked := linked + 1;
+        -- Rows held by an uncommitted erasure get their place later. The texts are those of insp.record_hash: made for all rows in
+        -- one statement they take a third of the time.
+        SELECT array_agg(w.row ORDER BY w.id), array_agg(convert_to(jsonb_build_array(w.chain, w.seq,
+            (extract(epoch FROM w.at) * 1000000)::bigint, w.actor, w.action, w.subject, w.purpose, w.detail,
+            encode(w.words_sha256, 'hex'))::text, 'UTF8') ORDER BY w.id)
+        INTO rows, texts
+        FROM (SELECT r.*, c.seq + row_number() OVER (ORDER BY r.id) AS seq FROM (
+            SELECT x.ctid AS row, x.chain, x.id, x.at, x.actor, x.action, x.subject, x.purpose, x.detail, x.words_sha256
+            FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
+            ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) r) w;
+        CONTINUE WHEN rows IS NULL;
+        hashes := ARRAY[c.hash];
+        FOREACH text IN ARRAY texts LOOP
+            c.hash := sha256(c.hash || text);
+            hashes := hashes || c.hash;
         END LOOP;
-        UPDATE insp.record_chain x SET seq = c.seq, hash = c.hash WHERE x.chain = c.chain AND x.seq < c.seq;
+        UPDATE insp.record x SET seq = c.seq + u.place, prev = u.prev, hash = u.hash
+        FROM (SELECT * FROM unnest(rows, hashes, hashes[2:]) WITH ORDINALITY AS n (row, prev, hash, place)
+            WHERE n.row IS NOT NULL) u
+        WHERE x.ctid = u.row;
+        c.seq := c.seq + cardinality(rows);
+        linked := linked + cardinality(rows);
+        UPDATE insp.record_chain x SET seq = c.seq, hash = c.hash WHERE x.chain = c.chain;
     END LOOP;
     IF EXISTS (SELECT FROM insp.record_chain x WHERE x.chain <> ALL (seen)
             AND EXISTS (SELECT FROM insp.record w WHERE w.chain = x.chain AND w.seq IS NULL)) THEN

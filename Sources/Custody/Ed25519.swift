@@ -124,11 +124,11 @@ private func withKey<Result>(pem: Data, isPrivate: Bool, _ body: (OpaquePointer)
             BIO_free(input)
             ERR_clear_error()
         }
-        // Without this, libcrypto asks the terminal for a passphrase.
-        let none: pem_password_cb = { _, _, _, _ in -1 }
+        // Without its closure, libcrypto asks the terminal for a passphrase.
         let read =
             isPrivate
-            ? PEM_read_bio_PrivateKey(input, nil, none, nil) : PEM_read_bio_PUBKEY(input, nil, none, nil)
+            ? PEM_read_bio_PrivateKey(input, nil, { _, _, _, _ in -1 }, nil)
+            : PEM_read_bio_PUBKEY(input, nil, { _, _, _, _ in -1 }, nil)
         guard let key = read else { return nil }
         defer { EVP_PKEY_free(key) }
         return body(key)

@@ -15,7 +15,8 @@ extension Command {
         takesOperands: true,
         options: [
             .list("from", "CHAIN:PLACE", "export, follow: rows behind this place only; may be repeated"),
-            .flag("words", "export, follow: also texts of operators and reviewers, which an erasure removes here alone"),
+            .flag(
+                "words", "export, follow: also texts of operators and reviewers, which an erasure removes here alone"),
             .value("seconds", "N", "follow, sign: ends after this time [runs until stopped]"),
             .list(
                 "public-key", "FILE",
@@ -54,7 +55,9 @@ extension Command {
 /// The file of the signing key.
 enum AuditKeyFile {
     static func path(_ configuration: Configuration) throws(UsageError) -> String {
-        guard let path = configuration.auditKey else { throw UsageError("--audit-key or INSPECTD_AUDIT_KEY_FILE is missing") }
+        guard let path = configuration.auditKey else {
+            throw UsageError("--audit-key or INSPECTD_AUDIT_KEY_FILE is missing")
+        }
         return path
     }
 

@@ -57,7 +57,9 @@ struct AuditExport {
             let newest = try await self.store.lastCheckpoint()
             let heads = try await self.store.heads().heads
             for name in places.keys.sorted() {
-                guard let place = places[name], let end = heads.chains[name]?.head, end.seq > place.seq else { continue }
+                guard let place = places[name], let end = heads.chains[name]?.head, end.seq > place.seq else {
+                    continue
+                }
                 rows += try await self.rows(of: name, after: place.seq, upTo: end.seq)
                 places[name] = end
             }
@@ -144,26 +146,4 @@ struct AuditExport {
     private static func json(_ object: [String: Any]) throws -> Data {
         try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])
     }
-}
-
-/// Set by SIGTERM or SIGINT.
-private final class StopFlag: Sendable {
-    let signals: StopSignals
-    private let flag: Flag
-
-    private final class Flag: @unchecked Sendable {
-        // Protected by the lock.
-        private var value = false
-        private let lock = NSLock()
-        var isSet: Bool { self.lock.withLock { self.value } }
-        func set() { self.lock.withLock { self.value = true } }
-    }
-
-    init() {
-        let flag = Flag()
-        self.flag = flag
-        self.signals = StopSignals { flag.set() }
-    }
-
-    var isSet: Bool { self.flag.isSet }
 }

@@ -20,7 +20,8 @@ struct AuditSigning {
         self.state = arguments["state"]
         let key = try AuditKeyFile.read(try AuditKeyFile.path(configuration))
         let former = try AuditKeyFile.readPublic(arguments)
-        self.signer = RecordSigner(store, key: key, former: former, last: try Self.last(self.state, [key.publicKey] + former))
+        self.signer = RecordSigner(
+            store, key: key, former: former, last: try Self.last(self.state, [key.publicKey] + former))
     }
 
     /// The last checkpoint of the state file; none: the file does not exist yet.
@@ -34,14 +35,8 @@ struct AuditSigning {
     }
 
     func run() async throws {
-        let stopping = Task { () async throws -> Void in
-            try await Task.sleep(for: self.deadline.map { $0 - .now } ?? .seconds(1 << 30))
-        }
-        let signals = StopSignals { stopping.cancel() }
-        defer {
-            signals.cancel()
-            stopping.cancel()
-        }
+        let stop = StopFlag()
+        defer { stop.signals.cancel() }
         while true {
             do {
                 if let checkpoint = try await self.signer.sign() {
@@ -60,20 +55,12 @@ struct AuditSigning {
             } catch let error as InspectError where error.code == .databaseUnavailable && !self.once {
                 self.log.warning("database unavailable", ["reason": .string(error.description)])
             }
-            if self.once || stopping.isCancelled { return }
-            if let deadline, .now + self.every > deadline { return }
-            try? await self.pause(stopping)
-            if stopping.isCancelled { return }
-        }
-    }
-
-    /// Until the next checkpoint is due or a signal comes.
-    private func pause(_ stopping: Task<Void, any Error>) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await Task.sleep(for: self.every) }
-            group.addTask { _ = await stopping.result }
-            try await group.next()
-            group.cancelAll()
+            let next = ContinuousClock.now + self.every
+            if self.once || deadline.map({ next > $0 }) ?? false { return }
+            while .now < next {
+                guard !stop.isSet else { return }
+                try await Task.sleep(for: .milliseconds(100))
+            }
         }
     }
 
@@ -81,8 +68,9 @@ struct AuditSigning {
         guard let state else { return }
         // Renamed when it is complete: half a line would stop the next start.
         let draft = state + ".new"
-        guard FileManager.default.createFile(
-            atPath: draft, contents: Data((checkpoint.line + "\n").utf8), attributes: [.posixPermissions: 0o600]),
+        guard
+            FileManager.default.createFile(
+                atPath: draft, contents: Data((checkpoint.line + "\n").utf8), attributes: [.posixPermissions: 0o600]),
             rename(draft, state) == 0
         else { throw InputFile.Failure(description: "--state: \(state) cannot be written") }
     }

@@ -13,18 +13,22 @@ struct AuditVerification {
     init(_ arguments: Arguments, _ store: RecordStore) throws {
         self.store = store
         self.keys = try AuditKeyFile.readPublic(arguments)
-        self.kept = try arguments["since"].map { path in
-            let all = RecordCheckpoint.all(in: try InputFile.read(path, of: "--since", isSetting: true))
-            guard !all.isEmpty else {
-                throw InputFile.Failure(description: "--since: \(path) has no checkpoint")
-            }
-            return all
-        } ?? []
+        self.kept =
+            try arguments["since"].map { path in
+                let all = RecordCheckpoint.all(in: try InputFile.read(path, of: "--since", isSetting: true))
+                guard !all.isEmpty else {
+                    throw InputFile.Failure(description: "--since: \(path) has no checkpoint")
+                }
+                return all
+            } ?? []
         var noted: [(chain: String, place: RecordPlace)] = []
         for text in arguments.all("head") {
             let pieces = text.split(separator: ":")
-            guard pieces.count == 3, let seq = Int64(pieces[1]), let place = RecordPlace(seq: seq, hash: String(pieces[2]))
-            else { throw UsageError("--head takes a chain, a place and the 64 digits of a hash, such as operator:17:0f…") }
+            guard pieces.count == 3, let seq = Int64(pieces[1]),
+                let place = RecordPlace(seq: seq, hash: String(pieces[2]))
+            else {
+                throw UsageError("--head takes a chain, a place and the 64 digits of a hash, such as operator:17:0f…")
+            }
             noted.append((String(pieces[0]), place))
         }
         self.noted = noted
@@ -138,7 +142,7 @@ struct AuditVerification {
             var count: Int
             var verified: Int
             var last: Int64?
-            var at: Date?
+            var at: String?
         }
 
         var outcome: String
@@ -163,7 +167,10 @@ struct AuditVerification {
             self.rows = verdict.chains.values.reduce(0) { $0 + $1.rows }
             self.checkpoints = Checkpoints(
                 count: verdict.checkpoints, verified: verdict.signed, last: verdict.lastCheckpoint?.number,
-                at: verdict.lastCheckpoint.map { Date(timeIntervalSince1970: Double($0.at) / 1_000_000) })
+                at: verdict.lastCheckpoint.map {
+                    Date(timeIntervalSince1970: Double($0.at) / 1_000_000)
+                        .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+                })
             self.signatures = hasKeys ? "verified" : "not verified: no --public-key was given"
             self.partial = verdict.isPartial
             self.seconds = (seconds * 1000).rounded() / 1000

@@ -69,7 +69,8 @@ struct RecordChainVerifier {
 
     mutating func finish(_ name: String) {
         guard let gap = self.gap, self.fault == nil else { return }
-        let rows = gap.found - gap.expected == 1 ? "row \(gap.expected) is" : "rows \(gap.expected) to \(gap.found - 1) are"
+        let rows =
+            gap.found - gap.expected == 1 ? "row \(gap.expected) is" : "rows \(gap.expected) to \(gap.found - 1) are"
         self.fail(.missing, name, gap.expected, "\(rows) missing: row \(gap.found) follows row \(gap.expected - 1)")
     }
 

@@ -1,4 +1,4 @@
-package import Foundation
+internal import Foundation
 
 /// Verifies a record line by line: rows of each chain in order, checkpoints anywhere among them.
 ///
@@ -51,7 +51,8 @@ package struct RecordVerifier {
             guard let place = self.chains.index(forKey: row.chain) else {
                 return self.malformed(
                     self.hasHeader
-                        ? "is a row of a chain that the first line does not name" : "precedes the first line of an export")
+                        ? "is a row of a chain that the first line does not name"
+                        : "precedes the first line of an export")
             }
             self.chains.values[place].take(row, self.reader)
         } else if let checkpoint = RecordCheckpoint(line: bytes) {
@@ -137,7 +138,8 @@ package struct RecordVerifier {
 
     /// A text from a file that may be forged.
     private static func harmless(_ text: String) -> String {
-        String(text.unicodeScalars.prefix(32).map { $0.isASCII && $0.value > 32 && $0.value < 127 ? Character($0) : "?" })
+        String(
+            text.unicodeScalars.prefix(32).map { $0.isASCII && $0.value > 32 && $0.value < 127 ? Character($0) : "?" })
     }
 
     // MARK: The verdict

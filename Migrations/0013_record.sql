@@ -39,7 +39,7 @@ COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the cr
 COMMENT ON COLUMN insp.record.action IS
     'What was done: the function that was called; create, read or session; session_begin or session_end; failing, recovered, disabled or enabled';
 COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id, or a partner, lane, worker, endpoint';
-COMMENT ON COLUMN insp.record.purpose IS 'Purpose: for an access the credential''s scope, or null for an operator''s; otherwise null, since the action implies it';
+COMMENT ON COLUMN insp.record.purpose IS 'What personal data was read for: review, support, export or delivery (what a partner was given through the gateway); null: nothing was read, or by a superuser, who is not asked';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
 COMMENT ON COLUMN insp.record.words IS 'Texts of operators and reviewers, and details of a job; removed when the job''s person is erased';
 COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words, so that nobody can then guess them from their digest';

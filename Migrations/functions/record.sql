@@ -2,10 +2,12 @@
 -- commit, and an operator's open transaction would stop all others. So rows are written without a place, and the duty `record`
 -- gives one to those that have committed.
 
-CREATE OR REPLACE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}') RETURNS void
+CREATE OR REPLACE FUNCTION insp.record(
+    p_action text, p_subject text, p_detail jsonb DEFAULT '{}', p_purpose text DEFAULT NULL
+) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    INSERT INTO insp.record (chain, action, subject, detail, words, words_salt, words_sha256)
-    SELECT 'operator', p_action, p_subject, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
+    INSERT INTO insp.record (chain, action, subject, purpose, detail, words, words_salt, words_sha256)
+    SELECT 'operator', p_action, p_subject, p_purpose, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
     FROM (SELECT jsonb_strip_nulls(coalesce(p_detail, '{}')) AS detail) g
         -- What is removed when a job's person is erased.
         CROSS JOIN (SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] AS keys) k
@@ -13,7 +15,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(g.detail) e WHERE e.key = ANY (k.keys) HAVING count(*) > 0) s ON true
 $$;
-COMMENT ON FUNCTION insp.record(text, text, jsonb) IS 'Records an action of the session''s role';
+COMMENT ON FUNCTION insp.record(text, text, jsonb, text) IS 'Records an action of the session''s role';
 
 CREATE OR REPLACE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -232,7 +234,7 @@ COMMENT ON FUNCTION insp.verify_record(text, bigint, text) IS
 GRANT EXECUTE ON FUNCTION insp.verify_record(text, bigint, text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_operator_events AS
-SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail
+SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail, r.purpose
 FROM insp.record r WHERE r.chain = 'operator' ORDER BY r.id DESC;
 COMMENT ON VIEW insp.v_operator_events IS 'What operators did, newest first';
 COMMENT ON COLUMN insp.v_operator_events.at IS 'When it happened';
@@ -240,4 +242,5 @@ COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in';
 COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
 COMMENT ON COLUMN insp.v_operator_events.subject IS 'The object: a job''s public id, or a partner, lane or worker';
 COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';
+COMMENT ON COLUMN insp.v_operator_events.purpose IS 'What it was for, where personal data was read';
 GRANT SELECT ON insp.v_operator_events TO insp_operator, insp_auditor;

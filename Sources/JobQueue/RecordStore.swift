@@ -1,6 +1,6 @@
 package import Custody
 package import Foundation
-package import InspectCore
+internal import InspectCore
 internal import Postgres
 
 /// The record as operators and auditors read it: its rows as lines, and its checkpoints.

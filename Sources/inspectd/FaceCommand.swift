@@ -5,7 +5,8 @@ extension Command {
     static let face = Command(
         name: "face",
         summary: "lists or deletes the templates of a face id",
-        synopsis: "list --partner NAME --face-id ID [--purpose P]\n       inspectd face delete --partner NAME --face-id ID",
+        synopsis:
+            "list --partner NAME --face-id ID [--purpose P]\n       inspectd face delete --partner NAME --face-id ID",
         words: ["list", "delete"],
         takesOperands: true,
         options: [

@@ -47,6 +47,7 @@ struct PersonalMarks: Sendable {
         "record.detail": "codes and numbers",
         "record.words_sha256": "of a random salt as well, which goes with the words",
         "record.prev": "a hash", "record.hash": "a hash", "record_chain": "a word and hashes",
+        "record_checkpoint": "words, hashes and a key's id",
         "retention_cursor": "a word", "retention_horizon": "transactions' numbers",
         "secret": "a partner's, or a random key",
         "worker": "a host's name", "job_key.request_sha256": "goes with the key, which is marked",

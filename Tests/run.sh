@@ -98,6 +98,7 @@ if whole; then
         say "not run: Tests/referees.sh http11, for its data is not here (INSPECTD_REFEREES)"
     fi
     check "deployment" Tests/deployment.sh --bin .build/tests/debug
+    check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug
 fi
 

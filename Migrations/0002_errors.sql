@@ -125,6 +125,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
         'Call again. Operators find transactions that stay open in insp.v_xmin_holders.'),
     ('PURPOSE_MISSING', 'IN150', 'the read of personal data has no purpose', false, NULL,
         'A purpose is review, support, export or delivery.'),
+    ('APPROVAL_NEEDED', 'IN151', 'the change needs the approval of a second login', false, NULL, NULL),
+    ('APPROVAL_REFUSED', 'IN152', 'the proposal cannot be approved', false, NULL, NULL),
     ('PARTS_TOO_LARGE', 'IN145', 'all parts of the job together are larger than the limit', false, 413, NULL),
     ('FACE_ID_INVALID', 'IN261',
         'a face id is missing where the workflow needs one, or is not 1 to 100 characters', false, 400, NULL),

@@ -81,3 +81,42 @@ COMMENT ON COLUMN insp.record_checkpoint.heads IS 'Each chain''s [anchor_seq, an
 COMMENT ON COLUMN insp.record_checkpoint.signature IS
     'Ed25519 of the line ''inspectd checkpoint'', a line feed and the text [number, at in microseconds since 1970, "key_id", heads]';
 GRANT SELECT ON insp.record_checkpoint TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.approval (
+    action text PRIMARY KEY CHECK (action ~ '^[a-z_]+$'),
+    is_needed boolean NOT NULL DEFAULT false
+);
+COMMENT ON TABLE insp.approval IS 'Changes for which a deployment may ask that a second login approves them';
+COMMENT ON COLUMN insp.approval.action IS 'The function';
+COMMENT ON COLUMN insp.approval.is_needed IS 'Whether it needs a second login (insp.set_approval)';
+GRANT SELECT ON insp.approval TO insp_operator, insp_auditor;
+INSERT INTO insp.approval (action) VALUES
+    ('create_credential'), ('create_endpoint'), ('create_partner'), ('set_approval'), ('set_endpoint'), ('set_retention');
+
+CREATE TABLE insp.proposal (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    action text NOT NULL,
+    arguments jsonb NOT NULL,
+    proposed_by text NOT NULL,
+    role oid NOT NULL,
+    proposed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at timestamptz NOT NULL,
+    approving xid8,
+    outcome text CHECK (outcome IN ('approved', 'rejected')),
+    decided_by text,
+    decided_at timestamptz,
+    CHECK ((outcome IS NULL) = (decided_by IS NULL) AND (outcome IS NULL) = (decided_at IS NULL))
+);
+COMMENT ON TABLE insp.proposal IS 'Changes that one login proposed and another one may approve';
+COMMENT ON COLUMN insp.proposal.id IS 'Its number';
+COMMENT ON COLUMN insp.proposal.action IS 'The function that is to be called';
+COMMENT ON COLUMN insp.proposal.arguments IS 'Its arguments by their names; no secret';
+COMMENT ON COLUMN insp.proposal.proposed_by IS 'The login that proposed it';
+COMMENT ON COLUMN insp.proposal.role IS 'That login''s role: a renamed login is still the same';
+COMMENT ON COLUMN insp.proposal.proposed_at IS 'When';
+COMMENT ON COLUMN insp.proposal.expires_at IS 'Refused from then on';
+COMMENT ON COLUMN insp.proposal.approving IS 'The transaction that makes the call; never seen by another';
+COMMENT ON COLUMN insp.proposal.outcome IS 'approved or rejected; null: neither yet';
+COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so';
+COMMENT ON COLUMN insp.proposal.decided_at IS 'When';
+GRANT SELECT ON insp.proposal TO insp_operator, insp_auditor;

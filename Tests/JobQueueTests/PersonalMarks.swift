@@ -23,7 +23,8 @@ struct PersonalMarks: Sendable {
 
     /// Columns that hold text, and none of a person's.
     static let exempt: [String: String] = [
-        "access_token": "an endpoint's", "approval": "a list", "proposal": "operators' settings", "challenge.spec": "drawn by the database",
+        "access_token": "an endpoint's", "approval": "a list", "proposal": "operators' settings",
+        "challenge.spec": "drawn by the database",
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
         "control": "a lane's", "country": "a list",
         "credential": "a partner's",

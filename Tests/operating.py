@@ -37,6 +37,7 @@ SHOWN = {
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
     "Passive liveness": ["bank: passive evidence suffices", "bank: passive evidence does not suffice"],
     "Empty a worker": ["draining"],
+    "Four eyes": ["set_retention: needs two logins", "30 days", "open"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
                      "resolve_dead", "review", "set_retention", "erase",
                      "set_liveness_policy", "set_partner", "create_partner", "drain_worker"],

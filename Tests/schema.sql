@@ -74,6 +74,22 @@ CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps int
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.approval_call(p_action text, p_arguments jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.approval_hint() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS ...
@@ -1179,6 +1195,11 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.need_consent_key() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1231,6 +1252,27 @@ CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE TABLE insp.proposal (
+    id bigint NOT NULL,
+    action text NOT NULL,
+    arguments jsonb NOT NULL,
+    proposed_by text NOT NULL,
+    role oid NOT NULL,
+    proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    approving xid8,
+    outcome text,
+    decided_by text,
+    decided_at timestamp with time zone,
+    CONSTRAINT proposal_check CHECK ((((outcome IS NULL) = (decided_by IS NULL)) AND ((outcome IS NULL) = (decided_at IS NULL)))),
+    CONSTRAINT proposal_outcome_check CHECK ((outcome = ANY (ARRAY['approved'::text, 'rejected'::text])))
+);
+
+CREATE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.partner_keeps() RETURNS trigger
@@ -1319,6 +1361,12 @@ CREATE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.propose(action text, arguments jsonb, expires interval DEFAULT '1 day'::interval) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.purge(p_limit integer DEFAULT 1000, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) RETURNS record
@@ -1438,7 +1486,6 @@ CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAUL
 
 CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.record_chain_guard() RETURNS trigger
@@ -1472,11 +1519,7 @@ CREATE TABLE insp.record (
     seq bigint,
     prev bytea,
     hash bytea,
-    CONSTRAINT record_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
-    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text]))),
-    CONSTRAINT record_has_place CHECK ((((seq IS NULL) = (prev IS NULL)) AND ((seq IS NULL) = (hash IS NULL)))),
-    CONSTRAINT record_session CHECK (((action <> 'session_end'::text) OR (COALESCE((detail ->> 'outcome'::text), ''::text) = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))),
-    CONSTRAINT record_words CHECK (((words IS NULL) = (words_salt IS NULL)))
+    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text])))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
 ALTER TABLE ONLY insp.record ALTER COLUMN words SET STATISTICS 0;
@@ -1532,6 +1575,12 @@ CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text, p_hin
 CREATE FUNCTION insp.region_hint() RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.reject_proposal(proposal bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
@@ -1759,6 +1808,12 @@ CREATE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL::text) RE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
@@ -2040,6 +2095,12 @@ CREATE SEQUENCE insp.access_token_lease
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE TABLE insp.approval (
+    action text NOT NULL,
+    is_needed boolean DEFAULT false NOT NULL,
+    CONSTRAINT approval_action_check CHECK ((action ~ '^[a-z_]+$'::text))
+);
 
 CREATE TABLE insp.callback_attempt (
     callback_id bigint NOT NULL,
@@ -2534,6 +2595,14 @@ CREATE TABLE insp.producer_partner (
     login name NOT NULL,
     partner_id integer NOT NULL,
     role oid NOT NULL
+);
+ALTER TABLE insp.proposal ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.proposal_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE insp.purge_later (
@@ -3070,6 +3139,23 @@ CREATE VIEW insp.v_producer AS
      LEFT JOIN pg_roles r ON ((r.oid = b.role)))
      LEFT JOIN pg_roles n ON ((n.rolname = b.login)));
 
+CREATE VIEW insp.v_proposal AS
+ SELECT p.id AS proposal,
+    p.action,
+    p.arguments,
+    p.proposed_by,
+    p.proposed_at,
+    p.expires_at,
+    COALESCE(p.outcome,
+        CASE
+            WHEN (p.expires_at <= now()) THEN 'expired'::text
+            ELSE 'open'::text
+        END) AS state,
+    p.decided_by,
+    p.decided_at
+   FROM insp.proposal p
+  ORDER BY p.id DESC;
+
 CREATE VIEW insp.v_queue AS
  SELECT COALESCE(g.name, 'any'::text) AS region,
     insp.lane_name(c.lane) AS lane,
@@ -3378,6 +3464,8 @@ ALTER TABLE insp.worker ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 );
 ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_pkey PRIMARY KEY (endpoint_id);
+ALTER TABLE ONLY insp.approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (action);
 ALTER TABLE ONLY insp.callback_attempt
     ADD CONSTRAINT callback_attempt_pkey PRIMARY KEY (callback_id, attempt);
 ALTER TABLE ONLY insp.callback
@@ -3478,6 +3566,8 @@ ALTER TABLE ONLY insp.person
     ADD CONSTRAINT person_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
+ALTER TABLE ONLY insp.proposal
+    ADD CONSTRAINT proposal_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.purge_later
     ADD CONSTRAINT purge_later_pkey PRIMARY KEY (what, job_id, due_at);
 ALTER TABLE ONLY insp.queue
@@ -3664,6 +3754,10 @@ REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_i
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approve(proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
@@ -3971,6 +4065,7 @@ REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.need_approval(p_action text, p_applies boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.needs_purpose() FROM PUBLIC;
@@ -3980,6 +4075,9 @@ REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[])
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+GRANT SELECT ON TABLE insp.proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
@@ -4002,6 +4100,8 @@ GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_worker;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_operator;
@@ -4054,6 +4154,8 @@ REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpo
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.reject_proposal(proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.reject_proposal(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
@@ -4105,6 +4207,8 @@ REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_result(id uuid, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;
@@ -4196,6 +4300,8 @@ GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT ON TABLE insp.approval TO insp_operator;
+GRANT SELECT ON TABLE insp.approval TO insp_auditor;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
 GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_operator;
@@ -4368,6 +4474,8 @@ GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.v_partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_producer TO insp_operator;
 GRANT SELECT ON TABLE insp.v_producer TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.v_proposal TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue TO insp_operator;
 GRANT SELECT ON TABLE insp.v_queue TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue_sample TO insp_operator;

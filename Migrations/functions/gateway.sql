@@ -121,14 +121,14 @@ $$;
 COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished or no longer exist: one query for all waiting clients';
 GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
--- In plpgsql, which keeps the statement's plan: as SQL it is planned for each access, at twice the cost.
+-- In plpgsql, which keeps the statement's plan: as SQL it is planned for each access, at twice the cost. Its callers have set the
+-- search path.
 CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
-    SELECT 'access', c.key_id, p_action, p_job::text, CASE WHEN p_action <> 'create' THEN 'delivery' END,
-        jsonb_build_object('scope', p_scope)
-    FROM insp.credential c WHERE c.id = p_credential;
+    VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action, p_job::text,
+        CASE WHEN p_action <> 'create' THEN 'delivery' END, jsonb_build_object('scope', p_scope));
 END
 $$;
 COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS

@@ -119,7 +119,9 @@ BEGIN
     IF TG_OP = 'DELETE' AND (OLD.chain = 'endpoint' OR OLD.at < now() - interval '1 year')
         AND OLD.seq <= (SELECT c.anchor_seq FROM insp.record_chain c WHERE c.chain = OLD.chain) THEN
         RETURN OLD;
-    ELSIF TG_OP = 'UPDATE' AND (OLD.seq IS NULL OR (NEW.seq, NEW.prev, NEW.hash) = (OLD.seq, OLD.prev, OLD.hash))
+    ELSIF TG_OP = 'UPDATE' AND num_nulls(NEW.seq, NEW.prev, NEW.hash) IN (0, 3)
+        AND (NEW.words IS NULL) = (NEW.words_salt IS NULL)
+        AND (OLD.seq IS NULL OR (NEW.seq, NEW.prev, NEW.hash) = (OLD.seq, OLD.prev, OLD.hash))
         AND (NEW.words IS NULL OR (NEW.words, NEW.words_salt) IS NOT DISTINCT FROM (OLD.words, OLD.words_salt))
         AND (NEW.chain, NEW.id, NEW.at, NEW.actor, NEW.action, NEW.subject, NEW.purpose, NEW.detail, NEW.words_sha256)
             IS NOT DISTINCT FROM (OLD.chain, OLD.id, OLD.at, OLD.actor, OLD.action, OLD.subject, OLD.purpose, OLD.detail,

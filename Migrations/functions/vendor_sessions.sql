@@ -39,6 +39,8 @@ GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
+    SELECT insp.require(p_outcome IN ('answered', 'refused', 'not_sent', 'invalid', 'lost'), 'outcome',
+        'An outcome is answered, refused, not_sent, invalid or lost.');
     WITH ended AS (
         INSERT INTO insp.record (chain, actor, action, subject, detail)
         SELECT 'session', b.actor, 'session_end', b.subject,

@@ -58,7 +58,7 @@ let package = Package(
         .target(name: "Custody", dependencies: ["COpenSSL"], swiftSettings: strict),
         .target(name: "HTTPClient", dependencies: ["CCurl", "InspectCore"], swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
-        .target(name: "JobQueue", dependencies: ["InspectCore", "Postgres"], swiftSettings: strict),
+        .target(name: "JobQueue", dependencies: ["Custody", "InspectCore", "Postgres"], swiftSettings: strict),
         .target(
             name: "Callbacks", dependencies: ["COpenSSL", "Custody", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),
@@ -81,8 +81,8 @@ let package = Package(
         .executableTarget(
             name: "inspectd",
             dependencies: [
-                "Analyzer", "Benchmarks", "Callbacks", "Gateway", "HTTPClient", "InspectCore", "Inspection", "JobQueue",
-                "Postgres", "Vision",
+                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "InspectCore", "Inspection",
+                "JobQueue", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -98,7 +98,7 @@ let package = Package(
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
-            name: "JobQueueTests", dependencies: ["Gateway", "InspectCore", "JobQueue", "TestSupport"]),
+            name: "JobQueueTests", dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "HTTPClient", "TestSupport"]),
         .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),

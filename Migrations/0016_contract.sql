@@ -92,7 +92,7 @@ COMMENT ON COLUMN insp.label.label IS 'The label';
 COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
 COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to an input; then insp.reason says what to do';
 COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
-GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('OK', '{usability,imageChecks,extraction,dataChecks,liveness}', false),
     ('MATCH', '{similarity,authentication}', false),
@@ -134,7 +134,7 @@ COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind)';
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
-GRANT SELECT ON insp.reason TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),
     ('COLOR_PHOTOCOPY', '{PHOTOCOPY}', '{FRONT,BACK}', 103),
@@ -181,7 +181,7 @@ COMMENT ON TABLE insp.reason_advice IS 'What the person in front of the camera c
 COMMENT ON COLUMN insp.reason_advice.code IS 'The reason';
 COMMENT ON COLUMN insp.reason_advice.language IS 'ISO 639-1 code. Every reason has advice in English; a further language needs only rows';
 COMMENT ON COLUMN insp.reason_advice.advice IS 'One sentence or two';
-GRANT SELECT ON insp.reason_advice TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.reason_advice TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason_advice (code, language, advice)
 SELECT a.code, l.language, l.advice FROM (VALUES
     ('BLACK_WHITE_COPY', 'Photograph the document itself, not a black-and-white copy.',

@@ -51,6 +51,12 @@ CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -66,6 +72,22 @@ CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps int
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.approval_call(p_action text, p_arguments jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.approval_hint() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
@@ -513,8 +535,18 @@ CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS voi
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
     LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.checkpoint_guard() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE TABLE insp.queue (
@@ -793,8 +825,8 @@ CREATE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.face_features(partner text, face_id text) RETURNS TABLE(template bigint, engine text, model_sha256 text, feature text)
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.face_features(partner text, face_id text, purpose text DEFAULT NULL::text) RETURNS TABLE(template bigint, engine text, model_sha256 text, feature text)
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -850,8 +882,8 @@ CREATE FUNCTION insp.face_submitted() RETURNS trigger
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.face_templates(partner text, face_id text) RETURNS TABLE(template bigint, engine text, model_sha256 text, job uuid, created_at timestamp with time zone, generation bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEFAULT NULL::text) RETURNS TABLE(template bigint, engine text, model_sha256 text, job uuid, created_at timestamp with time zone, generation bigint)
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1035,6 +1067,11 @@ CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS b
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.is_staff() RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_within_year(p_interval interval) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1044,15 +1081,15 @@ CREATE FUNCTION insp.iso_time(p_time timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     AS ...
 
-CREATE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+CREATE FUNCTION insp.job_result(p_id uuid, p_purpose text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEFAULT NULL::text, user_reference text DEFAULT NULL::text, status smallint DEFAULT NULL::smallint) RETURNS TABLE(id uuid, status smallint, created_at timestamp with time zone)
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEFAULT NULL::text, user_reference text DEFAULT NULL::text, status smallint DEFAULT NULL::smallint, purpose text DEFAULT NULL::text) RETURNS TABLE(id uuid, status smallint, created_at timestamp with time zone)
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -1079,6 +1116,12 @@ CREATE FUNCTION insp.lane_number(p_lane text) RETURNS smallint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.last_checkpoint() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.limit_partner(partner text, max_running integer DEFAULT NULL::integer, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1100,6 +1143,8 @@ CREATE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
@@ -1156,6 +1201,11 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.need_consent_key() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1163,6 +1213,11 @@ CREATE FUNCTION insp.need_consent_key() RETURNS void
 
 CREATE FUNCTION insp.need_read_committed() RETURNS void
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.needs_purpose() RETURNS boolean
+    LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1203,6 +1258,27 @@ CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE TABLE insp.proposal (
+    id bigint NOT NULL,
+    action text NOT NULL,
+    arguments jsonb NOT NULL,
+    proposed_by text NOT NULL,
+    role oid NOT NULL,
+    proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    approving xid8,
+    outcome text,
+    decided_by text,
+    decided_at timestamp with time zone,
+    CONSTRAINT proposal_check CHECK ((((outcome IS NULL) = (decided_by IS NULL)) AND ((outcome IS NULL) = (decided_at IS NULL)))),
+    CONSTRAINT proposal_outcome_check CHECK ((outcome = ANY (ARRAY['approved'::text, 'rejected'::text])))
+);
+
+CREATE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.partner_keeps() RETURNS trigger
@@ -1291,6 +1367,12 @@ CREATE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.propose(action text, arguments jsonb, expires interval DEFAULT '1 day'::interval) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.purge(p_limit integer DEFAULT 1000, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) RETURNS record
@@ -1403,19 +1485,24 @@ CREATE FUNCTION insp.recently_finished(p_within interval DEFAULT '00:05:00'::int
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}'::jsonb, p_purpose text DEFAULT NULL::text) RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
-    LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    LANGUAGE plpgsql
     AS ...
 
 CREATE FUNCTION insp.record_chain_guard() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_checkpoints(p_after bigint DEFAULT 0, p_limit integer DEFAULT 5000) RETURNS TABLE(number bigint, line text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.record_guard() RETURNS trigger
@@ -1438,11 +1525,7 @@ CREATE TABLE insp.record (
     seq bigint,
     prev bytea,
     hash bytea,
-    CONSTRAINT record_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
-    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text]))),
-    CONSTRAINT record_has_place CHECK ((((seq IS NULL) = (prev IS NULL)) AND ((seq IS NULL) = (hash IS NULL)))),
-    CONSTRAINT record_session CHECK (((action <> 'session_end'::text) OR (COALESCE((detail ->> 'outcome'::text), ''::text) = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))),
-    CONSTRAINT record_words CHECK (((words IS NULL) = (words_salt IS NULL)))
+    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text])))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
 ALTER TABLE ONLY insp.record ALTER COLUMN words SET STATISTICS 0;
@@ -1452,13 +1535,37 @@ CREATE FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) RETU
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.record_heads() RETURNS jsonb
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.record_reading(p_job uuid) RETURNS void
-    LANGUAGE sql
+CREATE FUNCTION insp.record_reading(p_job uuid, p_purpose text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer DEFAULT 5000, p_words boolean DEFAULT false) RETURNS TABLE(seq bigint, line text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1474,6 +1581,12 @@ CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text, p_hin
 CREATE FUNCTION insp.region_hint() RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.reject_proposal(proposal bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
@@ -1591,6 +1704,13 @@ CREATE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.result_frame(j insp.job) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.resume(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1689,11 +1809,17 @@ CREATE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.session_result(id uuid) RETURNS jsonb
+CREATE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
@@ -1776,7 +1902,7 @@ CREATE FUNCTION insp.stage_name(p_status smallint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
 
-CREATE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64) RETURNS jsonb
+CREATE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64, p_purpose text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1845,6 +1971,11 @@ CREATE FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint
 
 CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
     LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1970,6 +2101,12 @@ CREATE SEQUENCE insp.access_token_lease
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE TABLE insp.approval (
+    action text NOT NULL,
+    is_needed boolean DEFAULT false NOT NULL,
+    CONSTRAINT approval_action_check CHECK ((action ~ '^[a-z_]+$'::text))
+);
 
 CREATE TABLE insp.callback_attempt (
     callback_id bigint NOT NULL,
@@ -2465,6 +2602,14 @@ CREATE TABLE insp.producer_partner (
     partner_id integer NOT NULL,
     role oid NOT NULL
 );
+ALTER TABLE insp.proposal ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.proposal_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.purge_later (
     due_at timestamp with time zone NOT NULL,
@@ -2551,6 +2696,18 @@ CREATE TABLE insp.record_chain (
     anchor_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL
 )
 WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE TABLE insp.record_checkpoint (
+    number bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    key_id text NOT NULL,
+    heads jsonb NOT NULL,
+    signature bytea NOT NULL,
+    CONSTRAINT record_checkpoint_heads_check CHECK ((jsonb_typeof(heads) = 'object'::text)),
+    CONSTRAINT record_checkpoint_key_id_check CHECK ((key_id ~ '^[0-9a-f]{16}$'::text)),
+    CONSTRAINT record_checkpoint_number_check CHECK ((number > 0)),
+    CONSTRAINT record_checkpoint_signature_check CHECK ((length(signature) = 64))
+);
 ALTER TABLE insp.record ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.record_id_seq
     START WITH 1
@@ -2661,11 +2818,12 @@ CREATE VIEW insp.v_access AS
             ELSE NULL::text
         END AS operator,
     r.action,
-    (r.subject)::uuid AS job
+    (r.subject)::uuid AS job,
+    r.purpose
    FROM ((insp.record r
-     LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.purpose IS NOT NULL))))
+     LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
      LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
-  WHERE ((r.chain = 'access'::text) AND ((r.purpose IS NULL) OR (c.id IS NOT NULL)));
+  WHERE ((r.chain = 'access'::text) AND ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL)));
 
 CREATE VIEW insp.v_callback AS
  SELECT c.id,
@@ -2905,7 +3063,8 @@ CREATE VIEW insp.v_operator_events AS
     r.actor AS who,
     r.action,
     r.subject,
-    (r.detail || COALESCE(r.words, '{}'::jsonb)) AS detail
+    (r.detail || COALESCE(r.words, '{}'::jsonb)) AS detail,
+    r.purpose
    FROM insp.record r
   WHERE (r.chain = 'operator'::text)
   ORDER BY r.id DESC;
@@ -2986,6 +3145,23 @@ CREATE VIEW insp.v_producer AS
      JOIN insp.partner p ON ((p.id = b.partner_id)))
      LEFT JOIN pg_roles r ON ((r.oid = b.role)))
      LEFT JOIN pg_roles n ON ((n.rolname = b.login)));
+
+CREATE VIEW insp.v_proposal AS
+ SELECT p.id AS proposal,
+    p.action,
+    p.arguments,
+    p.proposed_by,
+    p.proposed_at,
+    p.expires_at,
+    COALESCE(p.outcome,
+        CASE
+            WHEN (p.expires_at <= now()) THEN 'expired'::text
+            ELSE 'open'::text
+        END) AS state,
+    p.decided_by,
+    p.decided_at
+   FROM insp.proposal p
+  ORDER BY p.id DESC;
 
 CREATE VIEW insp.v_queue AS
  SELECT COALESCE(g.name, 'any'::text) AS region,
@@ -3298,6 +3474,8 @@ ALTER TABLE insp.worker ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 );
 ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_pkey PRIMARY KEY (endpoint_id);
+ALTER TABLE ONLY insp.approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (action);
 ALTER TABLE ONLY insp.callback_attempt
     ADD CONSTRAINT callback_attempt_pkey PRIMARY KEY (callback_id, attempt);
 ALTER TABLE ONLY insp.callback
@@ -3398,6 +3576,8 @@ ALTER TABLE ONLY insp.person
     ADD CONSTRAINT person_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
+ALTER TABLE ONLY insp.proposal
+    ADD CONSTRAINT proposal_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.purge_later
     ADD CONSTRAINT purge_later_pkey PRIMARY KEY (what, job_id, due_at);
 ALTER TABLE ONLY insp.queue
@@ -3418,6 +3598,8 @@ ALTER TABLE ONLY insp.reason
     ADD CONSTRAINT reason_pkey PRIMARY KEY (code);
 ALTER TABLE ONLY insp.record_chain
     ADD CONSTRAINT record_chain_pkey PRIMARY KEY (chain);
+ALTER TABLE ONLY insp.record_checkpoint
+    ADD CONSTRAINT record_checkpoint_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY insp.record
     ADD CONSTRAINT record_pkey PRIMARY KEY (chain, id);
 ALTER TABLE ONLY insp.region
@@ -3505,6 +3687,10 @@ CREATE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TA
 
 CREATE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
 
+CREATE TRIGGER checkpoint_guard BEFORE DELETE OR UPDATE ON insp.record_checkpoint FOR EACH ROW EXECUTE FUNCTION insp.checkpoint_guard();
+
+CREATE TRIGGER checkpoint_truncate BEFORE TRUNCATE ON insp.record_checkpoint FOR EACH STATEMENT EXECUTE FUNCTION insp.checkpoint_guard();
+
 CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((new.request ? 'challenge'::text) AND (new.rerun_of IS NULL))) EXECUTE FUNCTION insp.consume_challenge();
 
 CREATE TRIGGER content_freed AFTER DELETE ON insp.content REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
@@ -3570,11 +3756,18 @@ GRANT USAGE ON SCHEMA insp TO insp_producer;
 GRANT USAGE ON SCHEMA insp TO insp_worker;
 GRANT USAGE ON SCHEMA insp TO insp_gateway;
 GRANT USAGE ON SCHEMA insp TO insp_operator;
+GRANT USAGE ON SCHEMA insp TO insp_reviewer;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approve(proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
@@ -3711,7 +3904,9 @@ REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_k
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.checkpoint_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
@@ -3791,8 +3986,8 @@ GRANT ALL ON FUNCTION insp.face_delete(partner text, face_id text) TO insp_opera
 REVOKE ALL ON FUNCTION insp.face_event(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_event(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_event(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text) TO insp_producer;
+REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text, purpose text) TO insp_producer;
 REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) FROM PUBLIC;
@@ -3805,9 +4000,9 @@ GRANT ALL ON FUNCTION insp.face_purge(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_producer;
-GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
@@ -3845,14 +4040,16 @@ REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_staff() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_within_year(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.job_result(p_id uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_producer;
-GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) TO insp_producer;
-GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_reviewer;
+REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
@@ -3861,6 +4058,9 @@ REVOKE ALL ON FUNCTION insp.lane_name(p_lane smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.lane_number(p_lane text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.last_checkpoint() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_operator;
+GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
@@ -3876,14 +4076,19 @@ REVOKE ALL ON FUNCTION insp.may_be_of_row(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.need_approval(p_action text, p_applies boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.needs_purpose() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+GRANT SELECT ON TABLE insp.proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
@@ -3906,6 +4111,8 @@ GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_worker;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_operator;
@@ -3925,6 +4132,7 @@ REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_gateway;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_reviewer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_operator;
@@ -3932,18 +4140,33 @@ GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) T
 REVOKE ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_chain_guard() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.record TO insp_operator;
 GRANT SELECT ON TABLE insp.record TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.record_heads() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_heads() TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_heads() TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid, p_purpose text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.reject_proposal(proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.reject_proposal(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
@@ -3968,6 +4191,7 @@ GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer,
 REVOKE ALL ON FUNCTION insp.resolve_dead(id uuid, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.result_document(j insp.job) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.result_frame(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resume(lane text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.retention_classes() FROM PUBLIC;
@@ -3978,6 +4202,7 @@ REVOKE ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_se
 GRANT ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
@@ -3990,9 +4215,11 @@ GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_w
 REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.session_result(id uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
-GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.session_result(id uuid, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;
@@ -4019,8 +4246,9 @@ GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.spend(p_queues integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.stage_name(p_status smallint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer, p_purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer, p_purpose text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer, p_purpose text) TO insp_reviewer;
 GRANT SELECT(job_id) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(status) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(fence) ON TABLE insp.step TO insp_operator;
@@ -4036,6 +4264,7 @@ REVOKE ALL ON FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes 
 REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
@@ -4082,6 +4311,8 @@ GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT ON TABLE insp.approval TO insp_operator;
+GRANT SELECT ON TABLE insp.approval TO insp_auditor;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
 GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_operator;
@@ -4149,6 +4380,7 @@ GRANT SELECT ON TABLE insp.error_code TO insp_producer;
 GRANT SELECT ON TABLE insp.error_code TO insp_worker;
 GRANT SELECT ON TABLE insp.error_code TO insp_gateway;
 GRANT SELECT ON TABLE insp.error_code TO insp_operator;
+GRANT SELECT ON TABLE insp.error_code TO insp_reviewer;
 GRANT SELECT ON TABLE insp.error_code TO insp_auditor;
 GRANT SELECT ON TABLE insp.error_contract TO insp_producer;
 GRANT SELECT ON TABLE insp.error_contract TO insp_gateway;
@@ -4168,6 +4400,7 @@ GRANT SELECT ON TABLE insp.job_reference TO insp_operator;
 GRANT SELECT ON TABLE insp.label TO insp_producer;
 GRANT SELECT ON TABLE insp.label TO insp_gateway;
 GRANT SELECT ON TABLE insp.label TO insp_operator;
+GRANT SELECT ON TABLE insp.label TO insp_reviewer;
 GRANT SELECT ON TABLE insp.label TO insp_auditor;
 GRANT SELECT ON TABLE insp.lease TO insp_operator;
 GRANT SELECT ON TABLE insp.part_kind TO insp_producer;
@@ -4185,11 +4418,15 @@ GRANT SELECT ON TABLE insp.quota TO insp_operator;
 GRANT SELECT ON TABLE insp.quota TO insp_auditor;
 GRANT SELECT ON TABLE insp.ready TO insp_operator;
 GRANT SELECT ON TABLE insp.reason TO insp_operator;
+GRANT SELECT ON TABLE insp.reason TO insp_reviewer;
 GRANT SELECT ON TABLE insp.reason TO insp_auditor;
 GRANT SELECT ON TABLE insp.reason_advice TO insp_operator;
+GRANT SELECT ON TABLE insp.reason_advice TO insp_reviewer;
 GRANT SELECT ON TABLE insp.reason_advice TO insp_auditor;
 GRANT SELECT ON TABLE insp.record_chain TO insp_operator;
 GRANT SELECT ON TABLE insp.record_chain TO insp_auditor;
+GRANT SELECT ON TABLE insp.record_checkpoint TO insp_operator;
+GRANT SELECT ON TABLE insp.record_checkpoint TO insp_auditor;
 GRANT SELECT ON TABLE insp.region TO insp_operator;
 GRANT SELECT ON TABLE insp.region TO insp_auditor;
 GRANT SELECT ON TABLE insp.rerun TO insp_operator;
@@ -4248,6 +4485,8 @@ GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.v_partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_producer TO insp_operator;
 GRANT SELECT ON TABLE insp.v_producer TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.v_proposal TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue TO insp_operator;
 GRANT SELECT ON TABLE insp.v_queue TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue_sample TO insp_operator;
@@ -4257,6 +4496,7 @@ GRANT SELECT ON TABLE insp.v_quota TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_retention TO insp_operator;
 GRANT SELECT ON TABLE insp.v_retention TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_review TO insp_operator;
+GRANT SELECT ON TABLE insp.v_review TO insp_reviewer;
 GRANT SELECT ON TABLE insp.v_review TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_running TO insp_operator;
 GRANT SELECT ON TABLE insp.v_running TO insp_auditor;

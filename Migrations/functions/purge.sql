@@ -324,6 +324,9 @@ BEGIN
         more := more OR n >= p_limit;
         others := others + CASE WHEN due.chain IN ('access', 'session') THEN n ELSE 0 END;
     END LOOP;
+    DELETE FROM insp.proposal p WHERE p.expires_at <= done_until;
+    n := insp.thin_checkpoints(p_limit);
+    more := more OR n >= p_limit;
     DELETE FROM insp.event_batch b WHERE b.ctid = ANY (ARRAY(
         SELECT y.row FROM (SELECT z.ctid AS row, z.at FROM insp.event_batch z WHERE z.position IS NOT NULL
             ORDER BY z.epoch, z.position LIMIT 10 * p_limit) y

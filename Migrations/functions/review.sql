@@ -152,7 +152,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
     'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result has the reviewer and the original decision; the note stays in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
-GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
+GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator, insp_reviewer;
 
 CREATE OR REPLACE VIEW insp.v_review AS
 SELECT j.public_id AS id, p.name AS partner, j.workflow,
@@ -175,4 +175,4 @@ COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels; or that the job is damaged';
 COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.stage_result(id, 64) has the whole result';
-GRANT SELECT ON insp.v_review TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_review TO insp_operator, insp_reviewer, insp_auditor;

@@ -18,6 +18,8 @@ struct Configuration: Sendable {
     var trustAnchors: [String]
     /// PEM files with the private keys that parts are encrypted for.
     var decryptionKeys: [String]
+    /// File of the key that signs checkpoints of the record.
+    var auditKey: String?
     /// The region whose jobs a worker claims.
     var region: String?
     /// The address for probes and scrapes; `nil`: none.
@@ -67,6 +69,7 @@ struct Configuration: Sendable {
         let keys = arguments.all("decryption-key")
         self.decryptionKeys =
             keys.isEmpty ? (environment["INSPECTD_DECRYPTION_KEYS"] ?? "").split(separator: ":").map(String.init) : keys
+        self.auditKey = file("audit-key", "INSPECTD_AUDIT_KEY_FILE")
         self.region = environment["INSPECTD_REGION"]
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
         self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in

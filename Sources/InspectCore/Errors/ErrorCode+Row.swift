@@ -142,6 +142,12 @@ extension ErrorCode {
                 sqlState: "IN137", message: "another transaction holds a row that the call needs", retryable: true,
                 httpStatus: nil, hint: "Call again. Operators find transactions that stay open in insp.v_xmin_holders.",
                 jumio: "N00000", faceSDK: "INVALID_ARGS", iZettle: nil)
+        case .purposeMissing:
+            refusal(
+                "IN150", "the read of personal data has no purpose", status: nil,
+                hint: "A purpose is review, support, export or delivery.")
+        case .approvalNeeded: refusal("IN151", "the change needs the approval of a second login", status: nil)
+        case .approvalRefused: refusal("IN152", "the proposal cannot be approved", status: nil)
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .reviewInvalid:
             refusal(

@@ -44,6 +44,9 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case requestPurged = "REQUEST_PURGED"
     case isolationLevelInvalid = "ISOLATION_LEVEL_INVALID"
     case rowLocked = "ROW_LOCKED"
+    case purposeMissing = "PURPOSE_MISSING"
+    case approvalNeeded = "APPROVAL_NEEDED"
+    case approvalRefused = "APPROVAL_REFUSED"
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 

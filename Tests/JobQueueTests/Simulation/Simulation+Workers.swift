@@ -5,7 +5,7 @@ import Postgres
 @testable import JobQueue
 
 /// What workers do beside their pumps: handlers, heartbeats and the watchdog.
-extension WorkerSimulation {
+extension Simulation {
     // MARK: Events and actions
 
     /// Has a worker's machine take an event, and carries out what it wants done, as `JobWorker` does.
@@ -16,13 +16,14 @@ extension WorkerSimulation {
         var actions = WorkerActions()
         let answer = event(&self.workers[index].machine, &actions)
         for job in actions.started where self.fault != .startsNothing {
-            let handler = Worker.Handler(job: job)
+            let handler = SimulatedWorker.Handler(job: job)
             self.workers[index].handlers += self.fault == .startsTwice ? [handler, handler] : [handler]
         }
         for place in self.workers[index].handlers.indices {
             let fence = self.workers[index].handlers[place].job.fence
             if actions.cancelled.contains(fence) { self.workers[index].handlers[place].isCancelled = true }
             if actions.forgotten.contains(fence) { self.workers[index].handlers[place].isForgotten = true }
+            if self.fault == .forgetsWaiters { continue }
             for answered in actions.answered where answered.fence == fence {
                 self.workers[index].handlers[place].isWaiting = false
                 self.workers[index].handlers[place].isOutside = !answered.isBack
@@ -201,6 +202,9 @@ extension WorkerSimulation {
         let now = self.now
         let machine = self.workers[index].machine
         self.workers[index].beat = nil
+        var (beat, answer) = (beat, answer)
+        if self.fault == .comparesLate { beat.running = Set(machine.running.keys) }
+        if self.fault == .hidesEpochs { answer?.epoch = machine.seen.epoch }
         self.send(index) { machine, actions in machine.beaten(beat, answer, at: now, &actions) }
         guard answer != nil else { return }
         for (fence, running) in machine.running

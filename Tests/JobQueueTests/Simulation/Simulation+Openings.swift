@@ -15,10 +15,10 @@ extension Simulation {
     }
 
     /// Brings about the run's opening, with nobody in another's way.
-    mutating func begin() async throws {
+    mutating func begin() async throws -> Opening {
         let opening = Opening.allCases[self.random.below(Opening.allCases.count)]
         let partner = SimulatedDatabase.partners[self.random.below(3)]
-        if opening == .nothing { return }
+        if opening == .nothing { return opening }
         self.note("the opening: \(opening) for \(partner)")
         self.isCalm = true
         // The queue must have been seen before.
@@ -48,6 +48,7 @@ extension Simulation {
         }
         self.isCalm = false
         try await self.check()
+        return opening
     }
 
     private mutating func enqueue(_ count: Int, for partner: String, leaveOpen: Bool = false) async throws {

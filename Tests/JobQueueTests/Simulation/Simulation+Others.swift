@@ -97,6 +97,7 @@ extension Simulation {
         let leaveOpen = self.random.chance(15)
         let outcome = try await self.maintenance.run(self.world, [duty.statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("\(duty) waits for a lock") }
+        if !leaveOpen && (duty == .rescue || duty == .orphans) { self.clockWasSeen = true }
         self.note("\(duty): \(try rows[0][0].int(0))\(leaveOpen ? ", not committed yet" : "")")
     }
 

@@ -82,6 +82,12 @@ extension Simulation {
             return self.end(index, place, .failure(CancellationError(), random: 0))
         }
         if handler.isWaiting { return }
+        // Who is outside mostly wants to come back.
+        if handler.isOutside, self.random.chance(50) { return self.changeSlot(index, place) }
+        // Some tell of their first stage once more.
+        if handler.stored.count > 1, self.random.chance(25) {
+            return self.complete(handler.stored.prefix(1), index, place)
+        }
         switch self.random.below(24) {
         case 0..<11: self.completeStage(index, place)
         case 11..<14: self.changeSlot(index, place)
@@ -102,16 +108,20 @@ extension Simulation {
         }
     }
 
-    /// A stage or two, now and then one that was stored before.
+    /// The next stage or two.
     private mutating func completeStage(_ index: Int, _ place: Int) {
         let handler = self.workers[index].handlers[place]
-        let (job, now, output) = (handler.job, self.now, self.output(of: handler.job))
-        var stages = [JobStatus.acquired, .document, .face, .liveness]
-            .filter { $0 > (handler.stored.max() ?? job.status) }.prefix(1 + self.random.below(2))
-        if handler.stored.count > 1, self.random.chance(40) { stages = handler.stored.prefix(1) }
+        let stages = [JobStatus.acquired, .document, .face, .liveness]
+            .filter { $0 > (handler.stored.max() ?? handler.job.status) }.prefix(1 + self.random.below(2))
         if stages.isEmpty {
-            return self.end(index, place, .success(self.result(of: job), waitsForReview: false))
+            return self.end(index, place, .success(self.result(of: handler.job), waitsForReview: false))
         }
+        self.complete(stages, index, place)
+    }
+
+    private mutating func complete(_ stages: ArraySlice<JobStatus>, _ index: Int, _ place: Int) {
+        let (job, now) = (self.workers[index].handlers[place].job, self.now)
+        let output = self.output(of: job)
         for stage in stages {
             let isHeld = self.send(index) { machine, actions in
                 machine.completed(stage, output, of: job, at: now, &actions)

@@ -11,7 +11,10 @@ import Testing
 
     @Test func `search`() async throws {
         let only = ProcessInfo.processInfo.environment["SEARCH_ONLY"]
-        let chosen = SimulationTests.faults.filter { fault in only.map { "\(fault)".contains($0) } ?? true }
+        let names = only.map { $0.split(separator: ",") }
+        let chosen = SimulationTests.faults.filter { fault in
+            names.map { $0.contains { "\(fault)".contains($0) } } ?? true
+        }
         let (first, last) = (UInt64(Self.number("SEARCH_FIRST", 1)), UInt64(Self.number("SEARCH_LAST", 60)))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for share in 0..<2 {
@@ -34,7 +37,7 @@ import Testing
                         }
                         await world.close()
                         print(
-                            "SEARCH \(fault): \(found.map { "\($0)" } ?? "NONE") in \(ContinuousClock.now - start); others \(others.count): \(others.keys.prefix(4))"
+                            "SEARCH \(fault): \(found.map { "\($0)" } ?? "NONE") in \(ContinuousClock.now - start); others \(others.count): \(others.keys.sorted().prefix(4).joined(separator: " | "))"
                         )
                     }
                 }

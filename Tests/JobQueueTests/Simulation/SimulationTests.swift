@@ -65,58 +65,58 @@ import Testing
 
     static let faults: [SimulatedDatabase.Fault] = [
         .init(
-            foundBy: 0, noticed: "was answered with", function: "settle",
+            foundBy: 25, noticed: "was answered with", function: "settle",
             rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            foundBy: 0, noticed: "was answered with", function: "release",
+            foundBy: 6, noticed: "was answered with", function: "release",
             rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            foundBy: 0, noticed: "was answered with", function: "hold_for_review",
+            foundBy: 22, noticed: "was answered with", function: "hold_for_review",
             rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
             foundBy: 0, noticed: "its status fell", function: "store_steps", rule: "AND j.status < i.status",
             replacement: ""),
         .init(
-            foundBy: 0, noticed: "was to wait until", function: "promote", rule: "d.run_at <= moment",
+            foundBy: 1, noticed: "was to wait until", function: "promote", rule: "d.run_at <= moment",
             replacement: "true"),
         .init(
-            foundBy: 0, noticed: "which lives", function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"
+            foundBy: 3, noticed: "which lives", function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"
         ),
         .init(
-            foundBy: 0, noticed: "jobs are stuck", function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
+            foundBy: 24, noticed: "jobs are stuck", function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
         .init(
-            foundBy: 0, noticed: "given out twice", function: "claim", rule: "IF NOT is_same THEN",
+            foundBy: 6, noticed: "given out twice", function: "claim", rule: "IF NOT is_same THEN",
             replacement: "IF false THEN"),
         .init(
-            foundBy: 0, noticed: "given out twice", function: "begin_epoch",
+            foundBy: 6, noticed: "given out twice", function: "begin_epoch",
             rule: "PERFORM setval('insp.fence', fence);", replacement: ""),
         .init(
-            foundBy: 0, noticed: "which lives", function: "watch", rule: "greatest(0, least(passed, measured, ",
+            foundBy: 11, noticed: "which lives", function: "watch", rule: "greatest(0, least(passed, measured, ",
             replacement: "greatest(0, greatest(passed, "),
         .init(
-            foundBy: 0, noticed: "which lives", function: "watch", rule: "IF step IS NULL THEN RETURN; END IF;",
+            foundBy: 11, noticed: "which lives", function: "watch", rule: "IF step IS NULL THEN RETURN; END IF;",
             replacement: "RETURN;"),
         .init(
-            foundBy: 0, noticed: "is erased and has stage", function: "erase", rule: "the stages' removal",
+            foundBy: 17, noticed: "is erased and has stage", function: "erase", rule: "the stages' removal",
             replacement: "",
             statement: """
                 CREATE FUNCTION public.stay() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
                 CREATE TRIGGER stay BEFORE DELETE ON insp.step FOR EACH ROW EXECUTE FUNCTION public.stay();
                 """),
         .init(
-            foundBy: 0, noticed: "runs more than", function: "allowance", rule: "limited.max_running - count(*)",
+            foundBy: 1, noticed: "runs more than", function: "allowance", rule: "limited.max_running - count(*)",
             replacement: "limited.max_running - 0 * count(*)"),
         .init(
-            foundBy: 0, noticed: "runs more than", function: "allowance", rule: "FOR UPDATE SKIP LOCKED",
+            foundBy: 5, noticed: "runs more than", function: "allowance", rule: "FOR UPDATE SKIP LOCKED",
             replacement: ""),
         .around(.hidesEpochs, foundBy: 0, noticed: "jobs are stuck"),
-        .around(.startsTwice, foundBy: 0, noticed: "slots"),
-        .around(.startsNothing, foundBy: 0, noticed: "nobody works on"),
-        .around(.keepsLostLeases, foundBy: 0, noticed: "were reported as finished"),
-        .around(.forgetsFailedWrites, foundBy: 0, noticed: "that nobody writes"),
-        .around(.forgetsFailedClaims, foundBy: 0, noticed: "slots kept for claims"),
-        .around(.forgetsWaiters, foundBy: 0, noticed: "that wait for a slot, and knows of"),
-        .around(.comparesLate, foundBy: 0, noticed: "were taken for lost"),
+        .around(.startsTwice, foundBy: 1, noticed: "slots"),
+        .around(.startsNothing, foundBy: 1, noticed: "nobody works on"),
+        .around(.keepsLostLeases, foundBy: 5, noticed: "were reported as finished"),
+        .around(.forgetsFailedWrites, foundBy: 17, noticed: "that nobody writes"),
+        .around(.forgetsFailedClaims, foundBy: 3, noticed: "slots kept for claims"),
+        .around(.forgetsWaiters, foundBy: 12, noticed: "that wait for a slot, and knows of"),
+        .around(.comparesLate, foundBy: 8, noticed: "were taken for lost"),
     ]
 
     @Test(.serialized, .timeLimit(.minutes(5)), arguments: faults)

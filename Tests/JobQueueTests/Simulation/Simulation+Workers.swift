@@ -5,7 +5,7 @@ import Postgres
 @testable import JobQueue
 
 /// What workers do beside their pumps: handlers, heartbeats and the watchdog.
-extension WorkerSimulation {
+extension Simulation {
     // MARK: Events and actions
 
     /// Has a worker's machine take an event, and carries out what it wants done, as `JobWorker` does.
@@ -16,13 +16,14 @@ extension WorkerSimulation {
         var actions = WorkerActions()
         let answer = event(&self.workers[index].machine, &actions)
         for job in actions.started where self.fault != .startsNothing {
-            let handler = Worker.Handler(job: job)
+            let handler = SimulatedWorker.Handler(job: job)
             self.workers[index].handlers += self.fault == .startsTwice ? [handler, handler] : [handler]
         }
         for place in self.workers[index].handlers.indices {
             let fence = self.workers[index].handlers[place].job.fence
             if actions.cancelled.contains(fence) { self.workers[index].handlers[place].isCancelled = true }
             if actions.forgotten.contains(fence) { self.workers[index].handlers[place].isForgotten = true }
+            if self.fault == .forgetsWaiters { continue }
             for answered in actions.answered where answered.fence == fence {
                 self.workers[index].handlers[place].isWaiting = false
                 self.workers[index].handlers[place].isOutside = !answered.isBack
@@ -84,6 +85,12 @@ extension WorkerSimulation {
             return self.end(index, place, .failure(CancellationError(), random: 0))
         }
         if handler.isWaiting { return }
+        // Who is outside mostly wants to come back.
+        if handler.isOutside, self.random.chance(50) { return self.changeSlot(index, place) }
+        // Some tell of their first stage once more.
+        if handler.stored.count > 1, self.random.chance(25) {
+            return self.complete(handler.stored.prefix(1), index, place)
+        }
         switch self.random.below(24) {
         case 0..<11: self.completeStage(index, place)
         case 11..<14: self.changeSlot(index, place)
@@ -104,16 +111,20 @@ extension WorkerSimulation {
         }
     }
 
-    /// A stage or two, now and then one that was stored before.
+    /// The next stage or two.
     private mutating func completeStage(_ index: Int, _ place: Int) {
         let handler = self.workers[index].handlers[place]
-        let (job, now, output) = (handler.job, self.now, self.output(of: handler.job))
-        var stages = [JobStatus.acquired, .document, .face, .liveness]
-            .filter { $0 > (handler.stored.max() ?? job.status) }.prefix(1 + self.random.below(2))
-        if handler.stored.count > 1, self.random.chance(40) { stages = handler.stored.prefix(1) }
+        let stages = [JobStatus.acquired, .document, .face, .liveness]
+            .filter { $0 > (handler.stored.max() ?? handler.job.status) }.prefix(1 + self.random.below(2))
         if stages.isEmpty {
-            return self.end(index, place, .success(self.result(of: job), waitsForReview: false))
+            return self.end(index, place, .success(self.result(of: handler.job), waitsForReview: false))
         }
+        self.complete(stages, index, place)
+    }
+
+    private mutating func complete(_ stages: ArraySlice<JobStatus>, _ index: Int, _ place: Int) {
+        let (job, now) = (self.workers[index].handlers[place].job, self.now)
+        let output = self.output(of: job)
         for stage in stages {
             let isHeld = self.send(index) { machine, actions in
                 machine.completed(stage, output, of: job, at: now, &actions)
@@ -204,6 +215,9 @@ extension WorkerSimulation {
         let now = self.now
         let machine = self.workers[index].machine
         self.workers[index].beat = nil
+        var (beat, answer) = (beat, answer)
+        if self.fault == .comparesLate { beat.running = Set(machine.running.keys) }
+        if self.fault == .hidesEpochs { answer?.epoch = machine.seen.epoch }
         self.send(index) { machine, actions in machine.beaten(beat, answer, at: now, &actions) }
         guard answer != nil else { return }
         for (fence, running) in machine.running

@@ -8,10 +8,11 @@ import Postgres
 extension Simulation {
     /// Every connection breaks, and what was not committed is gone.
     mutating func disconnect() async {
-        for index in self.workers.indices { await self.workers[index].disconnect(self.world) }
+        for index in self.workers.indices { await self.disconnect(index) }
         for index in self.producers.indices { await self.producers[index].drop(self.world) }
         await self.maintenance.drop(self.world)
         await self.operators.drop(self.world)
+        await self.ghost.drop(self.world)
     }
 
     /// An earlier state takes the database's place; workers and what they hold in memory live on.

@@ -5,8 +5,8 @@ import Postgres
 @testable import JobQueue
 
 /// Workers' round trips and the retries of parked jobs, in steps between which others may act.
-extension WorkerSimulation {
-    private typealias RoundTrip = Worker.RoundTrip
+extension Simulation {
+    private typealias RoundTrip = SimulatedWorker.RoundTrip
 
     // MARK: Steps
 
@@ -88,7 +88,7 @@ extension WorkerSimulation {
 
     private mutating func send(_ trip: RoundTrip, _ index: Int, _ number: Int) async throws {
         var trip = trip
-        let session = \Worker.pumps[number].session
+        let session = \SimulatedWorker.pumps[number].session
         self.workers[index].pumps[number].state = .idle
         if !trip.batch.isEmpty, trip.asksForLocks {
             trip.batch = try await self.withoutLocked(trip.batch, index, session) ?? trip.batch
@@ -97,7 +97,7 @@ extension WorkerSimulation {
         let groups = QueueStatements.writes(trip.batch)
         let claim = trip.claiming?.statement(jobDeadline: self.workers[index].machine.configuration.jobDeadline)
         let before = try await self.world.snapshot()
-        let leaveOpen = !self.isCalm && self.random.chance(12)
+        let leaveOpen = self.leavesOpen ?? (!self.isCalm && self.random.chance(12))
         let outcome = try await self.workers[index][keyPath: session].run(
             self.world, groups.map(\.statement) + (claim.map { [$0] } ?? []), leaveOpen: leaveOpen)
         switch outcome {
@@ -106,8 +106,9 @@ extension WorkerSimulation {
             self.fail(trip.claiming, index)
             try await self.recover(trip.batch, from: error, index, number)
         case .rows(let rows):
-            let claims = try trip.claiming.map { _ in try QueueStatements.claims(from: rows[groups.count]) } ?? nil
-            let answer = Worker.Answer(claims: claims, settled: try QueueStatements.settled(groups, rows))
+            var claims = try trip.claiming.map { _ in try QueueStatements.claims(from: rows[groups.count]) } ?? nil
+            if self.fault == .hidesEpochs, let claiming = trip.claiming { claims?.epoch = claiming.seen.epoch }
+            let answer = SimulatedWorker.Answer(claims: claims, settled: try QueueStatements.settled(groups, rows))
             let jobs = (claims?.jobs ?? []).map { "\($0.job.id)/\($0.job.fence)" }.joined(separator: " ")
             self.note(
                 "worker \(index): \(Self.describe(trip.batch)), claims [\(jobs)]\(leaveOpen ? ", not committed yet" : "")"
@@ -126,15 +127,15 @@ extension WorkerSimulation {
     private mutating func look(at claims: QueueStatements.Claims?) async throws {
         guard let jobs = claims?.jobs.map(\.job), !jobs.isEmpty else { return }
         self.claimed += jobs
-        for job in jobs where !self.given.insert(.init(job: job.id, fence: job.fence)).inserted {
-            self.violations.append("job \(job.id) and fence \(job.fence) were given out twice")
+        for job in jobs where !self.given.insert(job.fence).inserted {
+            self.violations.append("fence \(job.fence) was given out twice")
         }
         let paused = try await self.world.paused(among: jobs.map(\.id))
         if !paused.isEmpty { self.violations.append("jobs \(paused) were claimed although paused") }
     }
 
     private mutating func hear(
-        _ answer: Worker.Answer, of trip: RoundTrip, _ index: Int, _ number: Int
+        _ answer: SimulatedWorker.Answer, of trip: RoundTrip, _ index: Int, _ number: Int
     ) {
         self.workers[index].pumps[number].state = .idle
         if let claiming = trip.claiming {
@@ -150,7 +151,11 @@ extension WorkerSimulation {
         _ groups: [(writes: [QueueWrite], held: Set<Int64>)], of batch: [QueueWrite], _ index: Int
     ) {
         let now = self.now
-        self.send(index) { machine, actions in machine.settled(groups, of: batch, at: now, &actions) }
+        // As if every lease held.
+        let heard =
+            self.fault == .keepsLostLeases
+            ? groups.map { (writes: $0.writes, held: Set($0.writes.map(\.job.id))) } : groups
+        self.send(index) { machine, actions in machine.settled(heard, of: batch, at: now, &actions) }
     }
 
     /// The answers must name exactly the jobs whose lease held.
@@ -196,11 +201,12 @@ extension WorkerSimulation {
     // MARK: Failures
 
     private mutating func fail(_ claiming: WorkerMachine.Claiming?, _ index: Int) {
-        guard let claiming else { return }
+        guard let claiming, self.fault != .forgetsFailedClaims else { return }
         self.send(index) { machine, actions in machine.claimFailed(claiming, &actions) }
     }
 
     private mutating func putBack(_ batch: [QueueWrite], _ index: Int) {
+        if self.fault == .forgetsFailedWrites { return }
         self.workers[index].machine.returnPending(batch, at: self.now)
     }
 
@@ -238,7 +244,7 @@ extension WorkerSimulation {
     ///
     /// - Returns: `nil` if it was written.
     private mutating func writeAlone(
-        _ group: [QueueWrite], _ index: Int, _ session: WritableKeyPath<Worker, SimulatedSession>
+        _ group: [QueueWrite], _ index: Int, _ session: WritableKeyPath<SimulatedWorker, SimulatedSession>
     ) async throws -> WorkerMachine.AloneRecovery? {
         var substitute: QueueWrite?
         while true {
@@ -267,7 +273,7 @@ extension WorkerSimulation {
 
     /// Which of these jobs have rows that somebody holds; `nil` if the database does not say.
     private mutating func locked(
-        _ jobs: [Int64], _ index: Int, _ session: WritableKeyPath<Worker, SimulatedSession>
+        _ jobs: [Int64], _ index: Int, _ session: WritableKeyPath<SimulatedWorker, SimulatedSession>
     ) async throws -> Set<Int64>? {
         let outcome = try await self.workers[index][keyPath: session].run(self.world, QueueStatements.locked(jobs))
         guard case .rows(let rows) = outcome else { return nil }
@@ -275,7 +281,7 @@ extension WorkerSimulation {
     }
 
     private mutating func withoutLocked(
-        _ batch: [QueueWrite], _ index: Int, _ session: WritableKeyPath<Worker, SimulatedSession>
+        _ batch: [QueueWrite], _ index: Int, _ session: WritableKeyPath<SimulatedWorker, SimulatedSession>
     ) async throws -> [QueueWrite]? {
         guard let locked = try await self.locked(Array(Set(batch.map(\.job.id))), index, session) else { return nil }
         let (now, random) = (self.now, 0.8 + 0.4 * self.fraction())
@@ -361,8 +367,12 @@ extension WorkerSimulation {
     /// Somebody writes under the fence of a lease that was lost long ago.
     mutating func writeStale() async throws {
         let leases = try await self.world.snapshot().leases
-        let old = self.claimed.filter { !leases.contains(.init(job: $0.id, fence: $0.fence)) }
+        var old = self.claimed.filter { !leases.contains(.init(job: $0.id, fence: $0.fence)) }
         guard !old.isEmpty else { return }
+        // Mostly of a job that runs again by now.
+        let running = Set(leases.map(\.job))
+        let again = old.filter { running.contains($0.id) }
+        if !again.isEmpty && self.random.chance(70) { old = again }
         let job = old[self.random.below(old.count)]
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.result(of: job)),

@@ -60,6 +60,29 @@ extension SimulatedDatabase {
             RETURN NEW;
         END $$;
         CREATE TRIGGER beat BEFORE UPDATE OF heartbeat_at ON insp.worker FOR EACH ROW EXECUTE FUNCTION fake.beat();
+        -- Also of workers that are gone.
+        CREATE TABLE fake.last_beat (worker_id bigint PRIMARY KEY, at bigint, fence_floor bigint);
+        CREATE FUNCTION fake.note_beat() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO fake.last_beat VALUES (NEW.id, NEW.fake_beat, NEW.fence_floor)
+            ON CONFLICT (worker_id) DO UPDATE SET at = excluded.at, fence_floor = excluded.fence_floor;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER note_beat AFTER INSERT OR UPDATE OF heartbeat_at, fence_floor ON insp.worker
+            FOR EACH ROW EXECUTE FUNCTION fake.note_beat();
+        -- Of this database alone: what others do on the server must not move a floor, or a seed would not repeat its run.
+        CREATE FUNCTION fake.pg_current_snapshot() RETURNS pg_snapshot LANGUAGE sql STABLE AS $$
+            WITH running AS (
+                SELECT a.backend_xid::text::bigint AS xid FROM pg_stat_get_activity(NULL) a
+                WHERE a.datid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+                    AND a.backend_xid IS NOT NULL AND a.pid <> pg_backend_pid()
+            ), next AS (
+                SELECT greatest(pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint, max(r.xid) + 1) AS xid
+                FROM running r
+            )
+            SELECT format('%s:%s:%s', coalesce(min(r.xid), n.xid), n.xid, string_agg(r.xid::text, ',' ORDER BY r.xid))::pg_snapshot
+            FROM next n LEFT JOIN running r ON true GROUP BY n.xid
+        $$;
         -- Whoever holds it is another actor of the same thread.
         ALTER FUNCTION insp.begin_epoch SET lock_timeout = '40ms';
         -- Time passes while somebody's maintenance looks.
@@ -84,7 +107,7 @@ extension SimulatedDatabase {
             SELECT unnest('{insp.job,insp.part,insp.content,insp.step,insp.event,insp.ready,insp.lease,insp.delayed,insp.expiry,
                 insp.worker,insp.dead,insp.job_key,insp.person,insp.job_reference,insp.callback,insp.callback_waiting,insp.callback_lease,
                 insp.review_wait,insp.queue,insp.partner_tokens,insp.control,insp.partner,insp.epoch,insp.event_batch,insp.event_cursor,
-                fake.seen,fake.seen_limit,fake.seen_step,fake.seen_event,fake.read_event}'::text[])
+                fake.seen,fake.seen_limit,fake.seen_step,fake.seen_event,fake.read_event,fake.last_beat}'::text[])
         $$;
         CREATE FUNCTION fake.sequences() RETURNS SETOF text LANGUAGE sql STABLE AS $$
             SELECT unnest('{insp.job_id,insp.ready_seq,insp.fence,insp.callback_claim,insp.queue_id_seq,insp.steady,

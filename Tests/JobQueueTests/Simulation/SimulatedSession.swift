@@ -64,8 +64,7 @@ struct SimulatedSession {
     mutating func end(commit: Bool) async throws {
         guard self.isOpen, let connection else { return }
         self.isOpen = false
-        // A commit with a notification waits for those of every other database of the server; they do let go.
-        try await connection.execute(commit ? "SET LOCAL lock_timeout = 0; COMMIT" : "ROLLBACK")
+        try await connection.execute(commit ? "COMMIT" : "ROLLBACK")
     }
 
     /// The connection breaks; the server rolls back what is open.
@@ -77,64 +76,6 @@ struct SimulatedSession {
         world.giveBack(connection)
         self.connection = nil
         self.isOpen = false
-    }
-}
-
-/// What a worker process has in memory.
-struct SimulatedWorker {
-    /// Claims and writes.
-    var queue = SimulatedSession()
-    var heartbeat = SimulatedSession()
-    var identity: WorkerIdentity?
-    var floors = QueueFloors(regions: [0], lanes: [0, 1, 2], floors: [])
-    /// The jobs it believes to hold.
-    var held: [ClaimedJob] = []
-    /// Stages that it stored, by job: what a repeated write would send again.
-    var stored: [Int64: [JobStatus]] = [:]
-    /// Writes whose answer was lost, and that are sent again.
-    var unanswered: [QueueWrite] = []
-    /// Leases that the last heartbeat found and nobody here knew.
-    var unknown: [Int64: Int64] = [:]
-    var isDraining = false
-    /// As in `WorkerState`.
-    var fenceFloor: Int64 = 0
-    var lastFence: Int64 = 0
-    var seen = SeenNumbers()
-    /// What becomes true when the open transaction is committed.
-    var pending: Pending?
-
-    enum Pending {
-        case claim([QueueStatements.Claim])
-        case writes([QueueWrite])
-    }
-
-    /// Its connections break, as its process ends or as the network does.
-    mutating func disconnect(_ world: SimulatedDatabase) async {
-        // A claim that was not committed is gone; writes are tried again.
-        if case .writes(let writes) = self.pending { self.unanswered += writes }
-        self.pending = nil
-        await self.queue.drop(world)
-        await self.heartbeat.drop(world)
-    }
-
-    mutating func drop(_ world: SimulatedDatabase) async {
-        self.pending = nil
-        await self.disconnect(world)
-    }
-
-    /// Takes an answer's epoch, as `WorkerState` does.
-    mutating func enter(_ epoch: Int64) {
-        guard epoch != self.seen.epoch else { return }
-        self.seen.epoch = epoch
-        self.floors.reset()
-        self.fenceFloor = 0
-        self.lastFence = 0
-        self.unknown = [:]
-    }
-
-    /// Forgets a job that it believed to hold.
-    mutating func forget(_ job: Int64, fence: Int64) {
-        self.held.removeAll { $0.id == job && $0.fence == fence }
     }
 }
 

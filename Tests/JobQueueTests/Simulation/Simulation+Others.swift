@@ -4,9 +4,27 @@ import Postgres
 
 @testable import JobQueue
 
-/// What producers, maintenance and operators do, and how a worker's place in the queues is kept.
+/// What producers, maintenance and operators do.
 extension Simulation {
     // MARK: Producers
+
+    /// So many like jobs at once.
+    ///
+    /// - Returns: `nil` if the same is under way elsewhere.
+    @discardableResult
+    mutating func enqueue(
+        _ request: [String: Any], count: Int, by index: Int, leaveOpen: Bool
+    ) async throws -> [String]? {
+        let data = try JSONSerialization.data(withJSONObject: request, options: [.sortedKeys])
+        let payloads = Array(repeating: String(decoding: data, as: UTF8.self), count: count)
+        let outcome = try await self.producers[index].run(
+            self.world,
+            [PostgresStatement("SELECT insp.enqueue_many($1::jsonb[])", [.textArray(payloads)])], leaveOpen: leaveOpen)
+        guard case .rows(let rows) = outcome else { return nil }
+        let ids = try rows[0].map { try $0.string(0) }
+        self.jobs += ids
+        return ids
+    }
 
     mutating func enqueue() async throws {
         let index = self.random.below(self.producers.count)
@@ -31,19 +49,14 @@ extension Simulation {
             request["partner"] = SimulatedDatabase.partners[key % 3]
             request["idempotencyKey"] = "key \(key)"
         }
-        let data = try JSONSerialization.data(withJSONObject: request, options: [.sortedKeys])
         let count = key == nil ? 1 + self.random.below(3) : 1
-        let payloads = Array(repeating: String(decoding: data, as: UTF8.self), count: count)
         let leaveOpen = self.random.chance(25)
-        let outcome = try await self.producers[index].run(
-            self.world,
-            [PostgresStatement("SELECT insp.enqueue_many($1::jsonb[])", [.textArray(payloads)])], leaveOpen: leaveOpen)
-        guard case .rows(let rows) = outcome else { return self.note("an enqueue waits for a key that is under way") }
-        let ids = try rows[0].map { try $0.string(0) }
+        guard let ids = try await self.enqueue(request, count: count, by: index, leaveOpen: leaveOpen) else {
+            return self.note("an enqueue waits for a key that is under way")
+        }
         self.note(
             "producer \(index) enqueues \(count) for \(request["partner"]!)\(request["delaySeconds"].map { ", in \($0) s" } ?? "")\(request["expiresAt"] == nil ? "" : ", with a deadline")\(key.map { ", key \($0)" } ?? "")\(leaveOpen ? ", not committed yet" : "")"
         )
-        self.jobs += ids
         guard let key, !leaveOpen else { return }
         if let known = self.keys[key], known != ids[0] {
             self.violations.append("key \(key) stands for two jobs")
@@ -57,14 +70,10 @@ extension Simulation {
     mutating func resolve() async throws {
         let commit = self.random.chance(70)
         let breaks = self.random.chance(20)
-        let open = self.workers.indices.filter { self.workers[$0].queue.isOpen }
+        let open = self.openPumps
         if !open.isEmpty, self.random.chance(60) {
-            let index = open[self.random.below(open.count)]
-            if breaks {
-                self.note("worker \(index)'s connection breaks in the middle of its transaction")
-                return await self.workers[index].disconnect(self.world)
-            }
-            return try await self.end(of: index, commit: commit)
+            let (index, number) = open[self.random.below(open.count)]
+            return try await self.end(index, number, commit: commit, breaks: breaks)
         }
         for index in self.producers.indices where self.producers[index].isOpen {
             self.note("producer \(index)'s transaction is \(commit ? "committed" : "rolled back")")
@@ -88,6 +97,7 @@ extension Simulation {
         let leaveOpen = self.random.chance(15)
         let outcome = try await self.maintenance.run(self.world, [duty.statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("\(duty) waits for a lock") }
+        if !leaveOpen && (duty == .rescue || duty == .orphans) { self.clockWasSeen = true }
         self.note("\(duty): \(try rows[0][0].int(0))\(leaveOpen ? ", not committed yet" : "")")
     }
 
@@ -131,23 +141,10 @@ extension Simulation {
     }
 
     mutating func drain(_ index: Int) async throws {
-        guard !self.operators.isOpen, let identity = self.workers[index].identity else { return }
+        guard !self.operators.isOpen, let identity = self.workers[index].machine.identity else { return }
         self.note("worker \(index) is to drain")
         self.workers[index].isDraining = true
         _ = try await self.operators.run(
             self.world, PostgresStatement("SELECT insp.drain_worker($1)", [.int(identity.id)]))
-    }
-
-    // MARK: Floors
-
-    mutating func learn(
-        _ index: Int, from answer: QueueStatements.Claims, _ plan: QueueFloors.Plan, limit: Int
-    ) {
-        var plan = plan
-        _ = plan.restrict(to: answer.caps)
-        self.workers[index].floors.learn(
-            plan, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
-            horizon: answer.horizon)
-        _ = self.workers[index].floors.add(answer.queues)
     }
 }

@@ -36,6 +36,8 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto"),
         .systemLibrary(name: "CEpoll"),
+        // Headers alone: modules are loaded at run time.
+        .systemLibrary(name: "CPKCS11"),
         .target(
             name: "CSystem", cSettings: [.unsafeFlags(hardening)],
             // Every program that is linked depends on it.
@@ -55,8 +57,10 @@ let package = Package(
         ),
         .target(name: "InspectCore", swiftSettings: strict),
         .target(name: "Postgres", dependencies: ["CPostgres", "InspectCore"], swiftSettings: strict),
-        .target(name: "Custody", dependencies: ["COpenSSL"], swiftSettings: strict),
         .target(name: "HTTPClient", dependencies: ["CCurl", "InspectCore"], swiftSettings: strict),
+        .target(
+            name: "Custody", dependencies: ["COpenSSL", "CPKCS11", "HTTPClient", "InspectCore", "Postgres"],
+            swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
         .target(name: "JobQueue", dependencies: ["InspectCore", "Postgres"], swiftSettings: strict),
         .target(
@@ -81,8 +85,8 @@ let package = Package(
         .executableTarget(
             name: "inspectd",
             dependencies: [
-                "Analyzer", "Benchmarks", "Callbacks", "Gateway", "HTTPClient", "InspectCore", "Inspection", "JobQueue",
-                "Postgres", "Vision",
+                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "InspectCore", "Inspection",
+                "JobQueue", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -96,6 +100,7 @@ let package = Package(
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
             name: "JobQueueTests", dependencies: ["Gateway", "InspectCore", "JobQueue", "TestSupport"]),
+        .testTarget(name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "HTTPClient", "TestSupport"]),
         .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),

@@ -29,7 +29,7 @@ packages=(
     # The fault suite: a pooler, a clock that jumps, another client library.
     libfaketime pgbouncer python3-psycopg2
     # Headers of PKCS#11, and for the tests a token in software; the other side of the published sealing format.
-    libp11-kit-dev softhsm2
+    libp11-kit-dev opensc softhsm2
     python3-cryptography
     # Encrypts parts as clients do.
     python3-jwcrypto

@@ -4,6 +4,7 @@
 #define CRYPTOKI_GNU 1
 #include <dlfcn.h>
 #include <p11-kit-1/p11-kit/pkcs11.h>
+#include <stddef.h>
 
 /// Loads a module and asks it for its functions. Null if the file is no module.
 static inline struct ck_function_list *_Nullable cpkcs11_load(const char *_Nonnull path) {

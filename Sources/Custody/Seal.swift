@@ -93,8 +93,12 @@ package enum Seal {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``: the bytes were changed, are another row's, or belong to another
     ///   key. It does not say which.
-    package static func open(_ sealed: Data, under key: CustodyKey, for context: SealContext) throws(InspectError) -> Data {
-        guard try self.keyID(of: sealed) == key.id, key.partner == context.partner else { throw InspectError(.sealBroken) }
+    package static func open(_ sealed: Data, under key: CustodyKey, for context: SealContext) throws(InspectError)
+        -> Data
+    {
+        guard try self.keyID(of: sealed) == key.id, key.partner == context.partner else {
+            throw InspectError(.sealBroken)
+        }
         var text = Data(count: sealed.count - self.overhead)
         let associated = self.associated(Array(sealed.prefix(17)), context)
         let isGenuine = text.withUnsafeMutableBytes { text in

@@ -129,7 +129,8 @@ extension Command {
         try await Self.waiting(configuration) {
             try await store.rewrap(all: all) {
                 configuration.log.info(
-                    "keys are rewrapped", ["rewrapped": .integer(Int64($0.rewrapped)), "unreadable": .integer(Int64($0.unreadable))])
+                    "keys are rewrapped",
+                    ["rewrapped": .integer(Int64($0.rewrapped)), "unreadable": .integer(Int64($0.unreadable))])
             }
         }
     }
@@ -140,14 +141,18 @@ extension Command {
     ) async throws -> Result {
         let deadline = ContinuousClock.now + .seconds(600)
         while true {
-            do { return try await body() } catch let error as InspectError where error.code == .keysUnavailable && .now < deadline {
+            do { return try await body() } catch let error as InspectError
+                where error.code == .keysUnavailable && .now < deadline
+            {
                 configuration.log.warning("waiting for the keys", ["reason": .string(error.text)])
                 try await Task.sleep(for: .seconds(1))
             }
         }
     }
 
-    private static func finish(_ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration) async throws {
+    private static func finish(_ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration)
+        async throws
+    {
         await store.close()
         try await Self.note(outcome.state, configuration)
         Output.line(
@@ -192,7 +197,8 @@ extension Command {
 
     private static func wrappingKeys(_ configuration: Configuration, isNeeded: Bool = true) throws -> WrappingKeys {
         guard !isNeeded || !configuration.wrappingKeys.isEmpty else {
-            throw InspectError(.keyMissing, "no wrapping key is configured", hint: "--wrapping-keys or INSPECTD_WRAPPING_KEYS.")
+            throw InspectError(
+                .keyMissing, "no wrapping key is configured", hint: "--wrapping-keys or INSPECTD_WRAPPING_KEYS.")
         }
         return try WrappingKeySource.open(configuration.wrappingKeys)
     }
@@ -218,7 +224,8 @@ extension Command {
     }
 
     private static func mainDatabase(_ configuration: Configuration) async throws -> PostgresConnection {
-        try await PostgresConnection.connect(configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
+        try await PostgresConnection.connect(
+            configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
     }
 }
 

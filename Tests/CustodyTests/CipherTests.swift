@@ -32,7 +32,9 @@ import Testing
         var sealed = [UInt8](repeating: 0, count: text.count + 16)
         sealed.withUnsafeMutableBytes { sealed in
             text.withUnsafeBytes { text in
-                nonce.withUnsafeBytes { AES256GCM.seal(text, under: key, nonce: $0, associated: associated, into: sealed) }
+                nonce.withUnsafeBytes {
+                    AES256GCM.seal(text, under: key, nonce: $0, associated: associated, into: sealed)
+                }
             }
         }
         #expect(hex(sealed) == example.sealed)
@@ -134,7 +136,8 @@ import Testing
     }
 
     @Test func `Names of keys are UUIDs of version 7 and ascend with time`() throws {
-        let first = KeyID.new(at: Date(timeIntervalSince1970: 1_000_000)), second = KeyID.new(at: Date(timeIntervalSince1970: 1_000_001))
+        let first = KeyID.new(at: Date(timeIntervalSince1970: 1_000_000)),
+            second = KeyID.new(at: Date(timeIntervalSince1970: 1_000_001))
         #expect(first.text < second.text)
         #expect(first.text.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
         #expect(KeyID(first.text) == first && KeyID(first.bytes) == first && KeyID("x") == nil && KeyID([1]) == nil)

@@ -40,7 +40,8 @@ import Testing
             // Even if a key of the changed name had the same bytes.
             if let id = try? Seal.keyID(of: changed), id != key.id {
                 let other = CustodyKey(id: id, kind: .job, partner: 7, parent: nil, secret: key.secret)
-                #expect(Self.code { try Seal.open(changed, under: other, for: Self.context) } == .sealBroken, "bit \(bit)")
+                #expect(
+                    Self.code { try Seal.open(changed, under: other, for: Self.context) } == .sealBroken, "bit \(bit)")
             }
         }
     }
@@ -50,7 +51,8 @@ import Testing
         let sealed = Seal.seal(Data("Hello, world".utf8), under: key, for: Self.context)
         for count in 0..<sealed.count {
             #expect(Self.code { try Seal.open(sealed.prefix(count), under: key, for: Self.context) } == .sealBroken)
-            #expect(Self.code { try Seal.open(sealed.dropFirst(count + 1), under: key, for: Self.context) } == .sealBroken)
+            #expect(
+                Self.code { try Seal.open(sealed.dropFirst(count + 1), under: key, for: Self.context) } == .sealBroken)
         }
         #expect(Self.code { try Seal.open(sealed + [0], under: key, for: Self.context) } == .sealBroken)
     }
@@ -60,7 +62,8 @@ import Testing
         let text = Data("Hello, world".utf8)
         let sealed = Seal.seal(text, under: key, for: Self.context)
         let others = [
-            SealContext.part(.back, of: 7), .part(.front, 1, of: 7), SealContext(partner: 7, .step, row: ["FRONT", "0"]),
+            SealContext.part(.back, of: 7), .part(.front, 1, of: 7),
+            SealContext(partner: 7, .step, row: ["FRONT", "0"]),
             SealContext(partner: 7, .part, row: ["FRONT"]), SealContext(partner: 7, .part, row: ["FRONT", "0", ""]),
             SealContext(partner: 7, .part, row: ["FRONT0", ""]), SealContext(partner: 7, .part), .part(.front, of: 8),
         ]
@@ -148,29 +151,35 @@ import Testing
     /// Runs the guide's code.
     ///
     /// - Returns: What it printed; `nil`: it failed.
-    private static func run(_ language: String, _ action: String, _ data: Data, _ key: CustodyKey, nonce: String = "") throws -> Data? {
+    private static func run(_ language: String, _ action: String, _ data: Data, _ key: CustodyKey, nonce: String = "")
+        throws -> Data?
+    {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("seal-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let script = folder.appendingPathComponent("script")
         let input = folder.appendingPathComponent("input")
-        try (Self.code(in: language) + (language == "php" ? Self.php : Self.python)).write(to: script, atomically: true, encoding: .utf8)
+        try (Self.code(in: language) + (language == "php" ? Self.php : Self.python)).write(
+            to: script, atomically: true, encoding: .utf8)
         try hex(data).write(to: input, atomically: true, encoding: .utf8)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: language == "php" ? "/usr/bin/php" : "/usr/bin/python3")
-        process.arguments = [script.path, action, key.secret.withBytes { hex($0) }, key.id.text, nonce]
-        process.standardInput = try FileHandle(forReadingFrom: input)
-        process.standardError = FileHandle.nullDevice
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { return nil }
+        let output = folder.appendingPathComponent("output")
+        let status = try ChildProcess(
+            pid: CallbackReceiver.spawn(
+                "/bin/sh",
+                [
+                    "-c", "exec \"$@\" <'\(input.path)' >'\(output.path)'", "sh",
+                    language == "php" ? "/usr/bin/php" : "/usr/bin/python3", script.path, action,
+                    key.secret.withBytes { hex($0) }, key.id.text, nonce,
+                ], isQuiet: true)
+        ).blockingExitStatus()
+        guard status == 0 else { return nil }
+        let text = try String(contentsOf: output, encoding: .utf8)
         return Data(hex(text.trimmingCharacters(in: .whitespacesAndNewlines)))
     }
 
-    @Test(arguments: ["python", "php"]) func `What the guide's code seals the program opens, and the reverse`(language: String) throws {
+    @Test(arguments: ["python", "php"]) func `What the guide's code seals the program opens, and the reverse`(
+        language: String
+    ) throws {
         let key = Self.key()
         var random = TestRandom("guide \(language)")
         for count in [0, 1, 12, 100_000] {
@@ -188,7 +197,8 @@ import Testing
         let example = CustodyKey(
             id: try #require(KeyID(try Self.example("key id"))), kind: .job, partner: 7, parent: nil,
             secret: try #require(SecretKey(hex(try Self.example("key")))))
-        let sealed = try Self.run(language, "seal", Data("Hello, world".utf8), example, nonce: try Self.example("nonce"))
+        let sealed = try Self.run(
+            language, "seal", Data("Hello, world".utf8), example, nonce: try Self.example("nonce"))
         #expect(try hex(#require(sealed)) == (try Self.example("sealed bytes")))
     }
 

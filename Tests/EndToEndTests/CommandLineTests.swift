@@ -100,7 +100,7 @@ import Testing
             #expect(done.status == 2)
             #expect(done.errors.contains("--log-level takes debug, info, warning or error, not loud"), "\(done.errors)")
         }
-        #expect(count == 11)
+        #expect(count == 12)
     }
 
     @Test(arguments: [

@@ -11,7 +11,9 @@ package enum HMACSHA256 {
         var code = [UInt8](repeating: 0, count: 32)
         // A null pointer would mean the key of an earlier call.
         let isDone = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1) { none in
-            HMAC(EVP_sha256(), key.baseAddress ?? UnsafeRawPointer(none.baseAddress!), CInt(key.count), bytes, bytes.count, &code, nil)
+            HMAC(
+                EVP_sha256(), key.baseAddress ?? UnsafeRawPointer(none.baseAddress!), CInt(key.count), bytes,
+                bytes.count, &code, nil)
                 != nil
         }
         precondition(isDone, "libcrypto has no HMAC")

@@ -50,5 +50,7 @@ package struct CustodyState: Sendable, Equatable {
     }
 
     /// What names the key of the proof: it depends on nothing but the wrapping key, so it can be made before the key store is.
-    static func proofName(_ wrappingKey: String) -> [UInt8] { AssociatedData.encode(["inspectd proof 1", wrappingKey]) }
+    static func proofName(_ wrappingKey: String) -> [UInt8] {
+        AssociatedData.encode(["inspectd proof 1", wrappingKey])
+    }
 }

@@ -71,7 +71,9 @@ package enum KeyEscrow {
         AssociatedData.encode(["inspectd escrow 1", id.text, String(partner)])
     }
 
-    private static func read(_ pem: Data, _ read: (OpaquePointer) -> OpaquePointer?) throws(InspectError) -> OpaquePointer {
+    private static func read(_ pem: Data, _ read: (OpaquePointer) -> OpaquePointer?) throws(InspectError)
+        -> OpaquePointer
+    {
         let found = pem.withUnsafeBytes { bytes -> OpaquePointer? in
             guard let memory = BIO_new_mem_buf(bytes.baseAddress, CInt(bytes.count)) else { return nil }
             defer { BIO_free(memory) }
@@ -159,7 +161,10 @@ extension KeyStore {
                 let wrapped = try await present.wrap(try opener.key(entry).secret, row.associated(wrappingKey))
                 outcome.rewrapped += try await self.count(
                     "SELECT insp.rewrap_keys($1, $2::uuid[], $3, $4)",
-                    [.text(wrappingKey), .textArray([row.id.text]), .byteas([Data(row.wrapped)]), .byteas([Data(wrapped)])])
+                    [
+                        .text(wrappingKey), .textArray([row.id.text]), .byteas([Data(row.wrapped)]),
+                        .byteas([Data(wrapped)]),
+                    ])
             }
         }
         outcome.state = try await self.endRotation()

@@ -29,7 +29,8 @@ extension KeyStore {
     /// The key of a partner; the first call creates it.
     package func partnerKey(_ partner: Int64) async throws(InspectError) -> CustodyKey {
         if let key = self.cache.key(of: partner) { return key }
-        if let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first {
+        if let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first
+        {
             return try await self.openPartner(row).get()
         }
         // A rotation may begin between the question and the answer; twice is enough, since the next one waits for this one's end.
@@ -109,7 +110,8 @@ extension KeyStore {
         var found: [Data: KeyOwner] = [:]
         var new: [(subject: Data, key: CustodyKey, wrapped: [UInt8])] = []
         for owner in owners {
-            guard let subject = owner.subject, let parent = partners[owner.partner], let index = indexes[owner.partner] else { continue }
+            guard let subject = owner.subject, let parent = partners[owner.partner], let index = indexes[owner.partner]
+            else { continue }
             let bytes = Data(index.index(subject.value, use: subject.use))
             let (key, wrapped) = parent.child(.person)
             found[bytes] = owner
@@ -117,7 +119,8 @@ extension KeyStore {
         }
         guard !new.isEmpty else { return [:] }
         let parameters: [PostgresValue] = [
-            .byteas(new.map(\.subject)), .textArray(new.map(\.key.id.text)), .textArray(new.map { $0.key.parent?.text }),
+            .byteas(new.map(\.subject)), .textArray(new.map(\.key.id.text)),
+            .textArray(new.map { $0.key.parent?.text }),
             .byteas(new.map { Data($0.wrapped) }),
         ]
         let rows = try await self.run { connection in
@@ -149,7 +152,10 @@ extension KeyStore {
     @discardableResult
     package func destroyPerson(_ subject: KeySubject, of partner: Int64) async throws(InspectError) -> Bool {
         var key = self.cache.key(of: partner)
-        if key == nil, let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first {
+        if key == nil,
+            let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])])
+                .first
+        {
             key = try await self.openPartner(row).get()
         }
         // Without a partner's key there is no person's.

@@ -47,8 +47,12 @@ extension KeyStore {
     /// - Parameters:
     ///   - all: Also those that it has wrapped already, after its KMS has a new version of it.
     ///   - report: Called after each page with what is done.
-    package func rewrap(all: Bool = false, report: @Sendable (Rotation) -> Void = { _ in }) async throws(InspectError) -> Rotation {
-        guard let state = try await self.state() else { throw InspectError(.keyMissing, "the key store has no wrapping key") }
+    package func rewrap(all: Bool = false, report: @Sendable (Rotation) -> Void = { _ in }) async throws(InspectError)
+        -> Rotation
+    {
+        guard let state = try await self.state() else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key")
+        }
         let present = try self.wrappingKeys.key(state.wrappingKey)
         var outcome = Rotation(state: state)
         var last: KeyID?
@@ -69,7 +73,8 @@ extension KeyStore {
             outcome.rewrapped += try await self.count(
                 "SELECT insp.rewrap_keys($1, $2::uuid[], $3, $4)",
                 [
-                    .text(present.id), .textArray(fresh.map(\.row.id.text)), .byteas(fresh.map { Data($0.row.wrapped) }),
+                    .text(present.id), .textArray(fresh.map(\.row.id.text)),
+                    .byteas(fresh.map { Data($0.row.wrapped) }),
                     .byteas(fresh.map { Data($0.wrapped) }),
                 ])
             report(outcome)
@@ -97,7 +102,9 @@ extension KeyStore {
         let state = try await self.run { connection in
             try await connection.query("SELECT * FROM insp.\(call)", parameters).first.map { try CustodyState($0) }
         }
-        guard let state else { throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.") }
+        guard let state else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+        }
         return state
     }
 
@@ -143,7 +150,8 @@ extension KeyStore {
     /// Opens every key.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` or ``ErrorCode/keyMismatch`` if it cannot be known.
-    package func verify(report: @Sendable (Verification) -> Void = { _ in }) async throws(InspectError) -> Verification {
+    package func verify(report: @Sendable (Verification) -> Void = { _ in }) async throws(InspectError) -> Verification
+    {
         var found = Verification()
         var last: KeyID?
         while true {

@@ -16,7 +16,8 @@ package final class KeyStore: Sendable {
     ///   - connections: At most so many.
     ///   - cached: Partners' keys that are kept in memory.
     package init(
-        _ url: String, wrappingKeys: WrappingKeys, name: String = "inspectd keys", connections: Int = 2, cached: Int = 1_000
+        _ url: String, wrappingKeys: WrappingKeys, name: String = "inspectd keys", connections: Int = 2,
+        cached: Int = 1_000
     ) {
         var options = ConnectionOptions(name: name)
         options.connectTimeout = .seconds(5)
@@ -130,12 +131,15 @@ package final class KeyStore: Sendable {
     @discardableResult
     package func check(_ noted: CustodyState?) async throws(InspectError) -> CustodyState {
         guard let state = try await self.state() else {
-            guard noted == nil else { throw InspectError(.keyMismatch, "the key store is empty, and the database has sealed data") }
+            guard noted == nil else {
+                throw InspectError(.keyMismatch, "the key store is empty, and the database has sealed data")
+            }
             throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
         }
         if let noted {
             guard noted.keyStore == state.keyStore else {
-                throw InspectError(.keyMismatch, "the database belongs to key store \(noted.keyStore), and this is \(state.keyStore)")
+                throw InspectError(
+                    .keyMismatch, "the database belongs to key store \(noted.keyStore), and this is \(state.keyStore)")
             }
             guard [state.wrappingKey, state.formerKey].contains(noted.wrappingKey) else {
                 throw InspectError(
@@ -150,7 +154,8 @@ package final class KeyStore: Sendable {
                 state.proof, CustodyState.proofName(state.wrappingKey))
         } catch {
             guard error.code == .sealBroken else { throw error }
-            throw InspectError(.keyMismatch, "the wrapping key \(state.wrappingKey) of this process is another one of that name")
+            throw InspectError(
+                .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is another one of that name")
         }
         return state
     }

@@ -27,7 +27,9 @@ final class PartnerKeyCache: Sendable {
     }
 
     /// A key by its id; opens it if it is not here.
-    func key(_ id: KeyID, open: @escaping @Sendable () async -> Result<CustodyKey, InspectError>) async -> Result<CustodyKey, InspectError> {
+    func key(_ id: KeyID, open: @escaping @Sendable () async -> Result<CustodyKey, InspectError>) async -> Result<
+        CustodyKey, InspectError
+    > {
         enum Found {
             case key(CustodyKey)
             case flight(Task<Result<CustodyKey, InspectError>, Never>)

@@ -33,7 +33,8 @@ package enum KeyFile {
     package static func read(_ path: String) throws(InspectError) -> [FileWrappingKey] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            throw InspectError(errno == ENOENT ? .keyMissing : .keyFileInvalid, "\(path): \(String(cString: strerror(errno)))")
+            throw InspectError(
+                errno == ENOENT ? .keyMissing : .keyFileInvalid, "\(path): \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
         try self.check(descriptor, path)
@@ -47,7 +48,9 @@ package enum KeyFile {
             count += got
         }
         var keys: [FileWrappingKey] = []
-        for (number, line) in bytes[..<count].split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+        for (number, line) in bytes[..<count].split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .enumerated()
+        {
             let words = line.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
             guard let first = words.first, first.first != UInt8(ascii: "#") else { continue }
             let id = String(decoding: first, as: UTF8.self)
@@ -70,7 +73,8 @@ package enum KeyFile {
         }
         guard status.st_mode & 0o077 == 0 else {
             throw InspectError(
-                .keyFileInvalid, "\(path) has mode \(String(status.st_mode & 0o777, radix: 8))", hint: "chmod 600, or 400.")
+                .keyFileInvalid, "\(path) has mode \(String(status.st_mode & 0o777, radix: 8))",
+                hint: "chmod 600, or 400.")
         }
     }
 
@@ -120,7 +124,9 @@ package enum KeyFile {
         guard descriptor >= 0 else {
             throw InspectError(.keyFileInvalid, "\(path) cannot be written: \(String(cString: strerror(errno)))")
         }
-        let isWritten = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count && fsync(descriptor) == 0
+        let isWritten =
+            bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count
+            && fsync(descriptor) == 0
         close(descriptor)
         guard isWritten, rename(fresh, path) == 0, self.syncFolder(of: path) else {
             unlink(fresh)
@@ -131,7 +137,8 @@ package enum KeyFile {
 
     /// Without it a crash could take the new name back, and what was wrapped meanwhile would be lost.
     private static func syncFolder(of path: String) -> Bool {
-        let folder = open(URL(fileURLWithPath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = open(
+            URL(fileURLWithPath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return false }
         defer { close(folder) }
         return fsync(folder) == 0

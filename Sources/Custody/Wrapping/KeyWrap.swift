@@ -34,7 +34,9 @@ package enum KeyWrap {
     }
 
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
-    static func unwrap(_ wrapped: [UInt8], under parent: SecretKey, _ associated: [UInt8]) throws(InspectError) -> SecretKey {
+    static func unwrap(_ wrapped: [UInt8], under parent: SecretKey, _ associated: [UInt8]) throws(InspectError)
+        -> SecretKey
+    {
         guard wrapped.count == self.count, wrapped[0] == self.version else { throw InspectError(.sealBroken, "a key") }
         var isGenuine = false
         let key = SecretKey { target in

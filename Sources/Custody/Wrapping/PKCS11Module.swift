@@ -137,14 +137,16 @@ struct PKCS11Session {
                         ck_attribute(type: CKA_KEY_TYPE, value: type.baseAddress, value_len: UInt(type.count)),
                         ck_attribute(type: CKA_LABEL, value: label.baseAddress, value_len: UInt(label.count)),
                     ]
-                    try self.check(functions.pointee.C_FindObjectsInit(session, &wanted, UInt(wanted.count)), "C_FindObjectsInit")
+                    try self.check(
+                        functions.pointee.C_FindObjectsInit(session, &wanted, UInt(wanted.count)), "C_FindObjectsInit")
                 }
             }
         }
         defer { _ = functions.pointee.C_FindObjectsFinal(session) }
         try self.check(functions.pointee.C_FindObjects(session, &found, UInt(found.count), &count), "C_FindObjects")
         guard count == 1 else {
-            throw PKCS11Module.Failure(detail: count == 0 ? "the token has no AES key \(object)" : "several keys are called \(object)")
+            throw PKCS11Module.Failure(
+                detail: count == 0 ? "the token has no AES key \(object)" : "several keys are called \(object)")
         }
         return found[0]
     }
@@ -164,19 +166,25 @@ struct PKCS11Session {
             try associated.withUnsafeMutableBufferPointer { associated in
                 var parameters = ck_gcm_params(
                     iv_ptr: nonce.baseAddress, iv_len: UInt(nonce.count), iv_bits: UInt(nonce.count * 8),
-                    aad_ptr: associated.baseAddress, aad_len: UInt(associated.count), tag_bits: UInt(AES256GCM.tagCount * 8))
+                    aad_ptr: associated.baseAddress, aad_len: UInt(associated.count),
+                    tag_bits: UInt(AES256GCM.tagCount * 8))
                 return try withUnsafeMutablePointer(to: &parameters) { parameters in
                     var mechanism = ck_mechanism(
-                        mechanism: CKM_AES_GCM, parameter: parameters, parameter_len: UInt(MemoryLayout<ck_gcm_params>.size))
+                        mechanism: CKM_AES_GCM, parameter: parameters,
+                        parameter_len: UInt(MemoryLayout<ck_gcm_params>.size))
                     var count = UInt(room.count)
                     if isSealing {
-                        try Self.check(functions.pointee.C_EncryptInit(self.handle, &mechanism, self.key), "C_EncryptInit")
                         try Self.check(
-                            functions.pointee.C_Encrypt(self.handle, text, UInt(bytes.count), room.baseAddress, &count), "C_Encrypt")
+                            functions.pointee.C_EncryptInit(self.handle, &mechanism, self.key), "C_EncryptInit")
+                        try Self.check(
+                            functions.pointee.C_Encrypt(self.handle, text, UInt(bytes.count), room.baseAddress, &count),
+                            "C_Encrypt")
                     } else {
-                        try Self.check(functions.pointee.C_DecryptInit(self.handle, &mechanism, self.key), "C_DecryptInit")
                         try Self.check(
-                            functions.pointee.C_Decrypt(self.handle, text, UInt(bytes.count), room.baseAddress, &count), "C_Decrypt")
+                            functions.pointee.C_DecryptInit(self.handle, &mechanism, self.key), "C_DecryptInit")
+                        try Self.check(
+                            functions.pointee.C_Decrypt(self.handle, text, UInt(bytes.count), room.baseAddress, &count),
+                            "C_Decrypt")
                     }
                     return Int(count)
                 }

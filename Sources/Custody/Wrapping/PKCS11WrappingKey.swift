@@ -42,7 +42,9 @@ package final class PKCS11WrappingKey: WrappingKey {
     }
 
     package func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
-        guard wrapped.count == KeyWrap.count, wrapped[0] == Self.version else { throw InspectError(.sealBroken, "a key") }
+        guard wrapped.count == KeyWrap.count, wrapped[0] == Self.version else {
+            throw InspectError(.sealBroken, "a key")
+        }
         return try await self.run { session, functions in
             var nonce = Array(wrapped[1..<Self.headerCount])
             // Some tokens write the tag's place, too.
@@ -51,7 +53,8 @@ package final class PKCS11WrappingKey: WrappingKey {
             let count = try wrapped.withUnsafeBytes { wrapped in
                 try text.withUnsafeMutableBytes {
                     try session.gcm(
-                        functions, UnsafeRawBufferPointer(rebasing: wrapped[Self.headerCount...]), nonce: &nonce, associated,
+                        functions, UnsafeRawBufferPointer(rebasing: wrapped[Self.headerCount...]), nonce: &nonce,
+                        associated,
                         isSealing: false, into: $0)
                 }
             }
@@ -65,7 +68,9 @@ package final class PKCS11WrappingKey: WrappingKey {
     private func run<Result: Sendable>(
         _ body: @escaping @Sendable (PKCS11Session, PKCS11Functions) throws -> Result
     ) async throws(InspectError) -> Result {
-        guard self.breather.withLock({ $0.isOver() }) else { throw InspectError(.keysUnavailable, "the PKCS#11 token was away just now") }
+        guard self.breather.withLock({ $0.isOver() }) else {
+            throw InspectError(.keysUnavailable, "the PKCS#11 token was away just now")
+        }
         do {
             let result = try await self.module.run { functions in try self.attempt(functions, body) }
             self.breather.withLock { $0.succeed() }
@@ -90,7 +95,8 @@ package final class PKCS11WrappingKey: WrappingKey {
             self.session.withLock { $0 = nil }
         }
         let session: PKCS11Session
-        do { session = try self.open(functions) } catch let failure as PKCS11Module.Failure where failure.isTokenMissing {
+        do { session = try self.open(functions) } catch let failure as PKCS11Module.Failure where failure.isTokenMissing
+        {
             try self.module.restart()
             session = try self.open(functions)
         }

@@ -30,7 +30,8 @@ package final class VaultWrappingKey: WrappingKey {
         url: String, tokenFile: String, certificateAuthorities: String? = nil, timeout: Duration = .seconds(10)
     ) throws(InspectError) {
         let parts = url.components(separatedBy: "/keys/")
-        guard parts.count == 2, url.hasPrefix("https://"), parts[0].contains("/v1/"), WrappingKeys.isName(parts[1]) else {
+        guard parts.count == 2, url.hasPrefix("https://"), parts[0].contains("/v1/"), WrappingKeys.isName(parts[1])
+        else {
             throw InspectError(.keyMissing, "a KMS's URL is https://HOST/v1/MOUNT/keys/NAME")
         }
         self.mount = parts[0]
@@ -52,7 +53,8 @@ package final class VaultWrappingKey: WrappingKey {
         }
         var bytes = [UInt8](text)
         defer { bytes.wipe() }
-        guard let key = SecretKey(bytes.prefix(SecretKey.count)), Array(bytes.dropFirst(SecretKey.count)) == SHA256.digest(associated)
+        guard let key = SecretKey(bytes.prefix(SecretKey.count)),
+            Array(bytes.dropFirst(SecretKey.count)) == SHA256.digest(associated)
         else { throw InspectError(.sealBroken, "a key") }
         return key
     }
@@ -80,7 +82,9 @@ package final class VaultWrappingKey: WrappingKey {
     private func call(
         _ action: String, _ members: [String: String]
     ) async throws(InspectError) -> [String: String] {
-        guard self.breather.withLock({ $0.isOver() }) else { throw InspectError(.keysUnavailable, "the KMS was away just now") }
+        guard self.breather.withLock({ $0.isOver() }) else {
+            throw InspectError(.keysUnavailable, "the KMS was away just now")
+        }
         do {
             let answer = try await self.send(action, members)
             self.breather.withLock { $0.succeed() }
@@ -126,7 +130,9 @@ package final class VaultWrappingKey: WrappingKey {
     /// Only what is certain ends a job: that these bytes do not open. All else may be mended, and jobs wait.
     private func failure(_ status: Int, _ errors: [String]) -> InspectError {
         let words = errors.joined(separator: " ").lowercased()
-        let isBroken = ["authentication failed", "invalid ciphertext", "cipher: message"].contains { words.contains($0) }
+        let isBroken = ["authentication failed", "invalid ciphertext", "cipher: message"].contains {
+            words.contains($0)
+        }
         if status == 400, isBroken { return InspectError(.sealBroken, "a key") }
         let reason =
             switch status {

@@ -48,7 +48,8 @@ package struct WrappingKeys: Sendable {
     package func key(_ id: String) throws(InspectError) -> any WrappingKey {
         if let key = self.keys[id] { return key }
         guard !self.keys.isEmpty else { throw InspectError(.keyMissing, "no wrapping key is configured") }
-        throw InspectError(.keyMismatch, "the wrapping key \(id) is needed, and this process has \(self.ids.joined(separator: ", "))")
+        throw InspectError(
+            .keyMismatch, "the wrapping key \(id) is needed, and this process has \(self.ids.joined(separator: ", "))")
     }
 
     /// What may be the name of a wrapping key.

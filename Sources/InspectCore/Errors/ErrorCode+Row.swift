@@ -262,19 +262,23 @@ extension ErrorCode {
                 jumio: "A10000")
         case .keyUnknown:
             failure(
-                "IN151", "the key store has no such key: it was destroyed, or the key store is older than the data", retryable: true,
+                "IN151", "the key store has no such key: it was destroyed, or the key store is older than the data",
+                retryable: true,
                 jumio: "F00000")
         case .sealBroken:
             failure(
-                "IN152", "sealed bytes do not open: they were changed, or belong to another key or row", retryable: false,
+                "IN152", "sealed bytes do not open: they were changed, or belong to another key or row",
+                retryable: false,
                 jumio: "F00000")
         case .keyMissing:
             failure(
-                "IN153", "a wrapping key or a key store is needed, and none is configured", status: 503, retryable: true,
+                "IN153", "a wrapping key or a key store is needed, and none is configured", status: 503,
+                retryable: true,
                 jumio: "F00000")
         case .keyMismatch:
             failure(
-                "IN154", "the wrapping key or the key store is not the one of the database", status: 503, retryable: true,
+                "IN154", "the wrapping key or the key store is not the one of the database", status: 503,
+                retryable: true,
                 jumio: "F00000")
         case .keyFileInvalid:
             failure(

@@ -34,7 +34,7 @@ final class StubKMS: Sendable {
         }
         guard !port.isEmpty else {
             kill(process, SIGKILL)
-            throw CallbackReceiver.Failure(description: "the KMS did not start")
+            throw ProgramFailed(description: "the KMS did not start")
         }
         self.mount = "https://localhost:\(port)/v1/transit"
     }
@@ -81,5 +81,9 @@ final class StubKMS: Sendable {
 /// Runs a program to its end.
 func runQuietly(_ path: String, _ arguments: [String]) throws {
     let status = try ChildProcess(pid: CallbackReceiver.spawn(path, arguments, isQuiet: true)).blockingExitStatus()
-    guard status == 0 else { throw CallbackReceiver.Failure(description: "\(path) ended with \(status)") }
+    guard status == 0 else { throw ProgramFailed(description: "\(path) ended with \(status)") }
+}
+
+struct ProgramFailed: Error, CustomStringConvertible {
+    var description: String
 }

@@ -112,7 +112,7 @@ import Testing
     @Test func `A process without a key that is needed says whether it has none or others`() async throws {
         let path = try Self.file("a \(Self.digits)\n")
         let keys = try WrappingKeySource.open("file:\(path)")
-        #expect(keys.ids == ["a"] && (try keys.key("a").id) == "a")
+        #expect(try keys.ids == ["a"] && keys.key("a").id == "a")
         #expect(await Self.code { _ = try keys.key("b") } == .keyMismatch)
         #expect(await Self.code { _ = try WrappingKeySource.open("").key("b") } == .keyMissing)
         #expect(await Self.code { _ = try WrappingKeySource.open("file:\(path) file:\(path)") } == .keyMismatch)

@@ -4,7 +4,7 @@ internal import Glibc
 /// The 256 bits of a key, in memory that is locked where that is allowed and overwritten at the end.
 package final class SecretKey: Sendable {
     /// Bytes of a key.
-    package static let count = SecretMemory.slot
+    static let count = SecretMemory.slot
 
     /// Whether the memory of all keys so far is locked: if not, the system may write them to its swap space.
     package static var isMemoryLocked: Bool { SecretMemory.isLocked }
@@ -26,7 +26,7 @@ package final class SecretKey: Sendable {
     deinit { SecretMemory.free(self.address) }
 
     /// A new key.
-    package static func random() -> SecretKey {
+    static func random() -> SecretKey {
         SecretKey { bytes in
             let isRandom = RAND_priv_bytes(bytes.bindMemory(to: UInt8.self).baseAddress, CInt(bytes.count)) == 1
             precondition(isRandom, "libcrypto has no random numbers")
@@ -36,7 +36,7 @@ package final class SecretKey: Sendable {
     /// A key of these bytes, of which the caller has to overwrite its copy.
     ///
     /// - Returns: `nil` unless there are 32.
-    package convenience init?(_ bytes: some Collection<UInt8>) {
+    convenience init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.count else { return nil }
         self.init { $0.copyBytes(from: bytes) }
     }
@@ -46,7 +46,7 @@ package final class SecretKey: Sendable {
     }
 
     /// Lends the bytes; they must not be kept.
-    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withExtendedLifetime(self) { try body(UnsafeRawBufferPointer(Self.bytes(self.address))) }
     }
 }

@@ -1,5 +1,5 @@
 internal import Foundation
-package import InspectCore
+internal import InspectCore
 package import Postgres
 
 /// Which key store it is, and which wrapping keys it needs.

@@ -1,6 +1,6 @@
 internal import Foundation
 package import InspectCore
-package import Postgres
+internal import Postgres
 
 /// The key store: a database of its own with the wrapped keys of partners, persons and jobs.
 ///

@@ -1,5 +1,5 @@
 internal import Foundation
-package import InspectCore
+internal import InspectCore
 
 /// A key under another one: version 1, nonce, ciphertext and tag. What names the key is authenticated with it, so that no row of
 /// the key store opens in another's place.

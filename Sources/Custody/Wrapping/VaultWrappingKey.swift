@@ -1,5 +1,5 @@
 internal import Foundation
-package import HTTPClient
+internal import HTTPClient
 package import InspectCore
 internal import Synchronization
 

@@ -1690,6 +1690,12 @@ CREATE FUNCTION insp.session_result(id uuid) RETURNS jsonb
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2088,6 +2094,17 @@ ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE insp.custody (
+    single boolean DEFAULT true NOT NULL,
+    key_store uuid NOT NULL,
+    wrapping_key text NOT NULL,
+    former_key text,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT custody_former_key_check CHECK ((former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text)),
+    CONSTRAINT custody_single_check CHECK (single),
+    CONSTRAINT custody_wrapping_key_check CHECK ((wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text))
 );
 
 CREATE TABLE insp.dead (
@@ -2792,6 +2809,13 @@ CREATE VIEW insp.v_credential AS
    FROM (insp.credential c
      JOIN insp.partner p ON ((p.id = c.partner_id)));
 
+CREATE VIEW insp.v_custody AS
+ SELECT c.key_store,
+    c.wrapping_key,
+    c.former_key,
+    c.changed_at
+   FROM insp.custody c;
+
 CREATE VIEW insp.v_dead AS
  SELECT j.public_id AS id,
     p.name AS partner,
@@ -3312,6 +3336,8 @@ ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_key_id_key UNIQUE (key_id);
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.custody
+    ADD CONSTRAINT custody_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.dead
     ADD CONSTRAINT dead_pkey PRIMARY KEY (job_id);
 ALTER TABLE ONLY insp.delayed
@@ -3982,6 +4008,8 @@ REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_result(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;
@@ -4215,6 +4243,11 @@ GRANT SELECT ON TABLE insp.v_callbacks TO insp_operator;
 GRANT SELECT ON TABLE insp.v_callbacks TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_credential TO insp_operator;
 GRANT SELECT ON TABLE insp.v_credential TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_custody TO insp_producer;
+GRANT SELECT ON TABLE insp.v_custody TO insp_worker;
+GRANT SELECT ON TABLE insp.v_custody TO insp_operator;
+GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_operator;

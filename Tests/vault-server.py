@@ -43,8 +43,8 @@ def decrypt(name, ciphertext):
     try:
         prefix, version, text = ciphertext.split(":")
         bytes_ = base64.b64decode(text, validate=True)
-        key = keys[name][int(version.removeprefix("v")) - 1]
-    except (ValueError, IndexError):
+        key = dict(enumerate(keys[name], 1))[int(version.removeprefix("v"))]
+    except (ValueError, KeyError):
         raise Refused("invalid ciphertext: no prefix") from None
     try:
         return AESGCM(key).decrypt(bytes_[:12], bytes_[12:], None)

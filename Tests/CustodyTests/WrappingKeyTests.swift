@@ -154,7 +154,8 @@ import Testing
         _ = try await SoftToken.key("one", "wrap-1").unwrap(wrapped, Self.associated)
     }
 
-    @Test func `A token that is away, a wrong PIN and a missing key pass, and work once they are mended`() async throws
+    @Test func `A token that is away, a missing key and a missing PIN pass, and work once they are mended`()
+        async throws
     {
         // Not there yet.
         let key = try SoftToken.key("three", "wrap-3")
@@ -166,13 +167,33 @@ import Testing
             await Self.code { _ = try await key.wrap(.random(), Self.associated) } == nil
         }
         let wrapped = try await key.wrap(.random(), Self.associated)
-        let wrong = SoftToken.tokens.appendingPathComponent("wrong").path
-        try Data("4321".utf8).write(to: URL(fileURLWithPath: wrong))
         let other = try SoftToken.key("three", "wrap-4")
         #expect(await Self.code { _ = try await other.unwrap(wrapped, Self.associated) } == .keysUnavailable)
-        let missing = try SoftToken.key("three", "wrap-3", pinFile: wrong + "-file")
+        let missing = try SoftToken.key("three", "wrap-3", pinFile: "/nonexistent/pin")
         #expect(await Self.code { _ = try await missing.unwrap(wrapped, Self.associated) } == .keysUnavailable)
         _ = try await key.unwrap(wrapped, Self.associated)
+    }
+
+    @Test func `A wrong PIN is shown to the token once, and works once its file is mended`() async throws {
+        try SoftToken.make("five", key: "wrap-5")
+        let file = SoftToken.tokens.appendingPathComponent("pin-5")
+        try Data("4321".utf8).write(to: file)
+        let key = try SoftToken.key("five", "wrap-5", pinFile: file.path)
+        #expect(await Self.code { _ = try await key.wrap(.random(), Self.associated) } == .keysUnavailable)
+        var details: Set<String> = []
+        try await waitUntil("the token is left alone") {
+            do {
+                _ = try await key.wrap(.random(), Self.associated)
+            } catch {
+                details.insert("\(error)")
+            }
+            return details.contains { $0.contains("has refused the PIN") }
+        }
+        #expect(!details.contains { $0.contains("4321") })
+        try Data("1234".utf8).write(to: file)
+        try await waitUntil("the PIN is used") {
+            await Self.code { _ = try await key.wrap(.random(), Self.associated) } == nil
+        }
     }
 
     // MARK: A KMS

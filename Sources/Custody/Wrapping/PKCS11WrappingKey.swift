@@ -11,6 +11,8 @@ package final class PKCS11WrappingKey: WrappingKey {
     private let module: PKCS11Module
     private let session = Mutex<PKCS11Session?>(nil)
     private let breather = Mutex(Breather())
+    /// Digest of a PIN that the token has refused: after a few attempts with it, a token locks itself.
+    private let refusedPIN = Mutex<[UInt8]?>(nil)
 
     private static let version: UInt8 = 1
     private static let headerCount = 1 + AES256GCM.nonceCount
@@ -109,7 +111,18 @@ package final class PKCS11WrappingKey: WrappingKey {
     }
 
     private func open(_ functions: PKCS11Functions) throws -> PKCS11Session {
-        try PKCS11Session.open(functions, token: self.token, object: self.id, pin: try self.pin())
+        var pin = try self.pin()
+        defer { pin.wipe() }
+        let digest = SHA256.digest(pin)
+        guard self.refusedPIN.withLock({ $0 != digest }) else {
+            throw PKCS11Module.Failure(detail: "the token has refused the PIN in \(self.pinFile)")
+        }
+        do {
+            return try PKCS11Session.open(functions, token: self.token, object: self.id, pin: pin)
+        } catch let failure as PKCS11Module.Failure where failure.code == CKR_PIN_INCORRECT {
+            self.refusedPIN.withLock { $0 = digest }
+            throw failure
+        }
     }
 
     /// Encrypts and decrypts 32 zero bytes.

@@ -37,12 +37,16 @@ struct Configuration: Sendable {
         .value("database-url", "URL", "connection string [INSPECTD_DATABASE_URL; libpq's PG… variables work too]")
     ]
     /// For commands with the key store.
-    static let keyOptions: [Arguments.Option] = [
-        .value("keys-url", "URL", "connection string of the key store [INSPECTD_KEYS_URL]"),
-        .list(
-            "wrapping-keys", "SOURCE",
-            "file:FILE, pkcs11:… or vault:… (SEALING.md); may be given several times [INSPECTD_WRAPPING_KEYS]"),
+    static let keyStoreOptions: [Arguments.Option] = [
+        .value("keys-url", "URL", "connection string of the key store [INSPECTD_KEYS_URL]")
     ]
+    /// For commands that open keys.
+    static let keyOptions: [Arguments.Option] =
+        keyStoreOptions + [
+            .list(
+                "wrapping-keys", "SOURCE",
+                "file:FILE, pkcs11:… or vault:… (SEALING.md); may be given several times [INSPECTD_WRAPPING_KEYS]")
+        ]
     /// For commands that start analyzers.
     static let modelOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),

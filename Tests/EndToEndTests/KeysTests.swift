@@ -74,7 +74,15 @@ import Testing
         #expect(list["configured"] as? [String] == ["one", "two"] && (list["keys"] as? [Any])?.isEmpty == true)
         let verified = try members(try await setting.run("verify").output)
         #expect(verified["opened"] as? Int == 0 && verified["unreadable"] as? Int == 0)
-        // Twice at the same time, on another database.
+        // `migrate` does the same for the schema.
+        let migrated = try await ScratchDatabase.empty()
+        for words in [["migrate", "--roles"], ["migrate"]] {
+            let environment = setting.environment.merging(["INSPECTD_KEYS_URL": migrated.url]) { $1 }
+            let done = try await Program.run(words, environment: environment)
+            #expect(done.status == 0, "\(done.errors)")
+            if words.count == 1 { #expect((try members(done.output)["keyStore"] as? [String])?.first == "0001_keys") }
+        }
+        // Many at the same time, on another database.
         let racing = try await Setting(begins: false)
         let stores = try await withThrowingTaskGroup(of: String?.self) { group in
             for _ in 0..<4 {

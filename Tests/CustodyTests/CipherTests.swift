@@ -109,7 +109,9 @@ import Testing
                 address = UInt(bitPattern: bytes.baseAddress!)
                 #expect(bytes.contains { $0 != 0 })
             }
-            let maps = String(decoding: try Data(contentsOf: URL(fileURLWithPath: "/proc/self/smaps")), as: UTF8.self)
+            // A file in /proc reports no size, so it is read to its end.
+            let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
+            let maps = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
             let lines = maps.split(separator: "\n")
             let at = try #require(
                 lines.firstIndex { line in

@@ -43,12 +43,12 @@ package final class VaultWrappingKey: WrappingKey {
 
     package func wrap(_ key: SecretKey, _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
         let text = key.withBytes { Data($0 + SHA256.digest(associated)).base64EncodedString() }
-        return try self.wrapped(try await self.call("encrypt", ["plaintext": text]))
+        return Array(try await self.call("encrypt", ["plaintext": text], returning: "ciphertext").utf8)
     }
 
     package func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
-        let answer = try await self.call("decrypt", ["ciphertext": try self.text(wrapped)])
-        guard let text = answer["plaintext"].flatMap({ Data(base64Encoded: $0) }) else {
+        let answer = try await self.call("decrypt", ["ciphertext": try self.text(wrapped)], returning: "plaintext")
+        guard let text = Data(base64Encoded: answer) else {
             throw InspectError(.keysUnavailable, "the KMS returned no plaintext")
         }
         var bytes = [UInt8](text)
@@ -61,7 +61,7 @@ package final class VaultWrappingKey: WrappingKey {
 
     /// Moves a wrapped key to the newest version of the key in the KMS, which need not show it for that.
     package func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
-        try self.wrapped(try await self.call("rewrap", ["ciphertext": try self.text(wrapped)]))
+        Array(try await self.call("rewrap", ["ciphertext": try self.text(wrapped)], returning: "ciphertext").utf8)
     }
 
     private func text(_ wrapped: [UInt8]) throws(InspectError) -> String {
@@ -71,22 +71,18 @@ package final class VaultWrappingKey: WrappingKey {
         return String(decoding: wrapped, as: UTF8.self)
     }
 
-    private func wrapped(_ answer: [String: String]) throws(InspectError) -> [UInt8] {
-        guard let text = answer["ciphertext"], text.hasPrefix("vault:v"), text.utf8.count <= 1_024 else {
-            throw InspectError(.keysUnavailable, "the KMS returned no ciphertext")
-        }
-        return Array(text.utf8)
-    }
-
-    /// - Returns: The members of the answer's `data` that are texts.
+    /// - Parameter member: The text in the answer's `data` that is returned.
     private func call(
-        _ action: String, _ members: [String: String]
-    ) async throws(InspectError) -> [String: String] {
+        _ action: String, _ members: [String: String], returning member: String
+    ) async throws(InspectError) -> String {
         guard self.breather.withLock({ $0.isOver() }) else {
             throw InspectError(.keysUnavailable, "the KMS was away just now")
         }
         do {
-            let answer = try await self.send(action, members)
+            let answer = try await self.send(action, members)[member]
+            guard let answer, answer.utf8.count <= 1_024, member != "ciphertext" || answer.hasPrefix("vault:v") else {
+                throw InspectError(.keysUnavailable, "the KMS returned no \(member)")
+            }
             self.breather.withLock { $0.succeed() }
             return answer
         } catch {
@@ -96,6 +92,7 @@ package final class VaultWrappingKey: WrappingKey {
         }
     }
 
+    /// - Returns: The members of the answer's `data` that are texts.
     private func send(
         _ action: String, _ members: [String: String]
     ) async throws(InspectError) -> [String: String] {

@@ -78,7 +78,7 @@ package final class VaultWrappingKey: WrappingKey {
         guard self.breather.withLock({ $0.isOver() }) else {
             throw InspectError(.keysUnavailable, "the KMS was away just now")
         }
-        do {
+        do throws(InspectError) {
             let answer = try await self.send(action, members)[member]
             guard let answer, answer.utf8.count <= 1_024, member != "ciphertext" || answer.hasPrefix("vault:v") else {
                 throw InspectError(.keysUnavailable, "the KMS returned no \(member)")

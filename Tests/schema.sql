@@ -2233,6 +2233,17 @@ ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE insp.custody (
+    single boolean DEFAULT true NOT NULL,
+    key_store uuid NOT NULL,
+    wrapping_key text NOT NULL,
+    former_key text,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT custody_former_key_check CHECK ((former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text)),
+    CONSTRAINT custody_single_check CHECK (single),
+    CONSTRAINT custody_wrapping_key_check CHECK ((wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text))
+);
+
 CREATE TABLE insp.dead (
     job_id bigint NOT NULL,
     code text NOT NULL,
@@ -2957,6 +2968,13 @@ CREATE VIEW insp.v_credential AS
    FROM (insp.credential c
      JOIN insp.partner p ON ((p.id = c.partner_id)));
 
+CREATE VIEW insp.v_custody AS
+ SELECT c.key_store,
+    c.wrapping_key,
+    c.former_key,
+    c.changed_at
+   FROM insp.custody c;
+
 CREATE VIEW insp.v_dead AS
  SELECT j.public_id AS id,
     p.name AS partner,
@@ -3500,6 +3518,8 @@ ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_key_id_key UNIQUE (key_id);
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.custody
+    ADD CONSTRAINT custody_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.dead
     ADD CONSTRAINT dead_pkey PRIMARY KEY (job_id);
 ALTER TABLE ONLY insp.delayed
@@ -4463,6 +4483,11 @@ GRANT SELECT ON TABLE insp.v_callbacks TO insp_operator;
 GRANT SELECT ON TABLE insp.v_callbacks TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_credential TO insp_operator;
 GRANT SELECT ON TABLE insp.v_credential TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_custody TO insp_producer;
+GRANT SELECT ON TABLE insp.v_custody TO insp_worker;
+GRANT SELECT ON TABLE insp.v_custody TO insp_operator;
+GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_operator;

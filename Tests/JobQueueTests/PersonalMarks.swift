@@ -26,7 +26,7 @@ struct PersonalMarks: Sendable {
         "access_token": "an endpoint's", "approval": "a list", "proposal": "operators' settings",
         "challenge.spec": "drawn by the database",
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
-        "control": "a lane's", "country": "a list",
+        "control": "a lane's", "custody": "names of wrapping keys", "country": "a list",
         "credential": "a partner's",
         "callback.event": "a name", "callback.webhook_id": "made of the job's id",
         "callback.body": "of an endpoint's event", "callback.decision": "a word",

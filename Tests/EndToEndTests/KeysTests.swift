@@ -154,8 +154,12 @@ import Testing
         // It waits at a row in the middle, and is killed there.
         let holder = try await setting.store.connect()
         try await holder.execute("BEGIN")
+        // OFFSET would lock what it skips.
         _ = try await holder.query(
-            "SELECT FROM insp.key WHERE kind = 'partner' ORDER BY id OFFSET 220 LIMIT 1 FOR UPDATE")
+            """
+            SELECT FROM insp.key WHERE id = (SELECT k.id FROM insp.key k WHERE k.kind = 'partner' ORDER BY k.id OFFSET 220 LIMIT 1)
+            FOR UPDATE
+            """)
         let rotator = try Program(["keys", "rotate", "--to", "two"], environment: setting.environment)
         try await waitUntil("the rotation is at the held row") { try await setting.count(under: "two") == 200 }
         // Others go on meanwhile, also with new partners.
@@ -165,12 +169,15 @@ import Testing
         #expect(try await rotator.wait() == -SIGKILL)
         try await holder.execute("ROLLBACK")
         try await check()
-        #expect(try await setting.count(under: "one") == 100)
+        // The server may still finish the statement that waited, of 50 keys.
+        let left = try await setting.count(under: "one")
+        #expect([50, 100].contains(left))
         let list = try members(try await setting.run("list").output)
         #expect(list["wrappingKey"] as? String == "two" && list["formerKey"] as? String == "one")
         let done = try await setting.run("rewrap")
         let answer = try members(done.output)
-        #expect(done.status == 0 && answer["rewrapped"] as? Int == 100 && answer["unreadable"] as? Int == 0)
+        #expect(done.status == 0 && answer["unreadable"] as? Int == 0)
+        #expect([left, left - 50].contains(answer["rewrapped"] as? Int), "\(left)")
         #expect(answer["formerKey"] == nil)
         #expect(try await setting.count(under: "one") == 0)
         try await check()

@@ -9,6 +9,9 @@ struct SimulatedSession {
     /// What the database says of text that is no JSON.
     static let notStorable = "22P02"
 
+    /// ROW_LOCKED: what an erasure says that waited for too long.
+    static let rowLocked = "IN137"
+
     /// Values that cannot be stored are part of what it writes.
     let mayBeRefused: Bool
     private(set) var connection: PostgresConnection?
@@ -47,7 +50,8 @@ struct SimulatedSession {
             return .rows(try await connection.pipeline(statements))
         } catch let error as PostgresError
             where error.sqlState != nil
-            && (error.isTransient || self.mayBeRefused && error.sqlState == Self.notStorable)
+            && (error.isTransient || error.sqlState == Self.rowLocked
+                || self.mayBeRefused && error.sqlState == Self.notStorable)
         {
             if self.isOpen { try await self.end(commit: false) }
             return .blocked(error)

@@ -114,6 +114,7 @@ extension Simulation {
                 "worker \(index): \(Self.describe(trip.batch)), claims [\(jobs)]\(leaveOpen ? ", not committed yet" : "")"
             )
             self.compare(answer.settled, before)
+            self.told += trip.batch.filter { !$0.endsLease }
             try await self.look(at: claims)
             self.workers[index].pumps[number].state = .answered(trip, answer)
             if !self.isCalm && !leaveOpen && self.random.chance(8) {
@@ -360,6 +361,18 @@ extension Simulation {
                 let job = self.workers[index].handlers[place].job
                 self.end(index, place, .success(self.result(of: job), waitsForReview: false))
             }
+            try await self.check()
+        }
+    }
+
+    /// Earlier stages of the jobs that run arrive once more, as after an answer that was lost.
+    mutating func repeatStages() async throws {
+        let before = try await self.world.snapshot()
+        for write in self.told where before.leases.contains(.init(job: write.job.id, fence: write.job.fence)) {
+            let groups = QueueStatements.writes([write])
+            let outcome = try await self.ghost.run(self.world, groups.map(\.statement))
+            self.note("once more: \(Self.describe([write]))")
+            if case .rows(let rows) = outcome { self.compare(try QueueStatements.settled(groups, rows), before) }
             try await self.check()
         }
     }

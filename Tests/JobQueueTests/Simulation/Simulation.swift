@@ -23,6 +23,8 @@ struct Simulation {
     var claimed: [ClaimedJob] = []
     /// Fences that were ever given out, also in histories that are lost: never again.
     var given: Set<Int64> = []
+    /// Stages that were written.
+    var told: [QueueWrite] = []
     let fault: SimulatedWorker.Fault?
     /// Maintenance has scanned since the clock was set.
     var clockWasSeen = true
@@ -254,6 +256,7 @@ struct Simulation {
         }
         for index in self.workers.indices.dropFirst() { await self.workers[index].drop(self.world) }
         try await self.check()
+        try await self.repeatStages()
         self.isCalm = true
         // Half the time one that has been there for long, and no longer looks below its floors.
         let isNew = self.workers[0].isDraining || self.workers[0].machine.isStopping || self.random.chance(50)

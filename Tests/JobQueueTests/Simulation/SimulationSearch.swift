@@ -17,17 +17,18 @@ import Testing
         }
         let (first, last) = (UInt64(Self.number("SEARCH_FIRST", 1)), UInt64(Self.number("SEARCH_LAST", 60)))
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for share in 0..<2 {
-                let mine = chosen.enumerated().filter { $0.offset % 2 == share }.map(\.element)
+            for share in 0..<3 {
+                let mine = chosen.enumerated().filter { $0.offset % 3 == share }.map(\.element)
                 group.addTask {
                     for fault in mine {
-                        let world = try await SimulatedDatabase(breaking: fault)
                         let start = ContinuousClock.now
                         var others: [String: Int] = [:]
                         var found: UInt64?
                         for seed in first...last where found == nil {
+                            let world = try await SimulatedDatabase(breaking: fault)
                             let violations =
                                 try await SimulationTests.play(seed, in: world, fault: fault.worker)?.violations ?? []
+                            await world.close()
                             if violations.contains(where: fault.isNoticed) {
                                 found = seed
                                 print("FOUND \(fault): \(seed): \(violations.joined(separator: "; ").prefix(300))")
@@ -35,7 +36,6 @@ import Testing
                                 others["\(other.prefix(120)) [\(seed)]", default: 0] += 1
                             }
                         }
-                        await world.close()
                         print(
                             "SEARCH \(fault): \(found.map { "\($0)" } ?? "NONE") in \(ContinuousClock.now - start); others \(others.count): \(others.keys.sorted().prefix(4).joined(separator: " | "))"
                         )

@@ -654,6 +654,14 @@ CREATE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS intege
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.drop_strays(p_queues integer[], p_floors bigint[], p_limit integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1817,6 +1825,12 @@ CREATE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL::text) RE
     AS ...
 
 CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -3958,6 +3972,8 @@ GRANT ALL ON FUNCTION insp.drain_worker(p_worker bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.draw(p_key bytea, p_purpose text, p_kinds integer, p_count integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.drop_history(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.drop_history(p_limit integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.drop_strays(p_queues integer[], p_floors bigint[], p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.drop_strays(p_queues integer[], p_floors bigint[], p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) FROM PUBLIC;
@@ -4240,6 +4256,8 @@ GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_produce
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;

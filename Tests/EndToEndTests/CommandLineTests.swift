@@ -102,7 +102,7 @@ import Testing
             #expect(done.status == 2)
             #expect(done.errors.contains("--log-level takes debug, info, warning or error, not loud"), "\(done.errors)")
         }
-        #expect(count == 12)
+        #expect(count == 13)
     }
 
     @Test(arguments: [

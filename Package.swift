@@ -36,6 +36,8 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto"),
         .systemLibrary(name: "CEpoll"),
+        // Headers alone: modules are loaded at run time.
+        .systemLibrary(name: "CPKCS11"),
         .target(
             name: "CSystem", cSettings: [.unsafeFlags(hardening)],
             // Every program that is linked depends on it.
@@ -55,10 +57,12 @@ let package = Package(
         ),
         .target(name: "InspectCore", swiftSettings: strict),
         .target(name: "Postgres", dependencies: ["CPostgres", "InspectCore"], swiftSettings: strict),
-        .target(name: "Custody", dependencies: ["COpenSSL"], swiftSettings: strict),
         .target(name: "HTTPClient", dependencies: ["CCurl", "InspectCore"], swiftSettings: strict),
+        .target(
+            name: "Custody", dependencies: ["COpenSSL", "CPKCS11", "HTTPClient", "InspectCore", "Postgres"],
+            swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
-        .target(name: "JobQueue", dependencies: ["InspectCore", "Postgres"], swiftSettings: strict),
+        .target(name: "JobQueue", dependencies: ["Custody", "InspectCore", "Postgres"], swiftSettings: strict),
         .target(
             name: "Callbacks", dependencies: ["COpenSSL", "Custody", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),
@@ -81,8 +85,8 @@ let package = Package(
         .executableTarget(
             name: "inspectd",
             dependencies: [
-                "Analyzer", "Benchmarks", "Callbacks", "Gateway", "HTTPClient", "InspectCore", "Inspection", "JobQueue",
-                "Postgres", "Vision",
+                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "InspectCore", "Inspection",
+                "JobQueue", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -92,10 +96,14 @@ let package = Package(
         .executableTarget(
             name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
             swiftSettings: strict),
+        .executableTarget(
+            name: "referee", dependencies: ["Callbacks", "Chip", "InspectCore", "Inspection"],
+            path: "Tests/Referees/Program", swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
-            name: "JobQueueTests", dependencies: ["Gateway", "InspectCore", "JobQueue", "TestSupport"]),
+            name: "JobQueueTests", dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
+        .testTarget(name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "HTTPClient", "TestSupport"]),
         .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),
@@ -106,7 +114,7 @@ let package = Package(
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
-        .testTarget(name: "EndToEndTests", dependencies: ["inspectd", "faulty-analyzer", "TestSupport"]),
+        .testTarget(name: "EndToEndTests", dependencies: ["Custody", "inspectd", "faulty-analyzer", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

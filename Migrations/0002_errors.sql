@@ -15,7 +15,7 @@ COMMENT ON COLUMN insp.error_code.message IS 'One sentence without personal data
 COMMENT ON COLUMN insp.error_code.retryable IS 'Whether the same work may succeed later without any change by the caller';
 COMMENT ON COLUMN insp.error_code.http_status IS 'Status of an HTTP request that is refused with it; null: it ends jobs or attempts, never a request';
 COMMENT ON COLUMN insp.error_code.hint IS 'What is allowed, or what to do: the HINT of a refused call that has none of its own';
-GRANT SELECT ON insp.error_code TO insp_producer, insp_worker, insp_gateway, insp_operator, insp_auditor;
+GRANT SELECT ON insp.error_code TO insp_producer, insp_worker, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hint) VALUES
     ('PAYLOAD_INVALID', 'IN001', 'the payload is not a JSON object of known keys and types', false, 400, NULL),
     ('PAYLOAD_TOO_LARGE', 'IN002', 'the payload is larger than 16 KiB', false, 413, NULL),
@@ -123,7 +123,17 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
         'Begin with BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to read committed.'),
     ('ROW_LOCKED', 'IN137', 'another transaction holds a row that the call needs', true, NULL,
         'Call again. Operators find transactions that stay open in insp.v_xmin_holders.'),
+    ('PURPOSE_MISSING', 'IN156', 'the read of personal data has no purpose', false, NULL,
+        'A purpose is review, support, export or delivery.'),
+    ('APPROVAL_NEEDED', 'IN157', 'the change needs the approval of a second login', false, NULL, NULL),
+    ('APPROVAL_REFUSED', 'IN158', 'the proposal cannot be approved', false, NULL, NULL),
     ('PARTS_TOO_LARGE', 'IN145', 'all parts of the job together are larger than the limit', false, 413, NULL),
+    ('KEYS_UNAVAILABLE', 'IN150', 'the key store, or what holds the wrapping key, does not answer', true, 503, NULL),
+    ('KEY_UNKNOWN', 'IN151', 'the key store has no such key: it was destroyed, or the key store is older than the data', true, NULL, NULL),
+    ('SEAL_BROKEN', 'IN152', 'sealed bytes do not open: they were changed, or belong to another key or row', false, NULL, NULL),
+    ('KEY_MISSING', 'IN153', 'a wrapping key or a key store is needed, and none is configured', true, 503, NULL),
+    ('KEY_MISMATCH', 'IN154', 'the wrapping key or the key store is not the one of the database', true, 503, NULL),
+    ('KEY_FILE_INVALID', 'IN155', 'the file of wrapping keys is not acceptable', false, NULL, NULL),
     ('FACE_ID_INVALID', 'IN261',
         'a face id is missing where the workflow needs one, or is not 1 to 100 characters', false, 400, NULL),
     ('FACE_RATE_LIMITED', 'IN262', 'too many attempts on the face id; later ones are accepted again', true, 429, NULL),

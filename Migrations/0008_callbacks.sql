@@ -17,7 +17,8 @@ CREATE TABLE insp.callback (
         CHECK (event = 'job.finished' OR event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'),
     url text NOT NULL,
     body bytea,
-    created_at timestamptz NOT NULL DEFAULT now(),
+    -- A body has it as a date.
+    created_at timestamptz NOT NULL DEFAULT now() CHECK (created_at > '-infinity' AND created_at < 'infinity'),
     public_id uuid,
     traceparent text,
     definition_key text,

@@ -23,6 +23,7 @@ CREATE TABLE insp.retention_cursor (
     keep interval NOT NULL DEFAULT '0',
     next_id bigint NOT NULL DEFAULT 0,
     ran_at timestamptz,
+    warned_at timestamptz,
     PRIMARY KEY (what, keep)
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE insp.retention_cursor IS 'The progress of insp.purge';
@@ -31,6 +32,8 @@ COMMENT ON COLUMN insp.retention_cursor.what IS
 COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners with this retention period; 0 where it is not the partner''s choice';
 COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Every lower number was visited';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it; the one that has waited longest comes first';
+COMMENT ON COLUMN insp.retention_cursor.warned_at IS
+    'Of partitions: when the log last said that something depends on the one to be dropped, which it says once a day';
 GRANT SELECT ON insp.retention_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.retention_cursor (what) VALUES ('callbacks'), ('partitions'), ('late'), ('rows');
 

@@ -92,7 +92,7 @@ COMMENT ON COLUMN insp.label.label IS 'The label';
 COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
 COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to an input; then insp.reason says what to do';
 COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
-GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('OK', '{usability,imageChecks,extraction,dataChecks,liveness}', false),
     ('MATCH', '{similarity,authentication}', false),
@@ -134,7 +134,7 @@ COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind)';
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
-GRANT SELECT ON insp.reason TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),
     ('COLOR_PHOTOCOPY', '{PHOTOCOPY}', '{FRONT,BACK}', 103),
@@ -181,7 +181,7 @@ COMMENT ON TABLE insp.reason_advice IS 'What the person in front of the camera c
 COMMENT ON COLUMN insp.reason_advice.code IS 'The reason';
 COMMENT ON COLUMN insp.reason_advice.language IS 'ISO 639-1 code. Every reason has advice in English; a further language needs only rows';
 COMMENT ON COLUMN insp.reason_advice.advice IS 'One sentence or two';
-GRANT SELECT ON insp.reason_advice TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.reason_advice TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason_advice (code, language, advice)
 SELECT a.code, l.language, l.advice FROM (VALUES
     ('BLACK_WHITE_COPY', 'Photograph the document itself, not a black-and-white copy.',
@@ -227,7 +227,7 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('FACE_BAD_QUALITY', 'Move closer to the camera and use even light.',
         'Gehen Sie näher an die Kamera heran und sorgen Sie für gleichmäßiges Licht.'),
     ('NO_FACE_PRESENT', 'Look into the camera.', 'Sehen Sie in die Kamera.'),
-    ('MULTIPLE_PEOPLE', 'Nobody else may be in the picture.', 'Niemand sonst darf im Bild sein.'),
+    ('MULTIPLE_PEOPLE', 'Nobody else may be in the image.', 'Niemand sonst darf im Bild sein.'),
     ('FACE_NOT_FULLY_VISIBLE', 'Keep your whole face inside the frame, and uncovered.',
         'Ihr ganzes Gesicht muss unverdeckt im Bild sein.'),
     ('TOO_BRIGHT', 'Move to a darker place.', 'Gehen Sie an einen dunkleren Ort.'),
@@ -261,7 +261,7 @@ GRANT SELECT ON insp.error_contract TO insp_producer, insp_gateway, insp_operato
 INSERT INTO insp.error_contract (code, mobile_code, face_outcome, payment_code)
 SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALUES
     ('A10000', 'unknown', NULL::integer, ARRAY['ATTEMPT_INTERRUPTED', 'CERTIFICATE_INVALID', 'CONNECTION_FAILED',
-        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'LOCAL_FAULT', 'NAME_NOT_RESOLVED',
+        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'KEYS_UNAVAILABLE', 'LOCAL_FAULT', 'NAME_NOT_RESOLVED',
         'PART_UNREACHABLE', 'PIN_MISMATCH', 'RATE_LIMITED', 'REDIRECT_REFUSED', 'RESPONSE_BROKEN', 'RESPONSE_TOO_LARGE',
         'STATUS_NOT_SUCCESS', 'STORAGE_QUOTA_REACHED', 'TIMED_OUT', 'TLS_FAILED', 'VENDOR_UNREACHABLE',
         'WAITING_QUOTA_REACHED']),
@@ -271,8 +271,9 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('C00403', 'unusable', NULL, ARRAY['SCOPE_MISSING']),
     ('F00000', 'liveness_failed', NULL, ARRAY['VENDOR_OUTCOME_UNKNOWN', 'VENDOR_REFUSED', 'VENDOR_RESPONSE_INVALID']),
     ('F00000', 'unknown', NULL, ARRAY['ANALYZER_CRASHED', 'ANALYZER_OUT_OF_MEMORY', 'ANALYZER_TIMEOUT', 'ANALYZER_UNAVAILABLE',
-        'ATTEMPTS_EXHAUSTED', 'DECRYPTION_KEY_UNKNOWN', 'FACE_BUSY', 'INTERNAL_ERROR', 'LEASE_LOST', 'MODEL_UNAVAILABLE',
-        'VENDOR_NOT_CONFIGURED', 'WORKER_LOST']),
+        'ATTEMPTS_EXHAUSTED', 'DECRYPTION_KEY_UNKNOWN', 'FACE_BUSY', 'INTERNAL_ERROR', 'KEY_FILE_INVALID',
+        'KEY_MISMATCH', 'KEY_MISSING', 'KEY_UNKNOWN', 'LEASE_LOST', 'MODEL_UNAVAILABLE',
+        'SEAL_BROKEN', 'VENDOR_NOT_CONFIGURED', 'WORKER_LOST']),
     ('F00000', 'unknown', -501, ARRAY['WORKFLOW_NOT_IMPLEMENTED']),
     ('G00000', 'cancelled', NULL, ARRAY['CANCELLED', 'FACE_DELETED']),
     ('J00000', 'timeout', NULL, ARRAY['EXPIRED']),

@@ -9,7 +9,8 @@ BEGIN
             ('insp_producer', 'inspectd: may enqueue, cancel and read the results of jobs'),
             ('insp_worker', 'inspectd: the worker processes; may claim jobs, read parts and deliver callbacks'),
             ('insp_operator', 'inspectd: may read every view and steer the queue'),
-            ('insp_auditor', 'inspectd: may read views and events, and change nothing'),
+            ('insp_reviewer', 'inspectd: may read results that wait for a review, and decide them'),
+            ('insp_auditor', 'inspectd: may read views and events, and add signed checkpoints of the record'),
             ('insp_gateway', 'inspectd: the gateway; acts for the partner whose secret it was shown')) AS r (name, description)
     LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role.name) THEN

@@ -21,6 +21,13 @@ distinguished_name = name
 basicConstraints = critical, CA:TRUE, pathlen:0
 keyUsage = critical, keyCertSign, cRLSign
 subjectKeyIdentifier = hash
+[linking]
+basicConstraints = critical, CA:TRUE, pathlen:1
+keyUsage = critical, keyCertSign
+[partial]
+issuingDistributionPoint = critical, @scope
+[scope]
+onlyuser = TRUE
 [signer]
 keyUsage = critical, digitalSignature
 subjectKeyIdentifier = hash
@@ -195,6 +202,20 @@ def main():
     chip("open_link_without_old_key", linked, {"link.cer": office.der("csca2")},
          dsc_chain_ok=None, status="inconclusive", reason="NO_TRUST_ANCHOR_OF_COUNTRY")
 
+    # The second change: the first link has no room for another authority, but one that says so has.
+    for first, name in (("csca2", "csca3"), ("csca4", "csca5")):
+        if first == "csca4":
+            office.key(first, "rsa")
+            office.certify(first, "csca", "linking", f"/C=UT/O=Utopia/CN={first}")
+        office.key(name, "rsa")
+        office.certify(name, first, "authority", f"/C=UT/O=Utopia/CN={name}")
+        office.signer(f"ds-{name}", name)
+    chip("bad_path_length", office.sign("ds-csca3", plain),
+         {**anchors, "first.cer": office.der("csca2"), "second.cer": office.der("csca3")}, dsc_chain_ok=False,
+         status="invalid", reason="DSC_NOT_TRUSTED")
+    chip("good_two_links", office.sign("ds-csca5", plain),
+         {**anchors, "first.cer": office.der("csca4"), "second.cer": office.der("csca5")})
+
     certificates = sorted([office.der("csca"), office.der("csca2")])
     office.signer("listsigner", "csca", extensions="listsigner", subject="/C=UT/O=Utopia/CN=Master List Signer")
     masters = office.sign("listsigner", tlv("30", tlv("02", b"\0"), tlv("31", *certificates)), kind="2.23.136.1.1.2")
@@ -248,6 +269,16 @@ def main():
     chip("bad_revoked", office.sign("ds-revoked", plain), {**anchors, "list.crl": after}, dsc_chain_ok=False,
          status="invalid", reason="DSC_REVOKED", revocation="revoked")
     chip("good_before_revocation", office.sign("ds-revoked", plain), {**anchors, "list.crl": before}, revocation="good")
+    # A list of some certificates revokes, and proves no other one good.
+    partial = office.run("crl", "-outform", "DER", "-in", office_file(
+        office, "ca", "-gencrl", *crl, "-crlexts", "partial", "-out", "2.crl"))
+    chip("good_partial_list", office.sign("ds", plain), {**anchors, "list.crl": partial}, revocation="notChecked")
+    chip("bad_revoked_on_partial_list", office.sign("ds-revoked", plain), {**anchors, "list.crl": partial},
+         dsc_chain_ok=False, status="invalid", reason="DSC_REVOKED", revocation="revoked")
+    office.run("ca", *crl, "-revoke", "csca2.pem")
+    link = office.run("crl", "-outform", "DER", "-in", office_file(office, "ca", "-gencrl", *crl, "-out", "3.crl"))
+    chip("bad_revoked_link", linked, {**anchors, "link.cer": office.der("csca2"), "list.crl": link},
+         dsc_chain_ok=False, status="invalid", reason="DSC_NOT_TRUSTED")
 
     with open(os.path.join(options.folder, "manifest.json"), "w") as file:
         json.dump(manifest, file, indent=1)

@@ -74,7 +74,10 @@ bin=$(cd "$bin" && pwd)
 if [ "$simulate" -gt 0 ]; then
     say "simulation: $simulate seeds"
     SIMULATION_SEEDS=$simulate SIMULATION_FIRST=$((RANDOM * 32768 + RANDOM)) \
-        swift test --filter 'SimulationTests\.Whatever' >"$scratch/simulation.log" 2>&1 ||
+        swift test --filter 'SimulationTests/.*Whatever' >"$scratch/simulation.log" 2>&1 ||
+        { tail -n 60 "$scratch/simulation.log"; exit 1; }
+    # A filter that matches nothing succeeds.
+    LC_ALL=C grep -aqE '^[^ ]+ Test run with 1 test .* passed after ' "$scratch/simulation.log" ||
         { tail -n 60 "$scratch/simulation.log"; exit 1; }
 fi
 

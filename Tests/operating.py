@@ -37,6 +37,7 @@ SHOWN = {
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
     "Passive liveness": ["bank: passive evidence suffices", "bank: passive evidence does not suffice"],
     "Empty a worker": ["draining"],
+    "Four eyes": ["set_retention: needs two logins", "30 days", "open"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
                      "resolve_dead", "review", "set_retention", "erase",
                      "set_liveness_policy", "set_partner", "create_partner", "drain_worker"],
@@ -84,7 +85,7 @@ class Site:
             subprocess.run([program, *command], env=self.env, check=True, stdout=subprocess.DEVNULL)
         # The manual's reader, who has the rights that it speaks of, and somebody who has none.
         self.roles = [f"{name}_operator", f"{name}_stranger"]
-        self.sql(f"CREATE ROLE {self.roles[0]} LOGIN IN ROLE insp_operator, pg_signal_backend, pg_read_all_stats;"
+        self.sql(f"CREATE ROLE {self.roles[0]} LOGIN IN ROLE insp_operator, insp_auditor, pg_signal_backend, pg_read_all_stats;"
                  f"CREATE ROLE {self.roles[1]} LOGIN")
 
     def url_of(self, role):
@@ -212,7 +213,7 @@ def run(site):
 
     # What an operator's login is told by the program.
     job = site.sql("SELECT public_id FROM insp.job WHERE status = 128 ORDER BY id DESC LIMIT 1")
-    for command in (["status", job], ["status", job[-12:], "--explain"], ["top", "--once"]):
+    for command in (["status", job, "--purpose", "support"], ["status", job[-12:], "--explain"], ["top", "--once"]):
         subprocess.run([site.program, *command], env=environment, check=True, stdout=subprocess.DEVNULL)
 
     # What came of it.

@@ -2,15 +2,21 @@
 # What others say is right: runs a set of cases from outside against the product. The data belongs to others, is not part of
 # this repository and must not be committed to it.
 #
-# Usage: Tests/referees.sh http11 [--data DIR] [--bin DIR]
+# Usage: Tests/referees.sh SUITE [--data DIR] [--bin DIR]
 #   http11         raw HTTP/1.1 requests and their acceptable outcomes, against a gateway, in the clear and over TLS; what
 #                  posts both without a credential and with one
+#   wycheproof     signatures, encrypted keys and contents, codes: good ones, and those that were made to be taken for good
+#   jose           the encrypted examples of RFC 7520
+#   webhooks       callbacks' signatures and secrets
+#   pkits          certification paths and revocation lists, as of document signers and their authorities
+#   chips          files of chips: data groups, security objects, master lists
 #   --data DIR     the folder with all sets [INSPECTD_REFEREES, else ../shared/referees]
-#   --bin DIR      a folder with inspectd; else a release build is made
+#   --bin DIR      a folder with inspectd, for all but the first with referee; else a release build is made
 #
-# A case that comes out otherwise is judged again by itself, twice at most, but for one with more answers than requests.
-# What comes out otherwise for a reason is in Tests/Referees/SUITE.exceptions, one line each. The last line is
-# {"suite", "cases", "passed", "failed", "exceptions"}; exit status 0 only if nothing failed, 3 where the data is not there.
+# A case of http11 that comes out otherwise is judged again by itself, twice at most, but for one with more answers than
+# requests. What comes out otherwise for a reason is in Tests/Referees/SUITE.exceptions, one line each; what the product has no
+# code for is not assessed, and counted apart. The last line is {"suite", "cases", "passed", "failed", "exceptions"}, for all
+# but the first with "not_assessed"; exit status 0 only if nothing failed, 3 where the data is not there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
@@ -19,8 +25,16 @@ source deploy/lib.sh
 suite=${1:-}
 data=${INSPECTD_REFEREES:-../shared/referees}
 bin=
-usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
-[ "$suite" = http11 ] || usage
+usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+case $suite in
+http11) cases=cases.jsonl program=inspectd ;;
+wycheproof) cases=index.json program=referee ;;
+jose) cases='' program=referee ;;
+webhooks) cases=cases.json program=referee ;;
+pkits) cases=tests.json program=referee ;;
+chips) cases=index.json program=referee ;;
+*) usage ;;
+esac
 shift
 while [ $# -gt 0 ]; do
     case $1 in
@@ -29,7 +43,7 @@ while [ $# -gt 0 ]; do
     *) usage ;;
     esac
 done
-if [ ! -f "$data/$suite/cases.jsonl" ]; then
+if [ ! -e "$data/$suite/$cases" ]; then
     echo "referees: no $suite in $data; nothing was tried" >&2
     exit 3
 fi
@@ -37,8 +51,12 @@ fi
 begin referees
 if [ -z "$bin" ]; then
     say "release build"
-    quietly "the build" swift build -c release --product inspectd
+    quietly "the build" swift build -c release --product "$program"
     bin=.build/release
+fi
+if [ "$program" = referee ]; then
+    /usr/bin/python3 -B "Tests/Referees/$suite.py" "$data/$suite" "$bin/referee"
+    exit
 fi
 start_postgres
 quietly "the roles" "$bin/inspectd" migrate --roles

@@ -92,12 +92,15 @@ if whole; then
     check "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
     # The data is others' and not in this repository.
-    if [ -d "${INSPECTD_REFEREES:-../shared/referees}/http11" ] || [ "${CI-}" = true ]; then
-        check "HTTP/1.1 as others have it" Tests/referees.sh http11 --bin .build/tests/debug
-    else
-        say "not run: Tests/referees.sh http11, for its data is not here (INSPECTD_REFEREES)"
-    fi
+    for suite in http11 wycheproof jose webhooks pkits chips; do
+        if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
+            check "$suite as others have it" Tests/referees.sh "$suite" --bin .build/tests/debug
+        else
+            say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
+        fi
+    done
     check "deployment" Tests/deployment.sh --bin .build/tests/debug
+    check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug
 fi
 

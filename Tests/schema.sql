@@ -51,6 +51,12 @@ CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -66,6 +72,22 @@ CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps int
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.approval_call(p_action text, p_arguments jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.approval_hint() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
@@ -109,7 +131,7 @@ CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
+CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
     LANGUAGE plpgsql
     AS ...
 
@@ -156,6 +178,7 @@ CREATE TABLE insp.callback (
     is_erased boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
+    CONSTRAINT callback_created_at_check CHECK (((created_at > '-infinity'::timestamp with time zone) AND (created_at < 'infinity'::timestamp with time zone))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');
@@ -186,7 +209,7 @@ CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS vo
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(place tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
+CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(tuple tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -207,7 +230,7 @@ CREATE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text DEFAULT NUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
+CREATE FUNCTION insp.callback_permits(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT permits integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS ...
 
@@ -290,7 +313,7 @@ CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000) RETURNS integer
+CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -512,8 +535,18 @@ CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS voi
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
     LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.checkpoint_guard() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE TABLE insp.queue (
@@ -800,8 +833,8 @@ CREATE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.face_features(partner text, face_id text) RETURNS TABLE(template bigint, engine text, model_sha256 text, feature text)
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.face_features(partner text, face_id text, purpose text DEFAULT NULL::text) RETURNS TABLE(template bigint, engine text, model_sha256 text, feature text)
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -857,8 +890,8 @@ CREATE FUNCTION insp.face_submitted() RETURNS trigger
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.face_templates(partner text, face_id text) RETURNS TABLE(template bigint, engine text, model_sha256 text, job uuid, created_at timestamp with time zone, generation bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEFAULT NULL::text) RETURNS TABLE(template bigint, engine text, model_sha256 text, job uuid, created_at timestamp with time zone, generation bigint)
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -991,7 +1024,7 @@ CREATE FUNCTION insp.hold_ended(p_jobs bigint[], p_fences bigint[], p_workers bi
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1042,6 +1075,11 @@ CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS b
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.is_staff() RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_within_year(p_interval interval) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1051,15 +1089,15 @@ CREATE FUNCTION insp.iso_time(p_time timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     AS ...
 
-CREATE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+CREATE FUNCTION insp.job_result(p_id uuid, p_purpose text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEFAULT NULL::text, user_reference text DEFAULT NULL::text, status smallint DEFAULT NULL::smallint) RETURNS TABLE(id uuid, status smallint, created_at timestamp with time zone)
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEFAULT NULL::text, user_reference text DEFAULT NULL::text, status smallint DEFAULT NULL::smallint, purpose text DEFAULT NULL::text) RETURNS TABLE(id uuid, status smallint, created_at timestamp with time zone)
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -1086,6 +1124,12 @@ CREATE FUNCTION insp.lane_number(p_lane text) RETURNS smallint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.last_checkpoint() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.limit_partner(partner text, max_running integer DEFAULT NULL::integer, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1107,6 +1151,8 @@ CREATE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
@@ -1145,6 +1191,11 @@ CREATE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.may_be_of_row(p_state text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1158,6 +1209,11 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.need_consent_key() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1165,6 +1221,11 @@ CREATE FUNCTION insp.need_consent_key() RETURNS void
 
 CREATE FUNCTION insp.need_read_committed() RETURNS void
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.needs_purpose() RETURNS boolean
+    LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1205,6 +1266,27 @@ CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE TABLE insp.proposal (
+    id bigint NOT NULL,
+    action text NOT NULL,
+    arguments jsonb NOT NULL,
+    proposed_by text NOT NULL,
+    role oid NOT NULL,
+    proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    approving xid8,
+    outcome text,
+    decided_by text,
+    decided_at timestamp with time zone,
+    CONSTRAINT proposal_check CHECK ((((outcome IS NULL) = (decided_by IS NULL)) AND ((outcome IS NULL) = (decided_at IS NULL)))),
+    CONSTRAINT proposal_outcome_check CHECK ((outcome = ANY (ARRAY['approved'::text, 'rejected'::text])))
+);
+
+CREATE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.partner_keeps() RETURNS trigger
@@ -1293,6 +1375,12 @@ CREATE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.propose(action text, arguments jsonb, expires interval DEFAULT '1 day'::interval) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.purge(p_limit integer DEFAULT 1000, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) RETURNS record
@@ -1405,19 +1493,24 @@ CREATE FUNCTION insp.recently_finished(p_within interval DEFAULT '00:05:00'::int
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}'::jsonb, p_purpose text DEFAULT NULL::text) RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
-    LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    LANGUAGE plpgsql
     AS ...
 
 CREATE FUNCTION insp.record_chain_guard() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_checkpoints(p_after bigint DEFAULT 0, p_limit integer DEFAULT 5000) RETURNS TABLE(number bigint, line text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.record_guard() RETURNS trigger
@@ -1440,11 +1533,7 @@ CREATE TABLE insp.record (
     seq bigint,
     prev bytea,
     hash bytea,
-    CONSTRAINT record_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
-    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text]))),
-    CONSTRAINT record_has_place CHECK ((((seq IS NULL) = (prev IS NULL)) AND ((seq IS NULL) = (hash IS NULL)))),
-    CONSTRAINT record_session CHECK (((action <> 'session_end'::text) OR (COALESCE((detail ->> 'outcome'::text), ''::text) = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))),
-    CONSTRAINT record_words CHECK (((words IS NULL) = (words_salt IS NULL)))
+    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text])))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
 ALTER TABLE ONLY insp.record ALTER COLUMN words SET STATISTICS 0;
@@ -1454,13 +1543,37 @@ CREATE FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) RETU
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.record_heads() RETURNS jsonb
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.record_reading(p_job uuid) RETURNS void
-    LANGUAGE sql
+CREATE FUNCTION insp.record_reading(p_job uuid, p_purpose text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer DEFAULT 5000, p_words boolean DEFAULT false) RETURNS TABLE(seq bigint, line text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1476,6 +1589,12 @@ CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text, p_hin
 CREATE FUNCTION insp.region_hint() RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.reject_proposal(proposal bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
@@ -1593,6 +1712,13 @@ CREATE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.result_frame(j insp.job) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.resume(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1691,11 +1817,23 @@ CREATE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.session_result(id uuid) RETURNS jsonb
+CREATE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
@@ -1744,7 +1882,7 @@ CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_ov
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1778,7 +1916,7 @@ CREATE FUNCTION insp.stage_name(p_status smallint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
 
-CREATE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64) RETURNS jsonb
+CREATE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64, p_purpose text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1847,6 +1985,11 @@ CREATE FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint
 
 CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
     LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1973,6 +2116,12 @@ CREATE SEQUENCE insp.access_token_lease
     NO MAXVALUE
     CACHE 1;
 
+CREATE TABLE insp.approval (
+    action text NOT NULL,
+    is_needed boolean DEFAULT false NOT NULL,
+    CONSTRAINT approval_action_check CHECK ((action ~ '^[a-z_]+$'::text))
+);
+
 CREATE TABLE insp.callback_attempt (
     callback_id bigint NOT NULL,
     attempt integer NOT NULL,
@@ -2096,6 +2245,17 @@ ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE insp.custody (
+    single boolean DEFAULT true NOT NULL,
+    key_store uuid NOT NULL,
+    wrapping_key text NOT NULL,
+    former_key text,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT custody_former_key_check CHECK ((former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text)),
+    CONSTRAINT custody_single_check CHECK (single),
+    CONSTRAINT custody_wrapping_key_check CHECK ((wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text))
 );
 
 CREATE TABLE insp.dead (
@@ -2467,6 +2627,14 @@ CREATE TABLE insp.producer_partner (
     partner_id integer NOT NULL,
     role oid NOT NULL
 );
+ALTER TABLE insp.proposal ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.proposal_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.purge_later (
     due_at timestamp with time zone NOT NULL,
@@ -2553,6 +2721,18 @@ CREATE TABLE insp.record_chain (
     anchor_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL
 )
 WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE TABLE insp.record_checkpoint (
+    number bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    key_id text NOT NULL,
+    heads jsonb NOT NULL,
+    signature bytea NOT NULL,
+    CONSTRAINT record_checkpoint_heads_check CHECK ((jsonb_typeof(heads) = 'object'::text)),
+    CONSTRAINT record_checkpoint_key_id_check CHECK ((key_id ~ '^[0-9a-f]{16}$'::text)),
+    CONSTRAINT record_checkpoint_number_check CHECK ((number > 0)),
+    CONSTRAINT record_checkpoint_signature_check CHECK ((length(signature) = 64))
+);
 ALTER TABLE insp.record ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.record_id_seq
     START WITH 1
@@ -2587,6 +2767,7 @@ CREATE TABLE insp.retention_cursor (
     keep interval DEFAULT '00:00:00'::interval NOT NULL,
     next_id bigint DEFAULT 0 NOT NULL,
     ran_at timestamp with time zone,
+    warned_at timestamp with time zone,
     CONSTRAINT retention_cursor_what_check CHECK ((what = ANY (ARRAY['parts'::text, 'results'::text, 'references'::text, 'callbacks'::text, 'partitions'::text, 'late'::text, 'rows'::text])))
 )
 WITH (fillfactor='50');
@@ -2662,11 +2843,12 @@ CREATE VIEW insp.v_access AS
             ELSE NULL::text
         END AS operator,
     r.action,
-    (r.subject)::uuid AS job
+    (r.subject)::uuid AS job,
+    r.purpose
    FROM ((insp.record r
-     LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.purpose IS NOT NULL))))
+     LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
      LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
-  WHERE ((r.chain = 'access'::text) AND ((r.purpose IS NULL) OR (c.id IS NOT NULL)));
+  WHERE ((r.chain = 'access'::text) AND ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL)));
 
 CREATE VIEW insp.v_callback AS
  SELECT c.id,
@@ -2800,6 +2982,13 @@ CREATE VIEW insp.v_credential AS
    FROM (insp.credential c
      JOIN insp.partner p ON ((p.id = c.partner_id)));
 
+CREATE VIEW insp.v_custody AS
+ SELECT c.key_store,
+    c.wrapping_key,
+    c.former_key,
+    c.changed_at
+   FROM insp.custody c;
+
 CREATE VIEW insp.v_dead AS
  SELECT j.public_id AS id,
     p.name AS partner,
@@ -2906,7 +3095,8 @@ CREATE VIEW insp.v_operator_events AS
     r.actor AS who,
     r.action,
     r.subject,
-    (r.detail || COALESCE(r.words, '{}'::jsonb)) AS detail
+    (r.detail || COALESCE(r.words, '{}'::jsonb)) AS detail,
+    r.purpose
    FROM insp.record r
   WHERE (r.chain = 'operator'::text)
   ORDER BY r.id DESC;
@@ -2987,6 +3177,23 @@ CREATE VIEW insp.v_producer AS
      JOIN insp.partner p ON ((p.id = b.partner_id)))
      LEFT JOIN pg_roles r ON ((r.oid = b.role)))
      LEFT JOIN pg_roles n ON ((n.rolname = b.login)));
+
+CREATE VIEW insp.v_proposal AS
+ SELECT p.id AS proposal,
+    p.action,
+    p.arguments,
+    p.proposed_by,
+    p.proposed_at,
+    p.expires_at,
+    COALESCE(p.outcome,
+        CASE
+            WHEN (p.expires_at <= now()) THEN 'expired'::text
+            ELSE 'open'::text
+        END) AS state,
+    p.decided_by,
+    p.decided_at
+   FROM insp.proposal p
+  ORDER BY p.id DESC;
 
 CREATE VIEW insp.v_queue AS
  SELECT COALESCE(g.name, 'any'::text) AS region,
@@ -3106,17 +3313,20 @@ CREATE VIEW insp.v_review AS
     (s.summary #>> '{decision,type}'::text[]) AS decision,
     (now() - w.since) AS since,
     (j.expires_at - now()) AS expires,
-    ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
-           FROM jsonb_array_elements(
-                CASE jsonb_typeof((s.summary -> 'labels'::text))
-                    WHEN 'array'::text THEN (s.summary -> 'labels'::text)
-                    ELSE NULL::jsonb
-                END) l(value)) AS because,
+        CASE
+            WHEN (jsonb_typeof(s.summary) = 'object'::text) THEN ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
+               FROM jsonb_array_elements(
+                    CASE jsonb_typeof((s.summary -> 'labels'::text))
+                        WHEN 'array'::text THEN (s.summary -> 'labels'::text)
+                        ELSE NULL::jsonb
+                    END) l(value))
+            ELSE 'damaged: its decision is missing, and only insp.cancel ends it'::text
+        END AS because,
     w.job_id
    FROM (((insp.review_wait w
      JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
      JOIN insp.partner p ON ((p.id = j.partner_id)))
-     JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
+     LEFT JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
   ORDER BY w.since;
 
 CREATE VIEW insp.v_running AS
@@ -3296,6 +3506,8 @@ ALTER TABLE insp.worker ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 );
 ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_pkey PRIMARY KEY (endpoint_id);
+ALTER TABLE ONLY insp.approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (action);
 ALTER TABLE ONLY insp.callback_attempt
     ADD CONSTRAINT callback_attempt_pkey PRIMARY KEY (callback_id, attempt);
 ALTER TABLE ONLY insp.callback
@@ -3320,6 +3532,8 @@ ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_key_id_key UNIQUE (key_id);
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.custody
+    ADD CONSTRAINT custody_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.dead
     ADD CONSTRAINT dead_pkey PRIMARY KEY (job_id);
 ALTER TABLE ONLY insp.delayed
@@ -3396,6 +3610,8 @@ ALTER TABLE ONLY insp.person
     ADD CONSTRAINT person_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
+ALTER TABLE ONLY insp.proposal
+    ADD CONSTRAINT proposal_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.purge_later
     ADD CONSTRAINT purge_later_pkey PRIMARY KEY (what, job_id, due_at);
 ALTER TABLE ONLY insp.queue
@@ -3416,6 +3632,8 @@ ALTER TABLE ONLY insp.reason
     ADD CONSTRAINT reason_pkey PRIMARY KEY (code);
 ALTER TABLE ONLY insp.record_chain
     ADD CONSTRAINT record_chain_pkey PRIMARY KEY (chain);
+ALTER TABLE ONLY insp.record_checkpoint
+    ADD CONSTRAINT record_checkpoint_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY insp.record
     ADD CONSTRAINT record_pkey PRIMARY KEY (chain, id);
 ALTER TABLE ONLY insp.region
@@ -3503,6 +3721,10 @@ CREATE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TA
 
 CREATE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
 
+CREATE TRIGGER checkpoint_guard BEFORE DELETE OR UPDATE ON insp.record_checkpoint FOR EACH ROW EXECUTE FUNCTION insp.checkpoint_guard();
+
+CREATE TRIGGER checkpoint_truncate BEFORE TRUNCATE ON insp.record_checkpoint FOR EACH STATEMENT EXECUTE FUNCTION insp.checkpoint_guard();
+
 CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((new.request ? 'challenge'::text) AND (new.rerun_of IS NULL))) EXECUTE FUNCTION insp.consume_challenge();
 
 CREATE TRIGGER content_freed AFTER DELETE ON insp.content REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
@@ -3568,11 +3790,18 @@ GRANT USAGE ON SCHEMA insp TO insp_producer;
 GRANT USAGE ON SCHEMA insp TO insp_worker;
 GRANT USAGE ON SCHEMA insp TO insp_gateway;
 GRANT USAGE ON SCHEMA insp TO insp_operator;
+GRANT USAGE ON SCHEMA insp TO insp_reviewer;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.approve(proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
@@ -3584,7 +3813,7 @@ GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url tex
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
@@ -3636,7 +3865,7 @@ REVOKE ALL ON FUNCTION insp.callback_is_reduced(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_permits(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT permits integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_prepare() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_progress() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_renew(p_callback bigint, p_state text, p_reason text) FROM PUBLIC;
@@ -3657,8 +3886,8 @@ GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_opera
 REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
@@ -3709,7 +3938,9 @@ REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_k
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.checkpoint_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
@@ -3791,8 +4022,8 @@ GRANT ALL ON FUNCTION insp.face_delete(partner text, face_id text) TO insp_opera
 REVOKE ALL ON FUNCTION insp.face_event(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_event(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_event(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text) TO insp_producer;
+REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text, purpose text) TO insp_producer;
 REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) FROM PUBLIC;
@@ -3805,9 +4036,9 @@ GRANT ALL ON FUNCTION insp.face_purge(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_producer;
-GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
@@ -3845,14 +4076,16 @@ REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_staff() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_within_year(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.job_result(p_id uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_producer;
-GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) TO insp_producer;
-GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_reviewer;
+REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
@@ -3861,6 +4094,9 @@ REVOKE ALL ON FUNCTION insp.lane_name(p_lane smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.lane_number(p_lane text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.last_checkpoint() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_operator;
+GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
@@ -3872,17 +4108,23 @@ GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.may_be_of_row(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.need_approval(p_action text, p_applies boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.needs_purpose() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+GRANT SELECT ON TABLE insp.proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
@@ -3905,6 +4147,8 @@ GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_worker;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_operator;
@@ -3924,6 +4168,7 @@ REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_gateway;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_reviewer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_operator;
@@ -3931,18 +4176,33 @@ GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) T
 REVOKE ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_chain_guard() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.record TO insp_operator;
 GRANT SELECT ON TABLE insp.record TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.record_heads() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_heads() TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_heads() TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid, p_purpose text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.reject_proposal(proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.reject_proposal(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
@@ -3967,6 +4227,7 @@ GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer,
 REVOKE ALL ON FUNCTION insp.resolve_dead(id uuid, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.result_document(j insp.job) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.result_frame(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resume(lane text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.retention_classes() FROM PUBLIC;
@@ -3977,6 +4238,7 @@ REVOKE ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_se
 GRANT ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
@@ -3989,9 +4251,13 @@ GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_w
 REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.session_result(id uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
-GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.session_result(id uuid, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;
@@ -4018,8 +4284,9 @@ GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.spend(p_queues integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.stage_name(p_status smallint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer, p_purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer, p_purpose text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer, p_purpose text) TO insp_reviewer;
 GRANT SELECT(job_id) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(status) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(fence) ON TABLE insp.step TO insp_operator;
@@ -4035,6 +4302,7 @@ REVOKE ALL ON FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes 
 REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
@@ -4081,6 +4349,8 @@ GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT ON TABLE insp.approval TO insp_operator;
+GRANT SELECT ON TABLE insp.approval TO insp_auditor;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
 GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_operator;
@@ -4148,6 +4418,7 @@ GRANT SELECT ON TABLE insp.error_code TO insp_producer;
 GRANT SELECT ON TABLE insp.error_code TO insp_worker;
 GRANT SELECT ON TABLE insp.error_code TO insp_gateway;
 GRANT SELECT ON TABLE insp.error_code TO insp_operator;
+GRANT SELECT ON TABLE insp.error_code TO insp_reviewer;
 GRANT SELECT ON TABLE insp.error_code TO insp_auditor;
 GRANT SELECT ON TABLE insp.error_contract TO insp_producer;
 GRANT SELECT ON TABLE insp.error_contract TO insp_gateway;
@@ -4167,6 +4438,7 @@ GRANT SELECT ON TABLE insp.job_reference TO insp_operator;
 GRANT SELECT ON TABLE insp.label TO insp_producer;
 GRANT SELECT ON TABLE insp.label TO insp_gateway;
 GRANT SELECT ON TABLE insp.label TO insp_operator;
+GRANT SELECT ON TABLE insp.label TO insp_reviewer;
 GRANT SELECT ON TABLE insp.label TO insp_auditor;
 GRANT SELECT ON TABLE insp.lease TO insp_operator;
 GRANT SELECT ON TABLE insp.part_kind TO insp_producer;
@@ -4184,11 +4456,15 @@ GRANT SELECT ON TABLE insp.quota TO insp_operator;
 GRANT SELECT ON TABLE insp.quota TO insp_auditor;
 GRANT SELECT ON TABLE insp.ready TO insp_operator;
 GRANT SELECT ON TABLE insp.reason TO insp_operator;
+GRANT SELECT ON TABLE insp.reason TO insp_reviewer;
 GRANT SELECT ON TABLE insp.reason TO insp_auditor;
 GRANT SELECT ON TABLE insp.reason_advice TO insp_operator;
+GRANT SELECT ON TABLE insp.reason_advice TO insp_reviewer;
 GRANT SELECT ON TABLE insp.reason_advice TO insp_auditor;
 GRANT SELECT ON TABLE insp.record_chain TO insp_operator;
 GRANT SELECT ON TABLE insp.record_chain TO insp_auditor;
+GRANT SELECT ON TABLE insp.record_checkpoint TO insp_operator;
+GRANT SELECT ON TABLE insp.record_checkpoint TO insp_auditor;
 GRANT SELECT ON TABLE insp.region TO insp_operator;
 GRANT SELECT ON TABLE insp.region TO insp_auditor;
 GRANT SELECT ON TABLE insp.rerun TO insp_operator;
@@ -4225,6 +4501,11 @@ GRANT SELECT ON TABLE insp.v_callbacks TO insp_operator;
 GRANT SELECT ON TABLE insp.v_callbacks TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_credential TO insp_operator;
 GRANT SELECT ON TABLE insp.v_credential TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_custody TO insp_producer;
+GRANT SELECT ON TABLE insp.v_custody TO insp_worker;
+GRANT SELECT ON TABLE insp.v_custody TO insp_operator;
+GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_operator;
@@ -4247,6 +4528,8 @@ GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.v_partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_producer TO insp_operator;
 GRANT SELECT ON TABLE insp.v_producer TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.v_proposal TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue TO insp_operator;
 GRANT SELECT ON TABLE insp.v_queue TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue_sample TO insp_operator;
@@ -4256,6 +4539,7 @@ GRANT SELECT ON TABLE insp.v_quota TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_retention TO insp_operator;
 GRANT SELECT ON TABLE insp.v_retention TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_review TO insp_operator;
+GRANT SELECT ON TABLE insp.v_review TO insp_reviewer;
 GRANT SELECT ON TABLE insp.v_review TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_running TO insp_operator;
 GRANT SELECT ON TABLE insp.v_running TO insp_auditor;

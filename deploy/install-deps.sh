@@ -28,6 +28,9 @@ packages=(
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, another client library.
     libfaketime pgbouncer python3-psycopg2
+    # Headers of PKCS#11, and for the tests a token in software; the other side of the published sealing format.
+    libp11-kit-dev opensc softhsm2
+    python3-cryptography
     # Encrypts parts as clients do.
     python3-jwcrypto
     # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.

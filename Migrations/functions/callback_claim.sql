@@ -9,9 +9,9 @@ LANGUAGE plpgsql AS $$
 BEGIN
     -- Lapsed claims, whose holder is dead or frozen. Their callbacks wait again, with their times.
     WITH lapsed AS MATERIALIZED (
-        SELECT l.ctid AS place FROM insp.callback_lease l WHERE l.lease_until <= p_moment FOR UPDATE SKIP LOCKED
+        SELECT l.ctid AS row FROM insp.callback_lease l WHERE l.lease_until <= p_moment FOR UPDATE SKIP LOCKED
     ), freed AS (
-        DELETE FROM insp.callback_lease l WHERE l.ctid = ANY (ARRAY(SELECT k.place FROM lapsed k)) RETURNING l.*
+        DELETE FROM insp.callback_lease l WHERE l.ctid = ANY (ARRAY(SELECT k.row FROM lapsed k)) RETURNING l.*
     )
     INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
     SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key, f.recorded FROM freed f
@@ -21,8 +21,8 @@ BEGIN
     -- callback. It becomes due now, as in that function.
     UPDATE insp.callback_waiting w SET state = 'pending', due_at = p_moment
     WHERE w.ctid = ANY (ARRAY(
-        SELECT h.place FROM insp.endpoint e CROSS JOIN LATERAL (
-            SELECT x.ctid AS place FROM insp.callback_waiting x
+        SELECT h.row FROM insp.endpoint e CROSS JOIN LATERAL (
+            SELECT x.ctid AS row FROM insp.callback_waiting x
             WHERE x.state = 'held' AND x.state <> 'pending' AND x.endpoint_id = e.id LIMIT 1000 FOR UPDATE SKIP LOCKED) AS h
         WHERE e.enabled));
 END
@@ -45,28 +45,28 @@ BEGIN
     -- Endpoints with something due. Claimed rows leave dead entries in the index in front of the live ones, and while any old
     -- transaction runs nothing can remove them; the floors skip them. Two seconds of slack cover rows that were committed
     -- late; a call without floors finds whatever else is older (lapsed claims above all).
-    WITH place AS MATERIALIZED (
+    WITH known AS MATERIALIZED (
         SELECT e.id, NOT e.paused AND (h.open_until IS NULL OR h.open_until <= p_moment) AS is_open,
             coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
             - interval '2 seconds', '-infinity') AS start
         FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) WHERE e.enabled
     ), due AS MATERIALIZED (
-        SELECT p.id, p.start, p.is_open, least(fresh.due_at, retry.due_at) AS due_at, retry.due_at IS NOT NULL AS is_retried
-        FROM place p LEFT JOIN LATERAL (
+        SELECT k.id, k.start, k.is_open, least(fresh.due_at, retry.due_at) AS due_at, retry.due_at IS NOT NULL AS is_retried
+        FROM known k LEFT JOIN LATERAL (
             SELECT w.due_at FROM insp.callback_waiting w
-            WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= p.start
+            WHERE w.endpoint_id = k.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= k.start
                 AND w.due_at <= p_moment
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS fresh ON true
             LEFT JOIN LATERAL (
             SELECT w.due_at FROM insp.callback_waiting w
-            WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= p.start
+            WHERE w.endpoint_id = k.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= k.start
                 AND w.due_at <= p_moment AND has_retries
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
         WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
-        -- At random, so that endpoints whose places are all taken do not precede the others for ever.
+        -- At random, so that endpoints whose permits are all taken do not precede the others for ever.
         ORDER BY random()
     ), taken AS MATERIALIZED (
-        -- Two dispatchers must not both take an endpoint's last free place. The one that locks its row counts; the other takes
+        -- Two dispatchers must not both take an endpoint's last free permit. The one that locks its row counts; the other takes
         -- the next endpoint. Otherwise only functions that change the endpoint take this lock.
         SELECT d.id, d.start, d.is_retried FROM due d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.id])
         WHERE d.is_open
@@ -81,10 +81,10 @@ $$;
 COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[]) IS
     'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of these, locked, at most p_limit that may get callbacks and that no other transaction holds, with the start of their scans and whether retries are due';
 
-CREATE OR REPLACE FUNCTION insp.callback_places(
+CREATE OR REPLACE FUNCTION insp.callback_permits(
     p_taken bigint[], p_starts timestamptz[], p_retried boolean[], p_moment timestamptz, p_claim bigint, p_holder bigint,
     p_endpoints bigint[], p_claims bigint[],
-    OUT endpoints bigint[], OUT starts timestamptz[], OUT limits integer[], OUT places integer[], OUT lates integer[],
+    OUT endpoints bigint[], OUT starts timestamptz[], OUT limits integer[], OUT permits integer[], OUT lates integer[],
     OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]
 )
 LANGUAGE plpgsql AS $$
@@ -94,7 +94,7 @@ BEGIN
     SELECT array_agg(r.id), array_agg(r.start), array_agg(r.at_once), array_agg(r.ahead * r.at_once - r.own),
         array_agg(r.late), array_agg(r.lowest), array_agg(r.url), coalesce(array_agg(r.id) FILTER (WHERE r.inline_result), '{}'),
         array_agg(r.id) FILTER (WHERE r.is_guarded), array_agg(r.id) FILTER (WHERE r.is_ordered)
-    INTO endpoints, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
+    INTO endpoints, starts, limits, permits, lates, lowest, urls, inlined, guarded, ordered
     FROM (
         SELECT e.id, e.url, e.inline_result, t.start, live.own,
             -- What other servers must not get, including access to our own networks.
@@ -107,7 +107,7 @@ BEGIN
             -- Other dispatchers may send what they hold at any time; they get more only by a claim, which counts what is held
             -- here. Half open: one attempt at a time.
             CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.others AS at_once,
-            -- Twice as many are claimed ahead, so that no place waits for a round trip and claims can be large: the cost of a
+            -- Twice as many are claimed ahead, so that no permit waits for a round trip and claims can be large: the cost of a
             -- claim depends mostly on the number of endpoints.
             CASE WHEN h.open_until IS NOT NULL OR p_holder IS NULL THEN 1 ELSE 3 END AS ahead,
             -- A quarter is reserved for first attempts, so that hanging retries do not delay new callbacks.
@@ -127,8 +127,8 @@ BEGIN
         WHERE e.enabled AND NOT e.paused AND (h.open_until IS NULL OR h.open_until <= p_moment)) r;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_places(bigint[], timestamptz[], boolean[], timestamptz, bigint, bigint, bigint[], bigint[]) IS
-    'For locked endpoints: how many callbacks a dispatcher may send at once (limits) and claim now (places), how many of them retries (lates), the lowest claim that is still valid, their URLs, and which of them get inline results, have something that other servers must not get (guarded), or send in order';
+COMMENT ON FUNCTION insp.callback_permits(bigint[], timestamptz[], boolean[], timestamptz, bigint, bigint, bigint[], bigint[]) IS
+    'For locked endpoints: how many callbacks a dispatcher may send at once (limits) and claim now (permits), how many of them retries (lates), the lowest claim that is still valid, their URLs, and which of them get inline results, have something that other servers must not get (guarded), or send in order';
 
 CREATE OR REPLACE FUNCTION insp.callback_claim(
     p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
@@ -152,7 +152,7 @@ DECLARE
     starts timestamptz[];
     retried boolean[];
     limits integer[];
-    places integer[];
+    permits integer[];
     lates integer[];
     waiting bigint[];
     heads bigint[];
@@ -175,10 +175,10 @@ BEGIN
         -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so no claim below its
         -- lowest valid one can become valid again, and the search may begin there.
         claim := nextval('insp.callback_claim');
-        SELECT p.endpoints, p.starts, p.limits, p.places, p.lates, p.lowest, p.urls, p.inlined, p.guarded, p.ordered
-        INTO taken, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
-        FROM insp.callback_places(taken, starts, retried, moment, claim, p_holder, p_endpoints, p_claims) p;
-        chosen := insp.callback_choose(p_limit, p_retries, moment, taken, starts, places, lates, ordered,
+        SELECT p.endpoints, p.starts, p.limits, p.permits, p.lates, p.lowest, p.urls, p.inlined, p.guarded, p.ordered
+        INTO taken, starts, limits, permits, lates, lowest, urls, inlined, guarded, ordered
+        FROM insp.callback_permits(taken, starts, retried, moment, claim, p_holder, p_endpoints, p_claims) p;
+        chosen := insp.callback_choose(p_limit, p_retries, moment, taken, starts, permits, lates, ordered,
             true = ANY (retried));
     END IF;
 
@@ -208,11 +208,11 @@ BEGIN
     RETURN QUERY
     WITH free AS MATERIALIZED (
         -- An operator's open transaction must not stop the dispatch.
-        SELECT w.ctid AS place FROM insp.callback_waiting w
+        SELECT w.ctid AS row FROM insp.callback_waiting w
         -- A ctid remains valid during the call: no row that its snapshot shows is removed.
         WHERE w.ctid = ANY (chosen) FOR UPDATE SKIP LOCKED
     ), moved AS (
-        DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
+        DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.row FROM free f)) RETURNING w.*
     ), leased AS (
         INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
             ordering_key, recorded, holder)
@@ -245,6 +245,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a place becomes free. An endpoint''s latest claim sets its at_once. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
+    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
     TO insp_worker;

@@ -13,7 +13,7 @@ SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
     ids bigint[];
-    places bigint[];
+    senders bigint[];
     successes boolean[];
     gones boolean[];
     codes text[];
@@ -57,7 +57,7 @@ BEGIN
         array_agg(CASE WHEN j.outcome = 'delivered' THEN true WHEN j.outcome IN ('retry', 'dead')
             AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
         array_agg(j.gone), array_agg(j.code)
-    INTO ids, places, successes, gones, codes FROM freed j;
+    INTO ids, senders, successes, gones, codes FROM freed j;
     IF cardinality(p_ids) > coalesce(cardinality(ids), 0) THEN
         lost := ARRAY(SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids));
     END IF;
@@ -65,26 +65,26 @@ BEGIN
     -- Nothing is written for endpoints that are and were healthy; the others in one order, so that no two dispatchers
     -- deadlock.
     FOR note IN
-        SELECT u.place, (count(*) FILTER (WHERE u.success))::integer AS succeeded,
+        SELECT u.endpoint, (count(*) FILTER (WHERE u.success))::integer AS succeeded,
             (count(*) FILTER (WHERE NOT u.success))::integer AS failed, bool_or(u.gone) AS gone, max(u.code) AS code
-        FROM unnest(places, successes, gones, codes) AS u (place, success, gone, code) WHERE u.success IS NOT NULL
-        GROUP BY u.place
+        FROM unnest(senders, successes, gones, codes) AS u (endpoint, success, gone, code) WHERE u.success IS NOT NULL
+        GROUP BY u.endpoint
         HAVING bool_or(NOT u.success) OR EXISTS (SELECT FROM insp.endpoint_health h
-            WHERE h.endpoint_id = u.place AND (h.failed > 0 OR h.failing_since IS NOT NULL OR h.open_until IS NOT NULL))
-        ORDER BY u.place
+            WHERE h.endpoint_id = u.endpoint AND (h.failed > 0 OR h.failing_since IS NOT NULL OR h.open_until IS NOT NULL))
+        ORDER BY u.endpoint
     LOOP
-        change := insp.endpoint_judge(note.place, note.succeeded, note.failed, note.gone, note.code);
+        change := insp.endpoint_judge(note.endpoint, note.succeeded, note.failed, note.gone, note.code);
         IF change IS NOT NULL THEN
-            endpoints := endpoints || note.place;
+            endpoints := endpoints || note.endpoint;
             changes := changes || change;
         END IF;
     END LOOP;
     -- Outcomes of any endpoint that could not be counted before.
     IF EXISTS (SELECT FROM insp.endpoint_tally) THEN
-        FOR note IN SELECT DISTINCT t.endpoint_id AS place FROM insp.endpoint_tally t ORDER BY 1 LOOP
-            change := insp.endpoint_judge(note.place, 0, 0, false, NULL);
+        FOR note IN SELECT DISTINCT t.endpoint_id AS endpoint FROM insp.endpoint_tally t ORDER BY 1 LOOP
+            change := insp.endpoint_judge(note.endpoint, 0, 0, false, NULL);
             IF change IS NOT NULL THEN
-                endpoints := endpoints || note.place;
+                endpoints := endpoints || note.endpoint;
                 changes := changes || change;
             END IF;
         END LOOP;

@@ -10,7 +10,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.reasons(text) IS
     'Reasons for objections: their labels and parts, their number in Jumio''s mobile SDK, and what the person can do, in the given language (ISO 639-1, or a tag such as de-AT) or else in English';
-GRANT EXECUTE ON FUNCTION insp.reasons(text) TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.reasons(text) TO insp_producer, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_error AS
 SELECT e.code, e.sqlstate, e.message, e.retryable, e.http_status, e.hint, c.mobile_code, o.error AS face_code, c.payment_code

@@ -18,6 +18,7 @@ DECLARE
     until timestamptz;
     unknown text;
 BEGIN
+    PERFORM insp.need_approval('create_credential');
     PERFORM insp.require(cardinality(create_credential.scopes) > 0, 'no scope', 'A credential has at least one scope.');
     PERFORM insp.require((length(create_credential.note) <= 200) IS NOT FALSE, 'note', 'A note has at most 200 characters.');
     PERFORM insp.require((create_credential.expires > '0' AND create_credential.expires <= '100 years') IS NOT FALSE, 'expires',

@@ -8,6 +8,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     problem constant text := insp.url_problem(p_url, 255, p_allow_http, p_allow_private);
 BEGIN
+    PERFORM insp.need_approval('create_endpoint');
     PERFORM insp.require(num_nulls(p_allow_http, p_allow_private) = 0, 'p_allow_http or p_allow_private is null',
         'Each is true or false.', 'ENDPOINT_INVALID');
     IF p_url IS NULL THEN
@@ -30,13 +31,17 @@ GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) TO 
 CREATE OR REPLACE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    e insp.endpoint := insp.endpoint_lock(p_endpoint);
+    e insp.endpoint;
     settings constant text[] := ARRAY['url', 'maxInflight', 'events', 'inlineResult', 'ordering', 'alertEndpoint',
         'http2', 'pins', 'allowHTTP', 'allowPrivate', 'allowedNetworks', 'signingKey', 'clientCertificate', 'clientKey',
         'apiKeyHeader', 'apiKey', 'origins'];
     unknown constant jsonb := CASE jsonb_typeof(p_settings) WHEN 'object' THEN p_settings - settings END;
     problem text;
 BEGIN
+    -- Where data goes: URLs, private networks, results in callbacks.
+    PERFORM insp.need_approval('set_endpoint', (p_settings ?| ARRAY['url', 'origins', 'inlineResult', 'allowHTTP', 'allowPrivate',
+        'allowedNetworks', 'alertEndpoint']) IS TRUE);
+    e := insp.endpoint_lock(p_endpoint);
     PERFORM insp.require(unknown = '{}', coalesce('unknown setting '
             || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), 'the settings are not an object'),
         format('Settings are %s.', array_to_string(settings, ', ')), 'ENDPOINT_INVALID');

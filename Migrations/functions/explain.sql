@@ -189,18 +189,25 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     r record;
 BEGIN
-    SELECT j.public_id, j.status, coalesce(j.completed_at, w.since) AS at, e.detail ->> 'decision' AS decision,
+    SELECT j.public_id, j.status, coalesce(j.completed_at, w.since, e.at) AS at,
+        j.status = 64 AND NOT EXISTS (SELECT FROM insp.step s
+            WHERE s.job_id = p_job AND s.status = 64 AND jsonb_typeof(s.summary) = 'object') AS is_damaged, e.detail ->> 'decision' AS decision,
         e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by,
         -- As insp.rerun checks.
         j.forgotten_at IS NULL AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) AS can_rerun
     INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id])
         LEFT JOIN insp.dead d ON d.job_id = ANY (ARRAY[j.id])
         LEFT JOIN LATERAL (
-            SELECT v.detail FROM insp.event v
+            SELECT v.detail, v.at FROM insp.event v
             WHERE v.job_id = p_job AND v.kind = CASE WHEN j.status = 64 THEN 'review_needed' ELSE 'finished' END
             ORDER BY v.at DESC LIMIT 1) e ON true
     WHERE j.id = ANY (ARRAY[p_job]);
-    IF r.status = 64 THEN
+    IF r.is_damaged THEN
+        RETURN QUERY VALUES ('state', format('Damaged: it has been waiting for a reviewer%s, but its decision is missing.',
+                ' for ' || insp.in_words(clock_timestamp() - r.at))),
+            ('next step', format('SELECT insp.cancel(%L) ends it; insp.review refuses it.', r.public_id));
+        RETURN;
+    ELSIF r.status = 64 THEN
         RETURN QUERY VALUES
             ('state', format('Decided as %s, and has been waiting for a reviewer for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
             ('reason', 'The partner''s review, or the request''s, says that a person confirms such a decision. No final callback is sent before that.'),
@@ -284,7 +291,7 @@ BEGIN
     WHERE x.public_id = ANY (ARRAY[whole]);
     RETURN QUERY VALUES ('job', format('%s of partner %s: lane %s, region %s, accepted %s ago.', j.public_id, j.partner, j.lane,
         j.region, insp.in_words(clock_timestamp() - j.created_at)));
-    IF j.status = 128 OR EXISTS (SELECT FROM insp.review_wait w WHERE w.job_id = j.id) THEN
+    IF j.status >= 64 THEN
         RETURN QUERY SELECT * FROM insp.explain_ended(j.id);
     ELSIF EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN
         RETURN QUERY SELECT * FROM insp.explain_running(j.id);

@@ -129,25 +129,29 @@ COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text
     'Enrols a feature that an engine of the same name and model computed elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) TO insp_producer;
 
-CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text)
+CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text, purpose text DEFAULT NULL)
 RETURNS TABLE (template bigint, engine text, model_sha256 text, feature text)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Templates leave for good: the partner itself is asked as well.
+    SELECT insp.record_search('face_features', face_features.partner, face_features.purpose, true);
     SELECT t.id, t.engine, t.model_sha256, t.feature FROM insp.face_template t
     WHERE t.partner_id = insp.partner_number(face_features.partner) AND t.face_id = face_features.face_id ORDER BY t.id
 $$;
-COMMENT ON FUNCTION insp.face_features(text, text) IS
-    'The features enrolled under a face id, for the partner only: biometric data';
-GRANT EXECUTE ON FUNCTION insp.face_features(text, text) TO insp_producer;
+COMMENT ON FUNCTION insp.face_features(text, text, text) IS
+    'The features enrolled under a face id, for the partner only: biometric data. Needs a purpose (export or delivery, review or support), which is recorded';
+GRANT EXECUTE ON FUNCTION insp.face_features(text, text, text) TO insp_producer;
 
-CREATE OR REPLACE FUNCTION insp.face_templates(partner text, face_id text)
+CREATE OR REPLACE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEFAULT NULL)
 RETURNS TABLE (template bigint, engine text, model_sha256 text, job uuid, created_at timestamptz, generation bigint)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT insp.record_search('face_templates', face_templates.partner, face_templates.purpose, insp.needs_purpose());
     SELECT t.id, t.engine, t.model_sha256, t.job, t.created_at, f.generation
     FROM insp.face f JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
     WHERE f.partner_id = insp.partner_number(face_templates.partner) AND f.face_id = face_templates.face_id ORDER BY t.id
 $$;
-COMMENT ON FUNCTION insp.face_templates(text, text) IS 'The templates of a face id, without the features';
-GRANT EXECUTE ON FUNCTION insp.face_templates(text, text) TO insp_producer, insp_operator;
+COMMENT ON FUNCTION insp.face_templates(text, text, text) IS
+    'The templates of a face id, without the features. Operators give a purpose (review, support, export or delivery), which is recorded';
+GRANT EXECUTE ON FUNCTION insp.face_templates(text, text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

@@ -121,10 +121,15 @@ $$;
 COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished or no longer exist: one query for all waiting clients';
 GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
+-- In plpgsql, which keeps the statement's plan: as SQL it is planned for each access, at twice the cost. Its callers have set the
+-- search path.
 CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    INSERT INTO insp.record (chain, actor, action, subject, purpose)
-    SELECT 'access', c.key_id, p_action, p_job::text, p_scope FROM insp.credential c WHERE c.id = p_credential
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
+    VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action, p_job::text,
+        CASE WHEN p_action <> 'create' THEN 'delivery' END, jsonb_build_object('scope', p_scope));
+END
 $$;
 COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
     'Records that a job was created or a result was read through the gateway';
@@ -132,10 +137,11 @@ COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
 CREATE OR REPLACE VIEW insp.v_access AS
 SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
         ELSE (SELECT x.name FROM insp.job j JOIN insp.partner x ON x.id = j.partner_id WHERE j.public_id = r.subject::uuid) END AS partner,
-    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action, r.subject::uuid AS job
-FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.purpose IS NOT NULL
+    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action, r.subject::uuid AS job, r.purpose
+-- Only the gateway's rows have a scope: a login may have a credential's name.
+FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
-WHERE r.chain = 'access' AND (r.purpose IS NULL OR c.id IS NOT NULL);
+WHERE r.chain = 'access' AND (NOT r.detail ? 'scope' OR c.id IS NOT NULL);
 COMMENT ON VIEW insp.v_access IS 'Who created which job and who read its result, including operators; add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
@@ -143,4 +149,5 @@ COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was g
 COMMENT ON COLUMN insp.v_access.operator IS 'The operator''s login; null: a credential';
 COMMENT ON COLUMN insp.v_access.action IS 'create, read or session';
 COMMENT ON COLUMN insp.v_access.job IS 'The job';
+COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: it was created, or read by a superuser';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

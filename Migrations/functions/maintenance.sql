@@ -99,7 +99,7 @@ DECLARE
 BEGIN
     RETURN (SELECT count(*) FROM insp.finish_failed(p_jobs, p_fences, p_codes, p_details, p_attempts, p_crashes));
 EXCEPTION WHEN OTHERS THEN
-    IF insp.is_passing(SQLSTATE) THEN
+    IF NOT insp.may_be_of_row(SQLSTATE) THEN
         RAISE;
     END IF;
     FOR place IN 1..cardinality(p_jobs) LOOP
@@ -107,7 +107,7 @@ EXCEPTION WHEN OTHERS THEN
             ended := ended + (SELECT count(*) FROM insp.finish_failed(p_jobs[place:place], p_fences[place:place],
                 p_codes[place:place], p_details[place:place], p_attempts[place:place], p_crashes[place:place]));
         EXCEPTION WHEN OTHERS THEN
-            IF insp.is_passing(SQLSTATE) THEN
+            IF NOT insp.may_be_of_row(SQLSTATE) THEN
                 RAISE;
             END IF;
             INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
@@ -327,7 +327,7 @@ BEGIN
     BEGIN
         RETURN insp.end_unclaimed(jobs, 'EXPIRED', NULL);
     EXCEPTION WHEN OTHERS THEN
-        IF SQLSTATE <> '55P03' AND insp.is_passing(SQLSTATE) THEN
+        IF SQLSTATE <> '55P03' AND NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         END IF;
         -- Something other than the job is held, such as the face that it enrols, or a job cannot end: then one by one. If many
@@ -339,7 +339,7 @@ BEGIN
                     CONTINUE;
                 EXCEPTION WHEN OTHERS THEN
                     IF SQLSTATE <> '55P03' THEN
-                        IF insp.is_passing(SQLSTATE) THEN
+                        IF NOT insp.may_be_of_row(SQLSTATE) THEN
                             RAISE;
                         END IF;
                         -- It cannot end now, and must not precede all others in each round.

@@ -79,6 +79,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     problem constant text := insp.url_problem(p_callback_url, 255, coalesce(p_allow_http, false), coalesce(p_allow_private, false));
 BEGIN
+    PERFORM insp.need_approval('create_partner');
     IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
     ELSIF num_nulls(p_allow_http, p_allow_private) > 0 THEN

@@ -136,10 +136,12 @@ COMMENT ON FUNCTION insp.link_persons(bigint[]) IS
     'Links finished jobs to their persons; jobs that are not finished, or whose person is locked, are recorded for later';
 
 CREATE OR REPLACE FUNCTION insp.jobs_by_reference(
-    partner text, customer_reference text DEFAULT NULL, user_reference text DEFAULT NULL, status smallint DEFAULT NULL
+    partner text, customer_reference text DEFAULT NULL, user_reference text DEFAULT NULL, status smallint DEFAULT NULL,
+    purpose text DEFAULT NULL
 ) RETURNS TABLE (id uuid, status smallint, created_at timestamptz)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT insp.record_search('jobs_by_reference', jobs_by_reference.partner, jobs_by_reference.purpose, insp.needs_purpose());
     SELECT j.public_id, j.status, j.created_at
     FROM (SELECT insp.partner_number(jobs_by_reference.partner) AS id) p, LATERAL (
             SELECT r.job_id FROM insp.job_reference r
@@ -151,9 +153,9 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     WHERE jobs_by_reference.status IS NULL OR j.status = jobs_by_reference.status
     ORDER BY j.id DESC
 $$;
-COMMENT ON FUNCTION insp.jobs_by_reference(text, text, text, smallint) IS
-    'A partner''s jobs with a customerInternalReference or a userReference, newest first; only those of a status, if given';
-GRANT EXECUTE ON FUNCTION insp.jobs_by_reference(text, text, text, smallint) TO insp_producer, insp_operator;
+COMMENT ON FUNCTION insp.jobs_by_reference(text, text, text, smallint, text) IS
+    'A partner''s jobs with a customerInternalReference or a userReference, newest first; only those of a status, if given. Operators give a purpose (review, support, export or delivery), which is recorded';
+GRANT EXECUTE ON FUNCTION insp.jobs_by_reference(text, text, text, smallint, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

@@ -211,7 +211,7 @@ BEGIN
     BEGIN
         removed := insp.purge_batch(p_what, free);
     EXCEPTION WHEN OTHERS THEN
-        IF insp.is_passing(SQLSTATE) AND SQLSTATE NOT IN ('55P03', '40P01') THEN
+        IF SQLSTATE NOT IN ('55P03', '40P01') AND NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         END IF;
         -- Another row of one of them is held, or a row cannot be processed: one by one, while there is time.
@@ -224,7 +224,7 @@ BEGIN
             EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
                 NULL;
             WHEN OTHERS THEN
-                IF insp.is_passing(SQLSTATE) THEN
+                IF NOT insp.may_be_of_row(SQLSTATE) THEN
                     RAISE;
                 END IF;
                 RAISE LOG 'inspectd: retention cannot process % of %: SQLSTATE %', p_what, job, SQLSTATE;
@@ -324,6 +324,9 @@ BEGIN
         more := more OR n >= p_limit;
         others := others + CASE WHEN due.chain IN ('access', 'session') THEN n ELSE 0 END;
     END LOOP;
+    DELETE FROM insp.proposal p WHERE p.expires_at <= done_until;
+    n := insp.thin_checkpoints(p_limit);
+    more := more OR n >= p_limit;
     DELETE FROM insp.event_batch b WHERE b.ctid = ANY (ARRAY(
         SELECT y.row FROM (SELECT z.ctid AS row, z.at FROM insp.event_batch z WHERE z.position IS NOT NULL
             ORDER BY z.epoch, z.position LIMIT 10 * p_limit) y

@@ -2,10 +2,12 @@
 -- commit, and an operator's open transaction would stop all others. So rows are written without a place, and the duty `record`
 -- gives one to those that have committed.
 
-CREATE OR REPLACE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}') RETURNS void
+CREATE OR REPLACE FUNCTION insp.record(
+    p_action text, p_subject text, p_detail jsonb DEFAULT '{}', p_purpose text DEFAULT NULL
+) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    INSERT INTO insp.record (chain, action, subject, detail, words, words_salt, words_sha256)
-    SELECT 'operator', p_action, p_subject, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
+    INSERT INTO insp.record (chain, action, subject, purpose, detail, words, words_salt, words_sha256)
+    SELECT 'operator', p_action, p_subject, p_purpose, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
     FROM (SELECT jsonb_strip_nulls(coalesce(p_detail, '{}')) AS detail) g
         -- What is removed when a job's person is erased.
         CROSS JOIN (SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] AS keys) k
@@ -13,7 +15,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(g.detail) e WHERE e.key = ANY (k.keys) HAVING count(*) > 0) s ON true
 $$;
-COMMENT ON FUNCTION insp.record(text, text, jsonb) IS 'Records an action of the session''s role';
+COMMENT ON FUNCTION insp.record(text, text, jsonb, text) IS 'Records an action of the session''s role';
 
 CREATE OR REPLACE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -31,28 +33,43 @@ COMMENT ON FUNCTION insp.record_hash(insp.record, bigint, bytea) IS
 
 CREATE OR REPLACE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     c insp.record_chain;
-    r insp.record;
+    rows tid[];
+    texts bytea[];
+    text bytea;
+    hashes bytea[];
     linked integer := 0;
     seen text[] := '{}'::text[];
 BEGIN
     -- One at a time; a chain that retention is processing is linked later.
     FOR c IN SELECT * FROM insp.record_chain x ORDER BY x.chain FOR UPDATE SKIP LOCKED LOOP
         seen := seen || c.chain;
-        FOR r IN
-            -- Rows held by an uncommitted erasure get their place later.
-            SELECT x.* FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
-            ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED
-        LOOP
-            c.seq := c.seq + 1;
-            r.prev := c.hash;
-            c.hash := insp.record_hash(r, c.seq, r.prev);
-            UPDATE insp.record x SET seq = c.seq, prev = r.prev, hash = c.hash WHERE x.chain = r.chain AND x.id = r.id;
-            linked := linked + 1;
+        -- Rows held by an uncommitted erasure get their place later. The texts are those of insp.record_hash: made for all rows in
+        -- one statement they take a third of the time.
+        SELECT array_agg(w.row ORDER BY w.id), array_agg(convert_to(jsonb_build_array(w.chain, w.seq,
+            (extract(epoch FROM w.at) * 1000000)::bigint, w.actor, w.action, w.subject, w.purpose, w.detail,
+            encode(w.words_sha256, 'hex'))::text, 'UTF8') ORDER BY w.id)
+        INTO rows, texts
+        FROM (SELECT r.*, c.seq + row_number() OVER (ORDER BY r.id) AS seq FROM (
+            SELECT x.ctid AS row, x.chain, x.id, x.at, x.actor, x.action, x.subject, x.purpose, x.detail, x.words_sha256
+            FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
+            ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) r) w;
+        CONTINUE WHEN rows IS NULL;
+        hashes := ARRAY[c.hash];
+        FOREACH text IN ARRAY texts LOOP
+            c.hash := sha256(c.hash || text);
+            hashes := hashes || c.hash;
         END LOOP;
-        UPDATE insp.record_chain x SET seq = c.seq, hash = c.hash WHERE x.chain = c.chain AND x.seq < c.seq;
+        UPDATE insp.record x SET seq = c.seq + u.place, prev = u.prev, hash = u.hash
+        FROM (SELECT * FROM unnest(rows, hashes, hashes[2:]) WITH ORDINALITY AS n (row, prev, hash, place)
+            WHERE n.row IS NOT NULL) u
+        WHERE x.ctid = u.row;
+        c.seq := c.seq + cardinality(rows);
+        linked := linked + cardinality(rows);
+        UPDATE insp.record_chain x SET seq = c.seq, hash = c.hash WHERE x.chain = c.chain;
     END LOOP;
     IF EXISTS (SELECT FROM insp.record_chain x WHERE x.chain <> ALL (seen)
             AND EXISTS (SELECT FROM insp.record w WHERE w.chain = x.chain AND w.seq IS NULL)) THEN
@@ -102,7 +119,9 @@ BEGIN
     IF TG_OP = 'DELETE' AND (OLD.chain = 'endpoint' OR OLD.at < now() - interval '1 year')
         AND OLD.seq <= (SELECT c.anchor_seq FROM insp.record_chain c WHERE c.chain = OLD.chain) THEN
         RETURN OLD;
-    ELSIF TG_OP = 'UPDATE' AND (OLD.seq IS NULL OR (NEW.seq, NEW.prev, NEW.hash) = (OLD.seq, OLD.prev, OLD.hash))
+    ELSIF TG_OP = 'UPDATE' AND num_nulls(NEW.seq, NEW.prev, NEW.hash) IN (0, 3)
+        AND (NEW.words IS NULL) = (NEW.words_salt IS NULL)
+        AND (OLD.seq IS NULL OR (NEW.seq, NEW.prev, NEW.hash) = (OLD.seq, OLD.prev, OLD.hash))
         AND (NEW.words IS NULL OR (NEW.words, NEW.words_salt) IS NOT DISTINCT FROM (OLD.words, OLD.words_salt))
         AND (NEW.chain, NEW.id, NEW.at, NEW.actor, NEW.action, NEW.subject, NEW.purpose, NEW.detail, NEW.words_sha256)
             IS NOT DISTINCT FROM (OLD.chain, OLD.id, OLD.at, OLD.actor, OLD.action, OLD.subject, OLD.purpose, OLD.detail,
@@ -217,7 +236,7 @@ COMMENT ON FUNCTION insp.verify_record(text, bigint, text) IS
 GRANT EXECUTE ON FUNCTION insp.verify_record(text, bigint, text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_operator_events AS
-SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail
+SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail, r.purpose
 FROM insp.record r WHERE r.chain = 'operator' ORDER BY r.id DESC;
 COMMENT ON VIEW insp.v_operator_events IS 'What operators did, newest first';
 COMMENT ON COLUMN insp.v_operator_events.at IS 'When it happened';
@@ -225,4 +244,5 @@ COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in';
 COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
 COMMENT ON COLUMN insp.v_operator_events.subject IS 'The object: a job''s public id, or a partner, lane or worker';
 COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';
+COMMENT ON COLUMN insp.v_operator_events.purpose IS 'What it was for, where personal data was read';
 GRANT SELECT ON insp.v_operator_events TO insp_operator, insp_auditor;

@@ -35,61 +35,126 @@ END
 $$;
 COMMENT ON FUNCTION insp.visible_job(uuid) IS 'A job of a partner for which the login may act; refuses others';
 
-CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.is_staff() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- By membership, which a role with NOINHERIT also has.
-    INSERT INTO insp.record (chain, action, subject)
-    SELECT 'access', 'read', p_job::text WHERE pg_has_role(session_user, 'insp_operator', 'MEMBER')
+    SELECT pg_has_role(session_user, 'insp_operator', 'MEMBER') OR pg_has_role(session_user, 'insp_reviewer', 'MEMBER')
 $$;
-COMMENT ON FUNCTION insp.record_reading(uuid) IS
-    'Records that an operator reads personal data of a job. A producer''s calls are its partner''s own; the gateway''s are recorded with the credential';
+COMMENT ON FUNCTION insp.is_staff() IS
+    'Whether the login is a person''s of ours, an operator''s or a reviewer''s, whose reads need a purpose and are recorded. A producer''s calls are its partner''s own; the gateway''s are recorded with the credential';
+
+CREATE OR REPLACE FUNCTION insp.needs_purpose() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A superuser reads the tables themselves: to ask him here would only seem to help.
+    SELECT insp.is_staff() AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = session_user)
+$$;
+COMMENT ON FUNCTION insp.needs_purpose() IS 'Whether the login''s reads of personal data are refused without a purpose';
+
+CREATE OR REPLACE FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF p_purpose IS NULL AND p_is_needed THEN
+        PERFORM insp.refuse('PURPOSE_MISSING');
+    ELSIF p_purpose NOT IN ('review', 'support', 'export', 'delivery') THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'purpose ' || left(quote_nullable(p_purpose), 40),
+            'A purpose is review, support, export or delivery.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_purpose(text, boolean) IS 'Refuses an unknown purpose, and none where one is needed';
+
+CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid, p_purpose text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.check_purpose(p_purpose, insp.needs_purpose());
+    IF insp.is_staff() THEN
+        -- A reader may roll back what it read in, and the row with it. The server's log keeps this line.
+        RAISE LOG 'inspectd: % reads job % for %', session_user, p_job, coalesce(p_purpose, 'no purpose');
+        INSERT INTO insp.record (chain, action, subject, purpose) VALUES ('access', 'read', p_job::text, p_purpose);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.record_reading(uuid, text) IS
+    'Records that an operator or reviewer reads personal data of a job, and what for; refuses them without a purpose';
+
+CREATE OR REPLACE FUNCTION insp.record_search(
+    p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb DEFAULT '{}'
+) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.partner_number(p_partner);
+    PERFORM insp.check_purpose(p_purpose, p_is_needed);
+    IF p_is_needed OR insp.is_staff() THEN
+        RAISE LOG 'inspectd: % calls % of partner % for %', session_user, p_action, p_partner, coalesce(p_purpose, 'no purpose');
+        PERFORM insp.record(p_action, 'partner ' || p_partner, p_detail, p_purpose);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.record_search(text, text, text, boolean, jsonb) IS
+    'Records that a partner''s persons or templates were looked up, and what for; the name that was looked up is personal, and is not recorded';
 
 CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     said constant jsonb := insp.readable_personal(j.personal, j.seal);
+BEGIN
+    RETURN coalesce((SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
+        || insp.result_frame(j)
+        || jsonb_strip_nulls(jsonb_build_object(
+            'customerInternalReference', said -> 'customerInternalReference',
+            'userReference', said -> 'userReference',
+            'reportingCriteria', said -> 'reportingCriteria'));
+END
+$$;
+COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that check the reader';
+
+CREATE OR REPLACE FUNCTION insp.result_frame(j insp.job) RETURNS jsonb
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
     claimed timestamptz;
 BEGIN
     IF j.status = 1 THEN
         SELECT l.claimed_at INTO claimed FROM insp.lease l WHERE l.job_id = j.id;
     END IF;
-    RETURN coalesce((SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
-        || jsonb_build_object('id', j.public_id,
+    RETURN jsonb_build_object('id', j.public_id,
             'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
             'workflow', jsonb_build_object('key', j.workflow, 'definitionKey', insp.definition_key(j.workflow)),
             'createdAt', insp.iso_time(j.created_at))
         || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
             'completedAt', insp.iso_time(j.completed_at),
-            'customerInternalReference', said -> 'customerInternalReference',
-            'userReference', said -> 'userReference',
-            'reportingCriteria', said -> 'reportingCriteria',
             'rerunOf', j.rerun_of));
 END
 $$;
-COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that check the reader';
+COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'Id, status, workflow and times of a job, as in its result document';
 
-CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid, p_purpose text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j constant insp.job := insp.visible_job(p_id);
 BEGIN
-    PERFORM insp.record_reading(j.public_id);
+    IF p_purpose IS NULL AND insp.needs_purpose() THEN
+        RETURN coalesce((SELECT s.summary - 'labels' FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
+            || insp.result_frame(j);
+    END IF;
+    PERFORM insp.record_reading(j.public_id, p_purpose);
     RETURN insp.result_document(j);
 END
 $$;
-COMMENT ON FUNCTION insp.job_result(uuid) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Reads by operators are recorded (insp.v_access)';
-GRANT EXECUTE ON FUNCTION insp.job_result(uuid) TO insp_producer, insp_operator;
+COMMENT ON FUNCTION insp.job_result(uuid, text) IS
+    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Operators and reviewers give a purpose (review, support, export or delivery), which is recorded (insp.v_access); without one they get what names no person: decision, labels, reasons, error, status and times';
+GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
-CREATE OR REPLACE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.stage_result(
+    p_id uuid, p_status integer DEFAULT 64, p_purpose text DEFAULT NULL
+) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j constant insp.job := insp.visible_job(p_id);
 BEGIN
-    PERFORM insp.record_reading(j.public_id);
+    PERFORM insp.record_reading(j.public_id, p_purpose);
     RETURN (SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = p_status);
 END
 $$;
-COMMENT ON FUNCTION insp.stage_result(uuid, integer) IS
-    'The result of the stage with which a job reached a status (64: the decision under review); null: nothing is stored. Reads by operators are recorded (insp.v_access)';
-GRANT EXECUTE ON FUNCTION insp.stage_result(uuid, integer) TO insp_operator;
+COMMENT ON FUNCTION insp.stage_result(uuid, integer, text) IS
+    'The result of the stage with which a job reached a status (64: the decision under review); null: nothing is stored. Needs a purpose (review, support, export or delivery), which is recorded (insp.v_access)';
+GRANT EXECUTE ON FUNCTION insp.stage_result(uuid, integer, text) TO insp_operator, insp_reviewer;

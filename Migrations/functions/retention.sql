@@ -143,6 +143,7 @@ DECLARE
     was insp.partner;
     kept record;
 BEGIN
+    PERFORM insp.need_approval('set_retention');
     IF set_retention.partner IS NOT NULL AND num_nonnulls(set_retention.what, set_retention.keep) = 0 THEN
         was := insp.partner_lock(set_retention.partner);
         PERFORM insp.check_keep('PARTNER_INVALID', 'keep_parts', set_retention.keep_parts);

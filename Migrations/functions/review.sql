@@ -16,7 +16,9 @@ BEGIN
         FROM unnest(p_jobs, p_fences, p_workers, p_summaries, p_bodies, p_started)
             AS u (job_id, fence, worker_id, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 64
-        RETURNING j.id, j.expires_at, u.fence, u.worker_id, u.summary, u.body
+        RETURNING j.id, j.expires_at, u.fence, u.worker_id, u.summary, u.body,
+            CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
+                insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
     ), stored AS (
         INSERT INTO insp.step (job_id, status, fence, summary, body)
         SELECT r.id, 64, r.fence, r.summary, r.body FROM risen r
@@ -45,7 +47,7 @@ COMMENT ON FUNCTION insp.hold_ended(bigint[], bigint[], bigint[], jsonb[], bytea
 CREATE OR REPLACE FUNCTION insp.hold_for_review(
     p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
     p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
-) RETURNS SETOF bigint
+) RETURNS TABLE (job bigint, is_damaged boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -68,7 +70,7 @@ BEGIN
     END IF;
     BEGIN
         RETURN QUERY SELECT unnest(insp.hold_ended(e.jobs, e.fences, e.workers, e.summaries::jsonb[], e.bodies, e.started,
-            p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+            p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies)), false;
     EXCEPTION WHEN OTHERS THEN
         IF insp.is_passing(SQLSTATE) THEN
             RAISE;
@@ -78,20 +80,20 @@ BEGIN
             BEGIN
                 RETURN QUERY SELECT unnest(insp.hold_ended(e.jobs[place:place], e.fences[place:place], e.workers[place:place],
                     e.summaries[place:place]::jsonb[], e.bodies[place:place], e.started[place:place],
-                    p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+                    p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies)), false;
             EXCEPTION WHEN OTHERS THEN
                 IF insp.is_passing(SQLSTATE) THEN
                     RAISE;
                 END IF;
-                PERFORM insp.finish_damaged(e.jobs[place], e.fences[place], SQLSTATE, e.attempts[place], e.crashes[place],
-                    e.started[place]);
+                RETURN QUERY SELECT f.id, true FROM insp.finish_damaged(e.jobs[place], e.fences[place], SQLSTATE,
+                    e.attempts[place], e.crashes[place], e.started[place]) AS f (id);
             END;
         END LOOP;
     END;
 END
 $$;
 COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
+    'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is no JSON object, and the job does not wait but is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL, note text DEFAULT NULL) RETURNS jsonb
@@ -150,23 +152,27 @@ END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
     'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result has the reviewer and the original decision; the note stays in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
-GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
+GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator, insp_reviewer;
 
 CREATE OR REPLACE VIEW insp.v_review AS
 SELECT j.public_id AS id, p.name AS partner, j.workflow,
     s.summary #>> '{decision,type}' AS decision, now() - w.since AS since, j.expires_at - now() AS expires,
-    (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
-     FROM jsonb_array_elements(CASE jsonb_typeof(s.summary -> 'labels') WHEN 'array' THEN s.summary -> 'labels' END) l) AS because, w.job_id
+    CASE WHEN jsonb_typeof(s.summary) = 'object' THEN
+        (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
+         FROM jsonb_array_elements(CASE jsonb_typeof(s.summary -> 'labels') WHEN 'array' THEN s.summary -> 'labels' END) l)
+        ELSE 'damaged: its decision is missing, and only insp.cancel ends it' END AS because, w.job_id
 FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id AND j.status = 64
-    JOIN insp.partner p ON p.id = j.partner_id JOIN insp.step s ON s.job_id = w.job_id AND s.status = 64
+    JOIN insp.partner p ON p.id = j.partner_id
+    -- A job without its decision must be seen, as insp.review refuses it.
+    LEFT JOIN insp.step s ON s.job_id = w.job_id AND s.status = 64
 ORDER BY w.since;
 COMMENT ON VIEW insp.v_review IS 'Jobs that wait for insp.review, oldest first';
 COMMENT ON COLUMN insp.v_review.id IS 'The job''s public id, the argument of insp.review';
 COMMENT ON COLUMN insp.v_review.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_review.workflow IS 'Its workflow';
-COMMENT ON COLUMN insp.v_review.decision IS 'The decision';
+COMMENT ON COLUMN insp.v_review.decision IS 'The decision; null: the job is damaged';
 COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
-COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels';
+COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels; or that the job is damaged';
 COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.stage_result(id, 64) has the whole result';
-GRANT SELECT ON insp.v_review TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_review TO insp_operator, insp_reviewer, insp_auditor;

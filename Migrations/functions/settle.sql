@@ -16,7 +16,9 @@ BEGIN
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal, j.seal,
-            u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error
+            u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+            CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
+                insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
         SELECT d.id, 128, d.fence, d.summary, p_seal, d.body FROM done d
@@ -57,9 +59,10 @@ BEGIN
             SELECT insp.failure_summary(x.code, x.detail)
             FROM unnest(p_codes, p_details) WITH ORDINALITY AS x (code, detail, n) ORDER BY x.n)) AS f (id));
     EXCEPTION WHEN OTHERS THEN
-        IF insp.is_passing(SQLSTATE) THEN
+        IF NOT insp.may_be_of_row(SQLSTATE) THEN
             RAISE;
         ELSIF cardinality(p_jobs) = 1 THEN
+            -- This also raises where it is not the row's fault: it writes the same tables by the same function.
             RETURN QUERY SELECT f.id FROM insp.finish_damaged(p_jobs[1], p_fences[1], SQLSTATE, p_attempts[1], p_crashes[1]) AS f (id);
             RETURN;
         END IF;
@@ -200,7 +203,7 @@ COMMENT ON FUNCTION insp.settle_ended(bigint[], bigint[], jsonb[], bytea[], time
 CREATE OR REPLACE FUNCTION insp.settle(
     p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
     p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
-) RETURNS SETOF bigint
+) RETURNS TABLE (job bigint, is_damaged boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -229,21 +232,22 @@ BEGIN
     BEGIN
         -- Read here: a summary that is no JSON costs its own job alone.
         RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries::jsonb[], bodies, started,
-            p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+            p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies)), false;
     EXCEPTION WHEN OTHERS THEN
         IF insp.is_passing(SQLSTATE) THEN
             RAISE;
         END IF;
-        -- One by one: a row that cannot be processed affects only its own job.
+        -- One by one: a row that cannot be processed affects only its own job. Not for XX000, which may be the schema's fault: a
+        -- dead letter would cost jobs their results. The worker then writes each job by itself.
         FOR place IN 1..cardinality(jobs) LOOP
             BEGIN
                 RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place]::jsonb[],
-                    bodies[place:place], started[place:place], p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+                    bodies[place:place], started[place:place], p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies)), false;
             EXCEPTION WHEN OTHERS THEN
                 IF insp.is_passing(SQLSTATE) THEN
                     RAISE;
                 END IF;
-                RETURN QUERY SELECT f.id FROM insp.finish_damaged(jobs[place], fences[place], SQLSTATE, attempts[place],
+                RETURN QUERY SELECT f.id, true FROM insp.finish_damaged(jobs[place], fences[place], SQLSTATE, attempts[place],
                     crashes[place], started[place]) AS f (id);
             END;
         END LOOP;
@@ -251,7 +255,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Finishes leased jobs with their results, after storing results of their stages. Returns the jobs it finished; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
+    'Finishes leased jobs with their results, after storing results of their stages. Returns the jobs it finished; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is no JSON object, and the job is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retry_later(

@@ -133,16 +133,22 @@ COMMENT ON FUNCTION insp.cancel(uuid) IS
     'Finishes a job as cancelled, waiting or running; false: it was finished already. Call it in a transaction that ends at once: until then it holds the job''s row, and nothing can be written for the job. SET LOCAL insp.notify = off as for insp.enqueue: then the worker drops a running job at its next heartbeat';
 GRANT EXECUTE ON FUNCTION insp.cancel(uuid) TO insp_producer, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL, batch integer DEFAULT 1000) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.cancel_partner(
+    partner text, reason text DEFAULT NULL, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     queues constant integer[] := ARRAY(
         SELECT q.id FROM insp.queue q WHERE q.partner_id = insp.partner_number(cancel_partner.partner));
-    jobs bigint[];
-    ended integer := 0;
+    later constant timestamptz := now() + interval '1 hour';
+    -- As they wait if they cannot end.
+    taken insp.delayed[];
+    one insp.delayed;
 BEGIN
+    cancelled := 0;
+    kept := 0;
     PERFORM insp.require(cancel_partner.batch BETWEEN 1 AND 1000000, 'batch', 'batch is 1 to 1000000.');
     -- Waits for rows that a claim or maintenance holds for a moment: if it skipped them, it might return 0 too early.
     -- Jobs that are claimed meanwhile run now, and are cancelled by their ids.
@@ -150,28 +156,49 @@ BEGIN
         SELECT x.ctid AS row FROM insp.ready x WHERE x.queue = ANY (queues)
         LIMIT cancel_partner.batch FOR UPDATE
     ), waiting AS (
-        DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT h.row FROM heads h)) RETURNING x.job_id
+        DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT h.row FROM heads h)) RETURNING x.*
     )
-    SELECT coalesce(array_agg(w.job_id), '{}') INTO jobs FROM waiting w;
-    IF cardinality(jobs) < cancel_partner.batch THEN
+    SELECT coalesce(array_agg((later, w.job_id, w.attempt, w.crashes, 'INTERNAL_ERROR', w.queue)::insp.delayed), '{}') INTO taken
+    FROM waiting w;
+    IF cardinality(taken) < cancel_partner.batch THEN
         WITH due AS MATERIALIZED (
             SELECT d.ctid AS row FROM insp.delayed d WHERE d.queue = ANY (queues)
-            LIMIT cancel_partner.batch - cardinality(jobs) FOR UPDATE
+            LIMIT cancel_partner.batch - cardinality(taken) FOR UPDATE
         ), waiting AS (
-            DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING d.job_id
+            DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING d.*
         )
-        SELECT jobs || coalesce(array_agg(w.job_id), '{}') INTO jobs FROM waiting w;
+        SELECT taken || coalesce(array_agg((greatest(w.run_at, later), w.job_id, w.attempt, w.crashes, 'INTERNAL_ERROR',
+            w.queue)::insp.delayed), '{}') INTO taken
+        FROM waiting w;
     END IF;
-    IF cardinality(jobs) > 0 THEN
-        ended := insp.end_unclaimed(jobs, 'CANCELLED', NULL);
-        PERFORM insp.record('cancel_partner', 'partner ' || cancel_partner.partner,
-            jsonb_build_object('reason', cancel_partner.reason, 'jobs', ended));
+    IF taken = '{}' THEN
+        RETURN;
     END IF;
-    RETURN ended;
+    BEGIN
+        cancelled := insp.end_unclaimed(ARRAY(SELECT t.job_id FROM unnest(taken) t), 'CANCELLED', NULL);
+    EXCEPTION WHEN OTHERS THEN
+        IF NOT insp.may_be_of_row(SQLSTATE) THEN
+            RAISE;
+        END IF;
+        -- One of them cannot end at all, and keeps no other from its end.
+        FOREACH one IN ARRAY taken LOOP
+            BEGIN
+                cancelled := cancelled + insp.end_unclaimed(ARRAY[one.job_id], 'CANCELLED', NULL);
+            EXCEPTION WHEN OTHERS THEN
+                IF NOT insp.may_be_of_row(SQLSTATE) THEN
+                    RAISE;
+                END IF;
+                INSERT INTO insp.delayed SELECT one.* ON CONFLICT DO NOTHING;
+                kept := kept + 1;
+            END;
+        END LOOP;
+    END;
+    PERFORM insp.record('cancel_partner', 'partner ' || cancel_partner.partner, jsonb_build_object(
+        'reason', cancel_partner.reason, 'jobs', cancelled) || CASE WHEN kept > 0 THEN jsonb_build_object('kept', kept) ELSE '{}' END);
 END
 $$;
 COMMENT ON FUNCTION insp.cancel_partner(text, text, integer) IS
-    'Cancels up to a batch of a partner''s waiting and delayed jobs and returns how many; call it until it returns 0, each time in a transaction that ends at once: until then it holds these jobs. Running jobs are left alone';
+    'Cancels up to a batch of a partner''s waiting and delayed jobs; call it until cancelled is 0, each time in a transaction that ends at once: until then it holds these jobs. kept: as many could not be ended, as their stored data is damaged, and wait for another hour. Running jobs are left alone';
 GRANT EXECUTE ON FUNCTION insp.cancel_partner(text, text, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.rerun(id uuid) RETURNS uuid

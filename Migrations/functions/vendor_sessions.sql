@@ -39,6 +39,8 @@ GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
+    SELECT insp.require(p_outcome IN ('answered', 'refused', 'not_sent', 'invalid', 'lost'), 'outcome',
+        'An outcome is answered, refused, not_sent, invalid or lost.');
     WITH ended AS (
         INSERT INTO insp.record (chain, actor, action, subject, detail)
         SELECT 'session', b.actor, 'session_end', b.subject,
@@ -70,7 +72,7 @@ COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) IS
     'Records the outcome of a session that was sent (answered; refused by the server; not_sent, which may be tried again; invalid: not as documented; lost: unknown), and stores the answer as the result of the job''s liveness stage';
 GRANT EXECUTE ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.session_result(id uuid) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j constant insp.job := insp.visible_job(session_result.id);
@@ -80,7 +82,7 @@ BEGIN
     IF j.status < 128 THEN
         RETURN NULL;
     END IF;
-    PERFORM insp.record_reading(j.public_id);
+    PERFORM insp.record_reading(j.public_id, session_result.purpose);
     SELECT insp.step_document(s) INTO result FROM insp.step s WHERE s.job_id = j.id AND s.status = 128;
     answer := result #> '{capabilities,liveness,0,data,vendor}';
     RETURN jsonb_strip_nulls(jsonb_build_object(
@@ -90,6 +92,6 @@ BEGIN
         'reason', coalesce(answer -> 'reason', result #> '{error,code}', result #> '{decision,details,label}')));
 END
 $$;
-COMMENT ON FUNCTION insp.session_result(uuid) IS
-    'The answer of POST /facetec/session for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished';
-GRANT EXECUTE ON FUNCTION insp.session_result(uuid) TO insp_producer, insp_operator;
+COMMENT ON FUNCTION insp.session_result(uuid, text) IS
+    'The answer of POST /facetec/session for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished. Operators give a purpose (review, support, export or delivery), which is recorded';
+GRANT EXECUTE ON FUNCTION insp.session_result(uuid, text) TO insp_producer, insp_operator;

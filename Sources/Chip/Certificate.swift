@@ -90,6 +90,12 @@ final class Certificate {
         return flags & UInt32(EXFLAG_BCONS) != 0 ? flags & UInt32(EXFLAG_CA) != 0 : self.isSelfIssued
     }
 
+    /// How many authorities of other names may follow it on a path (RFC 5280 §4.2.1.9), or `nil` if it does not say.
+    var pathLength: Int? {
+        let length = X509_get_pathlen(self.pointer)
+        return length < 0 ? nil : length
+    }
+
     var mayRevoke: Bool { self.keyUsage.map { $0 & UInt32(KU_CRL_SIGN) != 0 } ?? true }
 
     /// Bits of keyUsage, or `nil` where there is none.

@@ -114,6 +114,7 @@ package enum PassiveAuthentication {
         }
         if !issuer.isNamed { facts.deviations.append("AUTHORITY_NAMED_OTHERWISE") }
         if time > issuer.authority.notAfter { facts.deviations.append("CSCA_EXPIRED") }
+        if time < issuer.authority.notBefore { facts.deviations.append("CSCA_NOT_YET_VALID") }
         // Doc 9303-12 §7.1.1: a document signer is certified by the authority of its own country.
         guard issuer.authority.country == signer.country else {
             facts.chainOK = false

@@ -8,6 +8,9 @@ final class RevocationList {
     let issuer: DistinguishedName
     /// When the next one is due at the latest.
     let nextUpdate: Date?
+    /// Whether a certificate that is not on it is good. Not so if the list or an entry has a critical extension: it is then a
+    /// list of some certificates or of changes (RFC 5280 §5.2.4, §5.2.5), or says what this version does not process (§5.2, §5.3).
+    let isWhole: Bool
 
     init(_ encoded: [UInt8]) throws(LDSError) {
         let whole = try TLV(first: encoded[...], tag: TLV.Tag.sequence, "a revocation list")
@@ -30,6 +33,14 @@ final class RevocationList {
         }
         self.pointer = pointer
         self.nextUpdate = Certificate.date(X509_CRL_get0_nextUpdate(pointer))
+        self.isWhole = X509_CRL_get_ext_by_critical(pointer, 1, -1) < 0 && !Self.hasCriticalEntry(pointer)
+    }
+
+    private static func hasCriticalEntry(_ list: OpaquePointer) -> Bool {
+        guard let entries = X509_CRL_get_REVOKED(list) else { return false }
+        return (0..<max(0, OPENSSL_sk_num(entries))).contains { index in
+            X509_REVOKED_get_ext_by_critical(OpaquePointer(OPENSSL_sk_value(entries, index)), 1, -1) >= 0
+        }
     }
 
     deinit { X509_CRL_free(self.pointer) }

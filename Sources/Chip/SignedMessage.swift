@@ -1,13 +1,14 @@
-internal import InspectCore
+package import InspectCore
 
 /// Verifies a signed message with its signer's certificate (RFC 5652 §5.6).
 ///
 /// libcrypto's own `CMS_verify` refuses what chips in circulation hold: a signer's name with its attributes in another order
 /// than in the certificate (Malaysia), a key identifier that the certificate lacks, a content type other than announced.
-struct SignedMessage {
+package struct SignedMessage {
     /// `nil` if undetermined.
-    private(set) var isGood: Bool?
-    private(set) var reason: ChipReason?
+    package private(set) var isGood: Bool?
+    /// Why it is not good.
+    package private(set) var reason: ChipReason?
     private(set) var detail: String?
     /// The signer's certificate, also when the signature is wrong.
     private(set) var signer: Certificate?
@@ -17,8 +18,11 @@ struct SignedMessage {
     /// The enclosed certificates that can be decoded.
     private var embedded: [Certificate] = []
 
+    /// The signer's certificate must be among the enclosed ones.
+    package init(_ message: CMSSignedData) { self.init(message, others: []) }
+
     /// - Parameter others: Further certificates among which to find the signer's.
-    init(_ message: CMSSignedData, others: [Certificate] = []) {
+    init(_ message: CMSSignedData, others: [Certificate]) {
         guard let info = message.signers.first else {
             self.fail(.signatureInvalid, "there is no signer")
             return

@@ -8,7 +8,11 @@ internal import InspectCore
 package final class TrustStore {
     /// One certificate and how far it is trusted.
     private final class Entry {
-        enum Trust { case unknown, pending, trusted, refused }
+        enum Trust {
+            case unknown, pending, refused
+            /// How many authorities of other names may follow.
+            case trusted(room: Int)
+        }
 
         let certificate: Certificate
         var trust: Trust
@@ -32,8 +36,6 @@ package final class TrustStore {
     private static let mostInList = 5000
     /// Links from a key to its successor that are followed.
     private static let longestChain = 8
-
-    package init() {}
 
     /// Loads the files of one source.
     ///
@@ -75,8 +77,9 @@ package final class TrustStore {
     private func addCertificate(_ certificate: Certificate, vouched: Bool) {
         guard self.seen.insert(certificate.encoded).inserted else { return }
         // A certificate that names itself as issuer is an anchor because the operator says so: its own signature proves
-        // nothing. Any other certificate must be linked to an anchor.
-        self.entries.append(Entry(certificate, trust: vouched || certificate.isSelfIssued ? .trusted : .unknown))
+        // nothing, and no path length binds it (RFC 5280 §6.1.1 d). Any other certificate must be linked to an anchor.
+        let isAnchor = vouched || certificate.isSelfIssued
+        self.entries.append(Entry(certificate, trust: isAnchor ? .trusted(room: .max) : .unknown))
     }
 
     /// CscaMasterList (Doc 9303-12 §8.2): a version and a set of certificates, signed by a master list signer.
@@ -140,37 +143,58 @@ package final class TrustStore {
         return open.map { ($0, nil, true) }
     }
 
+    private func isTrusted(_ entry: Entry, depth: Int = 0) -> Bool { self.room(under: entry, depth: depth) != nil }
+
     /// Follows link certificates back to an anchor (Doc 9303-12 §7.1.1): the new key is signed with the old one.
-    private func isTrusted(_ entry: Entry, depth: Int = 0) -> Bool {
+    ///
+    /// - Returns: How many authorities of other names may follow (RFC 5280 §6.1.4 l, m), or `nil` if it is not trusted.
+    private func room(under entry: Entry, depth: Int) -> Int? {
         switch entry.trust {
-        case .trusted: return true
-        case .refused, .pending: return false
+        case .trusted(let room): return room
+        case .refused, .pending: return nil
         case .unknown: break
         }
-        guard depth < Self.longestChain, entry.certificate.mayCertify else { return false }
+        let certificate = entry.certificate
+        guard depth < Self.longestChain, certificate.mayCertify else { return nil }
         // Ends the search where two certificates certify each other.
         entry.trust = .pending
-        let isLinked = self.entries.contains { other in
-            other !== entry && other.certificate.subject == entry.certificate.issuer && other.certificate.mayCertify
-                && self.isTrusted(other, depth: depth + 1) && entry.certificate.isSigned(by: other.certificate) == true
+        // One that names itself as issuer takes no room: it is the same authority with another key.
+        let taken = certificate.isSelfIssued ? 0 : 1
+        var room: Int?
+        for other in self.entries
+        where other !== entry && other.certificate.subject == certificate.issuer && other.certificate.mayCertify {
+            guard let before = self.room(under: other, depth: depth + 1), before >= taken,
+                certificate.isSigned(by: other.certificate) == true
+            else { continue }
+            room = max(room ?? 0, min(before - taken, certificate.pathLength ?? .max))
+        }
+        if room != nil, self.lists(on: certificate, depth: depth + 1).contains(where: { $0.revokes(certificate) }) {
+            room = nil
         }
         // Cached only at the top level: deeper down, a certificate on the current path counts as refused.
-        entry.trust = isLinked ? .trusted : depth == 0 ? .refused : .unknown
-        return isLinked
+        entry.trust = room.map { .trusted(room: $0) } ?? (depth == 0 ? .refused : .unknown)
+        return room
+    }
+
+    /// The lists of a certificate's issuer, as far as trusted authorities signed them.
+    private func lists(on certificate: Certificate, depth: Int = 0) -> [RevocationList] {
+        self.lists.filter { list in
+            list.issuer == certificate.issuer
+                && self.entries.contains {
+                    $0.certificate.subject == list.issuer && self.isTrusted($0, depth: depth)
+                        && list.isSigned(by: $0.certificate)
+                }
+        }
     }
 
     /// Revocation state of a certificate: `notChecked`, `good`, `revoked` or `outdated`.
     func revocation(of certificate: Certificate, at time: Date) -> String {
-        let mine = self.lists.filter { list in
-            list.issuer == certificate.issuer
-                && self.entries.contains {
-                    $0.certificate.subject == list.issuer && self.isTrusted($0) && list.isSigned(by: $0.certificate)
-                }
-        }
-        guard !mine.isEmpty else { return "notChecked" }
-        // A revocation holds however old the list is; its absence counts only while the list is current.
+        let mine = self.lists(on: certificate)
+        // A revocation holds however old the list is, and on any list; its absence counts only on a whole one that is current.
         if mine.contains(where: { $0.revokes(certificate) }) { return "revoked" }
-        return mine.contains { ($0.nextUpdate ?? .distantFuture) >= time } ? "good" : "outdated"
+        let whole = mine.filter(\.isWhole)
+        guard !whole.isEmpty else { return "notChecked" }
+        return whole.contains { ($0.nextUpdate ?? .distantFuture) >= time } ? "good" : "outdated"
     }
 
     /// Initialises libcrypto early, since an analyzer cannot open files later.

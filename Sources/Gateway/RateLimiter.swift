@@ -39,15 +39,6 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Seconds until a token is available, without taking one; `nil` if one is.
-    func wait(_ name: String, now: ContinuousClock.Instant = .now) -> Double? {
-        self.buckets.withLock { buckets in
-            guard var bucket = buckets[name] else { return nil }
-            bucket.fill(now)
-            return bucket.tokens >= 1 ? nil : (1 - bucket.tokens) / bucket.rate
-        }
-    }
-
     private static func forget(_ buckets: inout [String: Bucket], _ now: ContinuousClock.Instant) {
         buckets = buckets.filter { _, bucket in
             var bucket = bucket

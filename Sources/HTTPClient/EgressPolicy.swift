@@ -17,8 +17,6 @@ package struct EgressPolicy: Hashable, Sendable {
 
     package init(_ privateAddresses: Private) { self.privateAddresses = privateAddresses }
 
-    package init(allowsPrivate: Bool) { self.init(allowsPrivate ? .all : .none) }
-
     /// - Parameters:
     ///   - allowsPrivate: An endpoint's switch, which the list narrows.
     ///   - networks: The endpoint's list in CIDR notation. An unreadable entry allows nothing.

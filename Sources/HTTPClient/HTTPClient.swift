@@ -18,14 +18,16 @@ package final class HTTPClient: Sendable {
         self.resolver = resolver
     }
 
+    /// Active requests end with ``HTTPError/Code/cancelled``.
+    deinit { self.multi.withLock { $0 }?.submit([.close]) }
+
     /// - Throws: ``HTTPError`` if no complete response header arrived.
     package func send(_ request: HTTPRequest, policy: EgressPolicy) async throws(HTTPError) -> HTTPResponse {
         let route = try self.route(for: request, policy: policy)
-        let multi = try self.started()
         guard route.literal == nil else {
             // The socket's check gives the same answer; this one saves the thread the work.
             guard let literal = route.literal, policy.allows(literal) else { throw HTTPError(.egressRefused) }
-            return try await multi.send(request, by: route)
+            return try await self.send(request, by: route, addresses: nil)
         }
         let start = ContinuousClock.now
         let found = await self.resolver.addresses(
@@ -41,8 +43,27 @@ package final class HTTPClient: Sendable {
             var request = request
             request.limits.totalMilliseconds -= Int((ContinuousClock.now - start) / .milliseconds(1))
             guard request.limits.totalMilliseconds > 0 else { throw HTTPError(.timedOut) }
-            return try await multi.send(request, by: route, addresses: allowed)
+            return try await self.send(request, by: route, addresses: allowed)
         }
+    }
+
+    /// Sends a request whose host's addresses were vetted. Cancelling the task ends the transfer at once.
+    ///
+    /// - Parameter addresses: `nil` for a host that is an address.
+    func send(
+        _ request: HTTPRequest, by route: CurlRoute, addresses: [IPAddress]?
+    ) async throws(HTTPError) -> HTTPResponse {
+        let pending = PendingResponse()
+        let transfer = CurlTransfer(request: request, route: route, addresses: addresses) { pending.resume($0) }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                pending.wait(continuation)
+                self.submit([transfer])
+            }
+        } onCancel: {
+            self.cancel(transfer)
+        }
+        return try result.get()
     }
 
     /// The route of a request, the same for all that differ only in headers, body and time.
@@ -88,14 +109,18 @@ package final class HTTPClient: Sendable {
     /// Starts transfers. Each reports its result to its own closure.
     package func submit(_ transfers: [CurlTransfer]) {
         do throws(HTTPError) {
-            try self.started().submit(transfers)
+            try self.started().submit(transfers.map { .start($0) })
         } catch {
             for transfer in transfers { transfer.finish(.failure(error)) }
         }
     }
 
     /// Ends a transfer, unless it has ended.
-    package func cancel(_ transfer: CurlTransfer) { self.multi.withLock { $0 }?.cancel(transfer) }
+    package func cancel(_ transfer: CurlTransfer) {
+        // The flag covers a cancellation before the start, the command one after it.
+        transfer.isCancelled.store(true, ordering: .releasing)
+        self.multi.withLock { $0 }?.submit([.cancel(transfer)])
+    }
 
     private func started() throws(HTTPError) -> CurlMulti {
         // The lock's closure cannot carry a typed error.
@@ -109,5 +134,22 @@ package final class HTTPClient: Sendable {
             }
         }
         return try result.get()
+    }
+}
+
+/// The continuation of the task that waits for a transfer.
+private final class PendingResponse: Sendable {
+    private let continuation = Mutex<CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>?>(nil)
+
+    func wait(_ continuation: CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>) {
+        self.continuation.withLock { $0 = continuation }
+    }
+
+    func resume(_ result: Result<HTTPResponse, HTTPError>) {
+        let continuation = self.continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume(returning: result)
     }
 }

@@ -1,5 +1,5 @@
 internal import Foundation
-package import InspectCore
+internal import InspectCore
 package import JobQueue
 
 /// Processes a claimed job: fetches the parts, runs the missing stages, decides.
@@ -27,7 +27,8 @@ package struct InspectionPipeline: JobHandler {
         self.onStage = onStage
     }
 
-    package func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
+    package func run(_ context: JobContext) async throws -> JobResult {
+        let job = context.job
         let request: InspectionRequest
         do {
             request = try JSONDecoder().decode(InspectionRequest.self, from: job.payload)
@@ -40,7 +41,7 @@ package struct InspectionPipeline: JobHandler {
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
         }
-        let parts = try await self.inputs(of: job, context)
+        let parts = try await self.inputs(of: context)
         let bytes = parts.reduce(0) { $0 + $1.bytes.count }
         let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
             self.onStage(job.reference(at: stage), duration)
@@ -79,7 +80,7 @@ package struct InspectionPipeline: JobHandler {
 
     /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its
     /// slot while a part must be fetched, as its server may be slow.
-    private func inputs(of job: ClaimedJob, _ context: JobContext) async throws -> [InspectionRunner.Part] {
+    private func inputs(of context: JobContext) async throws -> [InspectionRunner.Part] {
         let parts = try await context.parts()
         var sources: [PartFetcher.Source] = []
         var size = 0
@@ -98,7 +99,7 @@ package struct InspectionPipeline: JobHandler {
                         allowHTTP: remote.allowHTTP, allowPrivate: remote.allowPrivate, networks: remote.networks))
             }
         }
-        let fetched = sources.isEmpty ? [] : try await self.fetch(sources, beside: size, of: job, context)
+        let fetched = sources.isEmpty ? [] : try await self.fetch(sources, beside: size, context)
         if !sources.isEmpty, parts.contains(where: { !$0.kind.isOpaque }) { try await context.returnToSlot() }
         var rest = fetched.makeIterator()
         return try parts.compactMap { part in
@@ -109,11 +110,11 @@ package struct InspectionPipeline: JobHandler {
 
     /// - Parameter size: Bytes of the parts that are already in memory.
     private func fetch(
-        _ sources: [PartFetcher.Source], beside size: Int, of job: ClaimedJob, _ context: JobContext
+        _ sources: [PartFetcher.Source], beside size: Int, _ context: JobContext
     ) async throws -> [Data] {
         try context.leaveSlot(holding: size)
         let bounds = PartFetcher.Bounds(limit: PartKind.byteLimit, within: self.fetchDeadline) { context.hold($0) }
-        let reference = job.reference(at: job.status)
+        let reference = context.job.reference(at: context.job.status)
         do {
             return try await self.fetcher.fetch(sources, bounds, total: JobPart.limit - size) { part, reason in
                 self.onFetchFailure(reference, part, reason)

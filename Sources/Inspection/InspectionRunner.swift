@@ -33,14 +33,13 @@ package struct InspectionRunner: Sendable {
 
     /// The stored outputs of earlier attempts, and the function that stores new ones.
     package struct Ledger: Sendable {
-        package var stored: [JobStatus: Data] = [:]
+        package var stored: [JobStatus: Data]
         /// The last argument is the stage's duration.
-        package var store: @Sendable (JobStatus, Data, Duration) async throws -> Void = { _, _, _ in }
-
-        package init() {}
+        package var store: @Sendable (JobStatus, Data, Duration) async throws -> Void
 
         package init(
-            stored: [JobStatus: Data], store: @escaping @Sendable (JobStatus, Data, Duration) async throws -> Void
+            stored: [JobStatus: Data] = [:],
+            store: @escaping @Sendable (JobStatus, Data, Duration) async throws -> Void = { _, _, _ in }
         ) {
             self.stored = stored
             self.store = store
@@ -66,21 +65,10 @@ package struct InspectionRunner: Sendable {
 
     /// Runs the missing stages and decides.
     ///
+    /// - Parameters:
+    ///   - enrolled: The templates of the face id that the request names.
+    ///   - askVendor: Asks a vendor's server about the session in a part and returns the liveness stage's facts.
     /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
-    ///
-    /// - Parameter askVendor: Asks a vendor's server about the session in a part and returns the liveness stage's facts.
-    package func run(
-        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(),
-        askVendor: @Sendable (Data) async throws -> Data = { _ in
-            throw InspectError(.vendorNotConfigured)
-        }
-    ) async throws -> ResultDocument {
-        try await self.inspect(request, parts: parts, ledger: ledger, askVendor: askVendor).document
-    }
-
-    /// Like ``run(_:parts:ledger:askVendor:)``, but also returns the facts behind the decision.
-    ///
-    /// - Parameter enrolled: The templates of the face id that the request names.
     package func inspect(
         _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(), enrolled: EnrolledFace? = nil,
         askVendor: @Sendable (Data) async throws -> Data = { _ in
@@ -171,8 +159,8 @@ package struct InspectionRunner: Sendable {
     private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
         guard stage == .face else { return output }
         var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
-        for (name, picture) in facts.images {
-            for index in picture.faces.indices { facts.images[name]?.faces[index].feature = nil }
+        for (name, image) in facts.images {
+            for index in image.faces.indices { facts.images[name]?.faces[index].feature = nil }
         }
         return ResultEnvelope.json(facts)
     }

@@ -12,8 +12,9 @@ package final class PartDecryption: Sendable {
     // Constant once loaded; several threads may use libcrypto's keys.
     private nonisolated(unsafe) let keys: [String: OpaquePointer]
 
-    /// Every JWE in compact form begins so: `{"` in Base64url.
-    private static let prefix = Data("eyJ".utf8)
+    /// Every JWE in compact form begins in one of these ways: `{` in Base64url, then a quotation mark or the white space that
+    /// JSON allows before it (RFC 8259, section 2). No image and no file of a chip does.
+    private static let prefixes = ["ey", "ew"].map { Data($0.utf8) }
     /// NIST SP 800-57 part 1, table 2: 112 bits of strength.
     private static let smallestModulus = 2048
 
@@ -40,18 +41,18 @@ package final class PartDecryption: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/decryptionKeyUnknown``, or ``ErrorCode/decryptionFailed`` for any other
     ///   fault: details would only help an attacker.
     package func open(_ part: Data) throws(InspectError) -> Data {
-        guard part.starts(with: Self.prefix) else { return part }
+        guard part.count > 2, Self.prefixes.contains(where: part.starts) else { return part }
         let pieces = part.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard pieces.count == 5, let head = Self.decoded(pieces[0]), let wrapped = Self.decoded(pieces[1]),
-            let nonce = Self.decoded(pieces[2]), nonce.count == 12, let sealed = Self.decoded(pieces[3]),
-            let tag = Self.decoded(pieces[4]), tag.count == 16,
+            let nonce = Self.decoded(pieces[2]), let sealed = Self.decoded(pieces[3]),
+            let tag = Self.decoded(pieces[4]),
             let header = try? JSONDecoder().decode(Header.self, from: head),
             header.alg == "RSA-OAEP-256", header.enc == "A256GCM", header.zip == nil, header.crit == nil
         else { throw InspectError(.decryptionFailed) }
-        guard let key = self.keys[header.kid] else { throw InspectError(.decryptionKeyUnknown) }
+        guard self.keys[header.kid] != nil else { throw InspectError(.decryptionKeyUnknown) }
         // The protected header is authenticated in the form in which it was sent (RFC 7516, section 5.2, step 14).
-        guard let secret = Self.unwrap(wrapped, key), secret.count == 32,
-            let opened = Self.open(sealed, secret: secret, nonce: nonce, tag: tag, header: Data(pieces[0]))
+        guard let secret = self.unwrap(wrapped, keyID: header.kid),
+            let opened = Self.open(sealed, secret: secret, nonce: nonce, tag: tag, associated: Data(pieces[0]))
         else { throw InspectError(.decryptionFailed) }
         return opened
     }
@@ -77,9 +78,11 @@ package final class PartDecryption: Sendable {
         return key
     }
 
-    /// RSAES-OAEP (RFC 8017, section 7.1) with SHA-256 as digest and in the mask.
-    private static func unwrap(_ wrapped: Data, _ key: OpaquePointer) -> [UInt8]? {
-        guard let context = EVP_PKEY_CTX_new(key, nil) else { return nil }
+    /// Decrypts by RSAES-OAEP (RFC 8017, section 7.1) with SHA-256 as digest and in the mask, and no label.
+    ///
+    /// - Returns: `nil` if there is no such key, or it was not encrypted so with its public half.
+    package func unwrap(_ wrapped: Data, keyID: String) -> [UInt8]? {
+        guard let key = self.keys[keyID], let context = EVP_PKEY_CTX_new(key, nil) else { return nil }
         defer { EVP_PKEY_CTX_free(context) }
         guard EVP_PKEY_decrypt_init(context) == 1, EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_OAEP_PADDING) == 1,
             EVP_PKEY_CTX_set_rsa_oaep_md(context, EVP_sha256()) == 1,
@@ -95,10 +98,18 @@ package final class PartDecryption: Sendable {
         return Array(secret.prefix(count))
     }
 
-    private static func open(_ sealed: Data, secret: [UInt8], nonce: Data, tag: Data, header: Data) -> Data? {
-        guard let context = EVP_CIPHER_CTX_new() else { return nil }
+    /// Decrypts by AES-256-GCM (NIST SP 800-38D) as A256GCM wants it: a key of 32 bytes, a nonce of 12, a tag of 16.
+    ///
+    /// - Returns: `nil` if one has another length, or the tag is not that of the content and what is associated with it.
+    package static func open(
+        _ sealed: Data, secret: [UInt8], nonce: Data, tag: Data, associated: Data
+    ) -> Data? {
+        // libcrypto reads as much as it needs.
+        guard secret.count == 32, nonce.count == 12, tag.count == 16, let context = EVP_CIPHER_CTX_new() else {
+            return nil
+        }
         defer { EVP_CIPHER_CTX_free(context) }
-        let associated = Array(header)
+        let associated = Array(associated)
         var tag = Array(tag)
         var opened = Data(count: sealed.count)
         var count: CInt = 0
@@ -136,6 +147,9 @@ package final class PartDecryption: Sendable {
             }
         }
         while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
-        return Data(base64Encoded: Data(text))
+        guard let data = Data(base64Encoded: Data(text)) else { return nil }
+        // Bits of the last character that no byte needs are zero (RFC 4648, section 3.5): a part has one text alone.
+        let rest = data.suffix(data.count % 3)
+        return rest.isEmpty || rest.base64EncodedData() == Data(text.suffix(4)) ? data : nil
     }
 }

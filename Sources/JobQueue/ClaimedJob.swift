@@ -77,34 +77,96 @@ extension ClaimedJob {
     }
 }
 
-/// One input of a job.
-package struct JobPart: Sendable {
-    /// The most bytes that all parts of one job may have together.
-    package static let limit = 64 << 20
+/// A job as logs identify it: id, attempt, stage and trace. Contains no personal data.
+package struct JobReference: Sendable, Equatable {
+    /// The public id.
+    package var id: String
+    /// Number of the attempt, from 1.
+    package var attempt: Int
+    /// Furthest stage that is stored, or about to be.
+    package var stage: JobStatus
+    /// The caller's trace context, if it sent a valid one.
+    package var trace: TraceContext?
+}
 
-    /// The source of the bytes.
-    package enum Source: Sendable {
-        case bytes(Data)
-        case url(Remote)
+/// One write for a claimed job.
+///
+/// A class, since it moves from list to list and never changes.
+package final class QueueWrite: Sendable {
+    package enum Kind: Sendable {
+        /// The result of a stage.
+        case step(JobStatus, Data)
+        /// The job's result: 128.
+        case finish(StorableResult)
+        /// The job's result, decided but awaiting review: 64.
+        case holdForReview(StorableResult)
+        case deadLetter(InspectError)
+        case retry(InspectError, after: Duration)
+        /// Back to the queue, with the attempt refunded.
+        case release
     }
 
-    /// A part to fetch, and what the job's endpoint allows.
-    package struct Remote: Sendable {
-        package var url: String
-        /// Whether plain http is allowed.
-        package var allowHTTP: Bool
-        /// Whether private addresses are allowed: all, or those of ``networks``.
-        package var allowPrivate: Bool
-        /// In CIDR notation; `nil`: no list.
-        package var networks: [String]?
+    package let kind: Kind
+    package let job: ClaimedJob
+    /// When the job was claimed, for its duration.
+    package let claimedAt: ContinuousClock.Instant
+    /// The job's stage before this write; `nil`: as it was claimed.
+    package let stage: JobStatus?
+
+    package init(kind: Kind, job: ClaimedJob, claimedAt: ContinuousClock.Instant, stage: JobStatus? = nil) {
+        self.kind = kind
+        self.job = job
+        self.claimedAt = claimedAt
+        self.stage = stage
     }
 
-    package var kind: PartKind
-    /// Place among the frames; 0 for other kinds.
-    package var ordinal: Int
-    package var source: Source
-    /// Whether it must be fetched.
-    package var isRemote: Bool { if case .url = self.source { true } else { false } }
-    /// SHA-256 that the bytes must have.
-    package var sha256: Data
+    /// The job as named in reports about the write.
+    package var reference: JobReference {
+        if case .finish = self.kind { return self.job.reference(at: .finished) }
+        if case .holdForReview = self.kind { return self.job.reference(at: .decided) }
+        return self.job.reference(at: self.stage ?? self.job.status)
+    }
+
+    /// Removes writes of lost claims from a batch: a job has one lease, so a later claim shows that the earlier one is over.
+    /// Statements return jobs, not fences, so one batch must not contain two claims of one job.
+    package static func split(_ batch: [QueueWrite]) -> (current: [QueueWrite], superseded: [QueueWrite]) {
+        var newest: [Int64: Int64] = [:]
+        newest.reserveCapacity(batch.count)
+        var isMixed = false
+        for write in batch {
+            let (job, fence) = (write.job.id, write.job.fence)
+            if let known = newest[job] {
+                if known == fence { continue }
+                isMixed = true
+                newest[job] = max(known, fence)
+            } else {
+                newest[job] = fence
+            }
+        }
+        guard isMixed else { return (batch, []) }
+        return (
+            batch.filter { newest[$0.job.id] == $0.job.fence }, batch.filter { newest[$0.job.id] != $0.job.fence }
+        )
+    }
+
+    /// Whether it has the job's result.
+    var hasResult: Bool {
+        switch self.kind {
+        case .finish, .holdForReview: true
+        case .step, .deadLetter, .retry, .release: false
+        }
+    }
+
+    /// What the database did instead: the job's row or result cannot be processed.
+    var deadLetteredAsDamaged: QueueWrite {
+        QueueWrite(
+            kind: .deadLetter(InspectError(.internalError, "the job's row or result cannot be processed")),
+            job: self.job, claimedAt: self.claimedAt, stage: self.stage)
+    }
+
+    /// Whether the lease ends with this write.
+    package var endsLease: Bool {
+        if case .step = self.kind { return false }
+        return true
+    }
 }

@@ -43,11 +43,15 @@ package actor JobClient {
 
     /// The result document of a job, as JSON; valid results are in it once `status` is 128.
     ///
+    /// - Parameter purpose: What an operator or reviewer reads it for: review, support, export or delivery. Without one they get
+    ///   what names no person.
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``.
-    package func result(of id: String) async throws -> Data {
+    package func result(of id: String, purpose: String? = nil) async throws -> Data {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.job_result($1)", [.text(id)]).single().data(0)
+            try await connection.query(
+                "SELECT insp.job_result($1, $2)", [.text(id), purpose.map { .text($0) } ?? .null]
+            ).single().data(0)
         }
     }
 
@@ -92,11 +96,13 @@ package actor JobClient {
     }
 
     /// The templates of a face id as JSON, without their features.
-    package func templates(of faceID: String, partner: String) async throws -> Data {
+    ///
+    /// - Parameter purpose: What an operator reads them for: review, support, export or delivery.
+    package func templates(of faceID: String, partner: String, purpose: String? = nil) async throws -> Data {
         try await self.translating { connection in
             try await connection.query(
-                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2) t",
-                [.text(partner), .text(faceID)]
+                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2, $3) t",
+                [.text(partner), .text(faceID), purpose.map { .text($0) } ?? .null]
             ).single().data(0)
         }
     }

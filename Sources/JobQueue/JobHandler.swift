@@ -1,5 +1,7 @@
 package import Foundation
+internal import Glibc
 package import InspectCore
+internal import Postgres
 
 /// A job's result; its two parts together are the result document.
 package struct JobResult: Sendable {
@@ -29,15 +31,20 @@ package protocol JobHandler: Sendable {
     /// - Returns: The job's result; it is stored with status 128.
     /// - Throws: ``InspectError``: a retryable one is tried again later, a permanent one finishes the job with decision
     ///   NOT_EXECUTED. Any other error counts as ``ErrorCode/internalError``.
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult
+    func run(_ context: JobContext) async throws -> JobResult
+}
+
+/// There is no permit for the job, or no room for its bytes: it is released, with the attempt refunded.
+package struct NoPermit: Error, Sendable {
+    package init() {}
 }
 
 /// A handler's operations on its job.
 package final class JobContext: Sendable {
     package let job: ClaimedJob
-    package let worker: JobWorker
+    private let worker: JobWorker
 
-    package init(_ job: ClaimedJob, _ worker: JobWorker) {
+    init(_ job: ClaimedJob, _ worker: JobWorker) {
         self.job = job
         self.worker = worker
     }
@@ -47,7 +54,13 @@ package final class JobContext: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/partNotFound`` if retention removed the bytes, or
     ///   ``ErrorCode/databaseUnavailable``.
     package func parts() async throws -> [JobPart] {
-        try await self.worker.parts(of: self.job)
+        let parts = try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: self.job)))
+        // The session is looked up once the images are analysed, and its job must then find a permit.
+        let isNeeded = parts.contains { $0.isRemote || $0.kind == .sessionBlob }
+        self.worker.send { machine, actions in
+            machine.keepPermit(for: self.job, isNeeded: isNeeded, at: .now, &actions)
+        }
+        return parts
     }
 
     /// Reads the templates of the job's face id, all from one snapshot.
@@ -55,7 +68,9 @@ package final class JobContext: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/faceIDInvalid`` if it has none, or
     ///   ``ErrorCode/databaseUnavailable``.
     package func enrolledFace() async throws -> EnrolledFace {
-        try await self.worker.enrolledFace(of: self.job)
+        let rows = try await self.reading(QueueStatements.face(of: self.job))
+        guard let face = try QueueStatements.face(from: rows) else { throw InspectError(.faceIDInvalid) }
+        return face
     }
 
     /// Hands over the feature of an enrolment. The transaction that finishes the job decides whether it becomes a template; with
@@ -65,7 +80,7 @@ package final class JobContext: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since or
     ///   another job is enrolling it, or ``ErrorCode/faceTaken`` if it is another person's.
     package func hand(over feature: FaceEmbedding, generation: Int64) async throws {
-        try await self.worker.hand(over: feature, generation: generation, of: self.job)
+        _ = try await self.reading(QueueStatements.stage(feature, generation: generation, of: self.job))
     }
 
     /// Stores the result of a stage.
@@ -79,15 +94,25 @@ package final class JobContext: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` if the job is known to be no longer this worker's.
     package func complete(_ stage: JobStatus, output: Data) async throws {
         precondition(stage.isStage, "\(stage.name) is not a stage whose result is stored")
-        try self.worker.store(stage, output, of: self.job)
+        let body = StorableJSON.checked(output)
+        let isHeld = self.worker.send { machine, actions in
+            guard let body else {
+                machine.refused(self.job, at: .now, &actions)
+                return false
+            }
+            return machine.completed(stage, body, of: self.job, at: .now, &actions)
+        }
+        guard isHeld else { throw InspectError(.leaseLost) }
     }
+
+    // MARK: Vendor sessions
 
     /// Records that the job's session is about to be sent to a vendor's server.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
     ///   have sent it: a session can be used once.
     package func beginSession() async throws {
-        guard try await self.worker.beginSession(of: self.job) else {
+        guard try await self.reading(QueueStatements.beginSession(of: self.job)).single().bool(0) else {
             throw InspectError(.vendorOutcomeUnknown, "an earlier attempt ended while it was under way")
         }
     }
@@ -98,6 +123,164 @@ package final class JobContext: Sendable {
     ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.
     ///   - output: The liveness stage's result as JSON; stored at once, since the session cannot be used again.
     package func endSession(outcome: String, status: Int?, output: Data? = nil) async throws {
-        try await self.worker.endSession(of: self.job, outcome: outcome, status: status, output: output)
+        _ = try await self.asking(
+            QueueStatements.endSession(of: self.job, outcome: outcome, status: status, output: output))
+    }
+
+    // MARK: Outside the slot
+
+    /// Frees the job's slot while the job waits for another server. The job keeps its lease and its deadline. Does nothing if it
+    /// has left its slot already.
+    ///
+    /// A job may end outside its slot; before it uses an analyzer or much processor time, it calls ``returnToSlot()``.
+    ///
+    /// - Parameter bytes: The job's bytes in memory.
+    /// - Throws: ``NoPermit``, which the handler must rethrow; ``InspectError`` with ``ErrorCode/leaseLost``.
+    package func leaveSlot(holding bytes: Int) throws {
+        let isOutside = self.worker.send { machine, actions in
+            machine.leaveSlot(self.job, holding: bytes, at: .now, &actions)
+        }
+        guard let isOutside else { throw InspectError(.leaseLost) }
+        guard isOutside else { throw NoPermit() }
+    }
+
+    /// Reserves room for bytes that the job will hold outside its slot. Returns at once, on any thread.
+    ///
+    /// - Returns: False if there is no room: the job must throw ``NoPermit``.
+    package func hold(_ bytes: Int) -> Bool {
+        self.worker.ask { $0.outside.hold(bytes, self.job.fence, at: .now) }
+    }
+
+    /// Waits for a slot, ahead of jobs that are not claimed yet.
+    ///
+    /// - Throws: `CancellationError`.
+    package func returnToSlot() async throws {
+        let isBack = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+                let isQueued = self.worker.exchange { guarded, actions in
+                    // Cancelled before it waited, so the handler found nothing to wake.
+                    guard !Task.isCancelled, guarded.machine.queueForSlot(self.job, &actions) else { return false }
+                    guarded.waiters[self.job.fence] = continuation
+                    return true
+                }
+                if !isQueued { continuation.resume(returning: false) }
+            }
+        } onCancel: {
+            self.worker.send { machine, actions in machine.leaveOutside(self.job, &actions) }
+        }
+        guard isBack else { throw CancellationError() }
+    }
+
+    // MARK: Statements
+
+    /// Runs one statement for the leased job, on a connection that does not claim or write.
+    private func reading(_ statement: PostgresStatement) async throws -> [PostgresRow] {
+        do {
+            return try await self.asking(statement)
+        } catch let error as PostgresError {
+            guard let refusal = error.refusal else {
+                throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
+            }
+            if refusal.code == .leaseLost {
+                self.worker.send { machine, actions in
+                    machine.lose(at: .now, &actions) { $0.job.fence == self.job.fence }
+                }
+            }
+            throw refusal
+        }
+    }
+
+    /// Runs a statement that may be repeated. It does not wait for held rows: this connection is the only one that reads parts, and
+    /// other jobs need it.
+    private func asking(_ statement: PostgresStatement) async throws -> [PostgresRow] {
+        try await self.worker.auxiliary.retrying(for: .seconds(20)) { connection in
+            try await connection.pipeline([QueueStatements.limits(lock: .milliseconds(50)), statement])[1]
+        }
+    }
+}
+
+/// One input of a job.
+package struct JobPart: Sendable {
+    /// The most bytes that all parts of one job may have together.
+    package static let limit = 64 << 20
+
+    /// The source of the bytes.
+    package enum Source: Sendable {
+        case bytes(Data)
+        case url(Remote)
+    }
+
+    /// A part to fetch, and what the job's endpoint allows.
+    package struct Remote: Sendable {
+        package var url: String
+        /// Whether plain http is allowed.
+        package var allowHTTP: Bool
+        /// Whether private addresses are allowed: all, or those of ``networks``.
+        package var allowPrivate: Bool
+        /// In CIDR notation; `nil`: no list.
+        package var networks: [String]?
+    }
+
+    package var kind: PartKind
+    /// Place among the frames; 0 for other kinds.
+    package var ordinal: Int
+    package var source: Source
+    /// Whether it must be fetched.
+    package var isRemote: Bool { if case .url = self.source { true } else { false } }
+    /// SHA-256 that the bytes must have.
+    package var sha256: Data
+}
+
+/// A job's result as PostgreSQL can hold it.
+package struct StorableResult: Sendable {
+    package var summary: String
+    package var body: Data
+}
+
+/// Text that PostgreSQL can store as `jsonb`.
+package enum StorableJSON {
+    /// - Returns: `nil` if it is no JSON.
+    package static func checked(_ data: Data) -> Data? {
+        let data = Data(self.text(data).utf8)
+        guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }
+        return data
+    }
+
+    /// Decodes as UTF-8 with damaged sequences replaced by U+FFFD, and removes U+0000, which `jsonb` cannot hold, as a byte and as
+    /// the escape `\u0000`.
+    package static func text(_ data: Data) -> String {
+        let hasNUL = data.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            if memchr(start, 0, bytes.count) != nil { return true }
+            var place = 0
+            while let found = memchr(start + place, CInt(UInt8(ascii: "\\")), bytes.count - place) {
+                place = found - UnsafeMutableRawPointer(mutating: start)
+                if bytes[place...].starts(with: #"\u0000"#.utf8) { return true }
+                place += 1
+            }
+            return false
+        }
+        guard hasNUL else { return String(decoding: data, as: UTF8.self) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(data.count)
+        let replacement = Array(#"\ufffd"#.utf8)
+        let input = [UInt8](data)
+        var index = 0
+        while index < input.count {
+            if input[index] == UInt8(ascii: "\\"), index + 1 < input.count {
+                // A backslash is copied with the next character, so that an escaped backslash before u0000 is left alone.
+                if input[index...].starts(with: #"\u0000"#.utf8) {
+                    bytes += replacement
+                    index += 6
+                } else {
+                    bytes += input[index...(index + 1)]
+                    index += 2
+                }
+            } else {
+                if input[index] != 0 { bytes.append(input[index]) }
+                index += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

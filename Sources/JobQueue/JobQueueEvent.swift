@@ -23,12 +23,12 @@ package enum JobQueueEvent: Sendable {
     case abandoned(job: JobReference, sqlState: String)
     /// The job took longer than its deadline and was stopped.
     case overdue(job: JobReference)
-    /// The database could not be used; the worker tries again after this many seconds.
-    case databaseUnavailable(role: String, error: String, retryAfter: Double)
+    /// The database could not be used; the worker tries again after this time.
+    case databaseUnavailable(role: String, error: String, retryAfter: Duration)
     /// A lost connection was replaced.
     case reconnected(role: String)
-    /// No heartbeat succeeded for this many seconds: claiming stopped and the work was dropped.
-    case suspended(silentFor: Double)
+    /// No heartbeat succeeded for this long: claiming stopped and the work was dropped.
+    case suspended(silentFor: Duration)
     case resumed
     /// Another worker declared this one dead; it registers again under a new number.
     case declaredDead(worker: Int64)

@@ -16,7 +16,7 @@ extension JobWorker {
                 break
             } catch let error as PostgresError where error.isTransient {
                 let wait = backoff.next()
-                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait.seconds))
+                self.unavailable("start", error, retryAfter: wait)
                 try await Task.sleep(for: wait)
             } catch let error as PostgresError {
                 await connection.close()
@@ -58,10 +58,7 @@ extension JobWorker {
                 backoff.reset()
             } catch {
                 pause = backoff.next()
-                self.report(
-                    .databaseUnavailable(
-                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)",
-                        retryAfter: pause.seconds))
+                self.unavailable("heartbeat", error, retryAfter: pause)
             }
             // Until then, unless woken because a job was cancelled or the worker must drain.
             await withTaskCancellationHandler {
@@ -88,37 +85,6 @@ extension JobWorker {
             try? await Task.sleep(for: .milliseconds(100))
             let random = Double.random(in: -1...1)
             self.send { machine, actions in machine.tick(at: .now, random: random, &actions) }
-        }
-    }
-
-    // MARK: Listener
-
-    /// Turns notifications into events. They are only hints: the pump also polls.
-    func runListener() async {
-        var options = self.configuration.connection
-        options.name += " listener"
-        let lanes = Set(self.configuration.lanes.map(String.init))
-        let listener = NotificationListener(
-            self.configuration.listenURL ?? self.configuration.databaseURL, options: options,
-            channels: ["insp_ready", "insp_control"])
-        await listener.run { event in
-            switch event {
-            case .listening(let isAgain):
-                if isAgain { self.report(.reconnected(role: "listener")) }
-                // Covers notifications missed while not listening.
-                self.send { machine, actions in machine.notified(worker: "*", &actions) }
-            case .notification(let notification) where notification.channel == "insp_control":
-                self.send { machine, actions in machine.notified(worker: notification.payload, &actions) }
-            case .notification(let notification):
-                if lanes.contains(notification.payload) {
-                    self.send { machine, actions in machine.hint(&actions) }
-                }
-            case .lost(let error, let wait):
-                self.report(
-                    .databaseUnavailable(
-                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)",
-                        retryAfter: wait.seconds))
-            }
         }
     }
 }

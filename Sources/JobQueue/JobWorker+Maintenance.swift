@@ -122,10 +122,7 @@ extension JobWorker {
                 return
             } catch {
                 pause = max(pause, backoff.next())
-                self.report(
-                    .databaseUnavailable(
-                        role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)",
-                        retryAfter: pause.seconds))
+                self.unavailable("maintenance", error, retryAfter: pause)
             }
             if !keepsConnection, !duties.contains(where: \.isUnfinished) { await source.close() }
             try? await Task.sleep(for: pause)

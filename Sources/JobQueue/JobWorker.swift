@@ -119,6 +119,12 @@ package final class JobWorker: Sendable {
         return answer
     }
 
+    /// Reports that a connection failed.
+    func unavailable(_ role: String, _ error: any Error, retryAfter pause: Duration) {
+        let reason = (error as? PostgresError)?.reason ?? "\(error)"
+        self.report(.databaseUnavailable(role: role, error: reason, retryAfter: pause))
+    }
+
     private func tell(_ actions: WorkerActions) {
         actions.reports.forEach(self.report)
         guard !actions.settled.isEmpty else { return }
@@ -146,7 +152,7 @@ package final class JobWorker: Sendable {
 
     private func outcome(of job: ClaimedJob) async -> WorkerMachine.Outcome {
         do {
-            let result = try await self.handler.run(job, JobContext(job, self))
+            let result = try await self.handler.run(JobContext(job, self))
             // Before the lock is taken: only jobs that mention a review take time.
             return .success(result.stored, waitsForReview: job.waitsForReview(of: result.decision))
         } catch {
@@ -160,70 +166,5 @@ package final class JobWorker: Sendable {
             guarded.tasks[job.fence] = nil
             guarded.machine.ended(job, outcome, at: now, &actions)
         }
-    }
-
-    // MARK: For handlers
-
-    func store(_ stage: JobStatus, _ output: Data, of job: ClaimedJob) throws {
-        let body = StorableJSON.checked(output)
-        let isHeld = self.send { machine, actions in
-            guard let body else {
-                machine.refused(job, at: .now, &actions)
-                return false
-            }
-            return machine.completed(stage, body, of: job, at: .now, &actions)
-        }
-        guard isHeld else { throw InspectError(.leaseLost) }
-    }
-
-    func parts(of job: ClaimedJob) async throws -> [JobPart] {
-        let parts = try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: job), for: job))
-        // The session is looked up once the images are analysed, and its job must then find a permit.
-        let isNeeded = parts.contains { $0.isRemote || $0.kind == .sessionBlob }
-        self.send { machine, actions in machine.keepPermit(for: job, isNeeded: isNeeded, at: .now, &actions) }
-        return parts
-    }
-
-    func enrolledFace(of job: ClaimedJob) async throws -> EnrolledFace {
-        let rows = try await self.reading(QueueStatements.face(of: job), for: job)
-        guard let face = try QueueStatements.face(from: rows) else { throw InspectError(.faceIDInvalid) }
-        return face
-    }
-
-    func hand(over feature: FaceEmbedding, generation: Int64, of job: ClaimedJob) async throws {
-        _ = try await self.reading(QueueStatements.stage(feature, generation: generation, of: job), for: job)
-    }
-
-    /// Runs one statement for a leased job, on a connection that does not claim or write.
-    private func reading(_ statement: PostgresStatement, for job: ClaimedJob) async throws -> [PostgresRow] {
-        do {
-            return try await self.asking(statement)
-        } catch let error as PostgresError {
-            guard let refusal = error.refusal else {
-                throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
-            }
-            if refusal.code == .leaseLost {
-                self.send { machine, actions in machine.lose(at: .now, &actions) { $0.job.fence == job.fence } }
-            }
-            throw refusal
-        }
-    }
-
-    /// Runs a statement that may be repeated. It does not wait for held rows: this connection is the only one that reads parts, and
-    /// other jobs need it.
-    private func asking(_ statement: PostgresStatement) async throws -> [PostgresRow] {
-        try await self.auxiliary.retrying(for: .seconds(20)) { connection in
-            try await connection.pipeline([QueueStatements.limits(lock: .milliseconds(50)), statement])[1]
-        }
-    }
-
-    /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
-    func beginSession(of job: ClaimedJob) async throws -> Bool {
-        try await self.reading(QueueStatements.beginSession(of: job), for: job).single().bool(0)
-    }
-
-    func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {
-        _ = try await self.asking(
-            QueueStatements.endSession(of: job, outcome: outcome, status: status, output: output))
     }
 }

@@ -113,50 +113,11 @@ package enum QueueStatements {
     ///
     /// - Returns: Each statement with its writes; it returns the jobs whose lease was valid.
     package static func writes(_ batch: [QueueWrite]) -> [(statement: PostgresStatement, writes: [QueueWrite])] {
-        var statements: [(PostgresStatement, [QueueWrite])] = []
-        var finishing: Set<Int64> = []
+        var steps: [QueueWrite] = []
+        var finishes: [QueueWrite] = []
+        var results: [StorableResult] = []
         var held: [QueueWrite] = []
-        for write in batch {
-            switch write.kind {
-            case .finish: finishing.insert(write.job.id)
-            case .holdForReview: held.append(write)
-            default: break
-            }
-        }
-        let holding = Set(held.map(\.job.id))
-        let stepsAlone = batch.filter {
-            !$0.endsLease && !finishing.contains($0.job.id) && !holding.contains($0.job.id)
-        }
-        if !stepsAlone.isEmpty {
-            let arrays = self.stepArrays(stepsAlone)
-            statements.append(
-                (PostgresStatement("SELECT * FROM insp.store_steps($1, $2, $3, $4)", arrays), stepsAlone))
-        }
-        let finishes = batch.filter { if case .finish = $0.kind { true } else { false } }
-        if !finishes.isEmpty {
-            let results = finishes.map { write -> StorableResult? in
-                if case .finish(let result) = write.kind { result } else { nil }
-            }
-            let steps = self.stepArrays(batch.filter { !$0.endsLease && finishing.contains($0.job.id) })
-            statements.append(
-                (
-                    PostgresStatement(
-                        "SELECT * FROM insp.settle($1, $2, $3, $4, $5, $6, $7, $8)",
-                        [self.jobs(finishes), self.fences(finishes)] + self.resultArrays(results) + steps), finishes
-                ))
-        }
-        if !held.isEmpty {
-            let results = held.map { write -> StorableResult? in
-                if case .holdForReview(let result) = write.kind { result } else { nil }
-            }
-            let steps = self.stepArrays(batch.filter { !$0.endsLease && holding.contains($0.job.id) })
-            statements.append(
-                (
-                    PostgresStatement(
-                        "SELECT * FROM insp.hold_for_review($1, $2, $3, $4, $5, $6, $7, $8)",
-                        [self.jobs(held), self.fences(held)] + self.resultArrays(results) + steps), held
-                ))
-        }
+        var heldResults: [StorableResult] = []
         var deadLettered: [QueueWrite] = []
         var deadLetterErrors: [InspectError] = []
         var retried: [QueueWrite] = []
@@ -164,7 +125,13 @@ package enum QueueStatements {
         var released: [QueueWrite] = []
         for write in batch {
             switch write.kind {
-            case .step, .finish, .holdForReview: break
+            case .step: steps.append(write)
+            case .finish(let result):
+                finishes.append(write)
+                results.append(result)
+            case .holdForReview(let result):
+                held.append(write)
+                heldResults.append(result)
             case .deadLetter(let error):
                 deadLettered.append(write)
                 deadLetterErrors.append(error)
@@ -174,59 +141,58 @@ package enum QueueStatements {
             case .release: released.append(write)
             }
         }
-        if !deadLettered.isEmpty {
-            statements.append(
-                (
-                    PostgresStatement(
-                        "SELECT * FROM insp.dead_letter($1, $2, $3, $4, $5)",
-                        [
-                            self.jobs(deadLettered), self.fences(deadLettered),
-                            .texts(deadLetterErrors.map(\.code.rawValue)),
-                            .texts(deadLetterErrors.map { $0.detail.replacing("\0", with: "") }),
-                            self.booleans(deadLetterErrors.map(\.code.isCrash)),
-                        ]), deadLettered
-                ))
+        var statements: [(statement: PostgresStatement, writes: [QueueWrite])] = []
+        func add(_ sql: String, _ writes: [QueueWrite], _ parameters: @autoclosure () -> [PostgresValue]) {
+            guard !writes.isEmpty else { return }
+            let lease: [PostgresValue] = [.bigints(writes.map(\.job.id)), .bigints(writes.map(\.job.fence))]
+            statements.append((PostgresStatement(sql, lease + parameters()), writes))
         }
-        if !retried.isEmpty {
-            statements.append(
-                (
-                    PostgresStatement(
-                        "SELECT * FROM insp.retry_later($1, $2, $3, $4, $5)",
-                        [
-                            self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after.seconds)),
-                            .texts(retries.map(\.error.code.rawValue)),
-                            self.booleans(retries.map(\.error.code.isCrash)),
-                        ]), retried
-                ))
-        }
-        if !released.isEmpty {
-            statements.append(
-                (
-                    PostgresStatement(
-                        "SELECT * FROM insp.release($1, $2)", [self.jobs(released), self.fences(released)]),
-                    released
-                ))
-        }
+        // A result is stored in one statement with the steps of its job that are in the same batch.
+        let finishing = Set(finishes.map(\.job.id))
+        let holding = Set(held.map(\.job.id))
+        let stepsAlone = steps.filter { !finishing.contains($0.job.id) && !holding.contains($0.job.id) }
+        add("SELECT * FROM insp.store_steps($1, $2, $3, $4)", stepsAlone, self.bodies(of: stepsAlone))
+        add(
+            "SELECT * FROM insp.settle($1, $2, $3, $4, $5, $6, $7, $8)", finishes,
+            self.arrays(of: results, steps.filter { finishing.contains($0.job.id) }))
+        add(
+            "SELECT * FROM insp.hold_for_review($1, $2, $3, $4, $5, $6, $7, $8)", held,
+            self.arrays(of: heldResults, steps.filter { holding.contains($0.job.id) }))
+        add(
+            "SELECT * FROM insp.dead_letter($1, $2, $3, $4, $5)", deadLettered,
+            [
+                .texts(deadLetterErrors.map(\.code.rawValue)),
+                .texts(deadLetterErrors.map { $0.detail.replacing("\0", with: "") }),
+                self.booleans(deadLetterErrors.map(\.code.isCrash)),
+            ])
+        add(
+            "SELECT * FROM insp.retry_later($1, $2, $3, $4, $5)", retried,
+            [
+                .doubleArray(retries.map(\.after.seconds)), .texts(retries.map(\.error.code.rawValue)),
+                self.booleans(retries.map(\.error.code.isCrash)),
+            ])
+        add("SELECT * FROM insp.release($1, $2)", released, [])
         return statements
     }
 
-    private static func stepArrays(_ writes: [QueueWrite]) -> [PostgresValue] {
+    private static func arrays(of results: [StorableResult], _ steps: [QueueWrite]) -> [PostgresValue] {
+        [
+            .texts(results.map(\.summary)), .byteas(results.map(\.body)), .bigints(steps.map(\.job.id)),
+            .bigints(steps.map(\.job.fence)),
+        ] + self.bodies(of: steps)
+    }
+
+    /// The statuses and bodies of steps.
+    private static func bodies(of steps: [QueueWrite]) -> [PostgresValue] {
         var statuses: [Int64] = []
         var bodies: [Data?] = []
-        for write in writes {
+        for write in steps {
             guard case .step(let status, let body) = write.kind else { continue }
             statuses.append(Int64(status.rawValue))
             bodies.append(body)
         }
-        return [self.jobs(writes), self.fences(writes), .intArray(statuses), .byteas(bodies)]
+        return [.intArray(statuses), .byteas(bodies)]
     }
-
-    private static func resultArrays(_ results: [StorableResult?]) -> [PostgresValue] {
-        [.texts(results.map { $0?.summary }), .byteas(results.map { $0?.body })]
-    }
-
-    private static func jobs(_ writes: [QueueWrite]) -> PostgresValue { .bigints(writes.map(\.job.id)) }
-    private static func fences(_ writes: [QueueWrite]) -> PostgresValue { .bigints(writes.map(\.job.fence)) }
 
     /// An array of booleans; its type follows from the function that takes it.
     private static func booleans(_ values: [Bool]) -> PostgresValue {
@@ -235,11 +201,25 @@ package enum QueueStatements {
 
     // MARK: Rows
 
-    /// The writes of each statement, with the jobs that it returned.
+    /// The writes of each statement, with the jobs that it returned. Where the database ended a damaged job itself, the write is the
+    /// dead letter that it wrote instead.
     static func settled(
         _ groups: [(statement: PostgresStatement, writes: [QueueWrite])], _ rows: [[PostgresRow]]
     ) throws -> [(writes: [QueueWrite], held: Set<Int64>)] {
-        try groups.enumerated().map { index, group in (group.writes, Set(try rows[index].map { try $0.int(0) })) }
+        try groups.enumerated().map { index, group in
+            guard group.writes.first?.hasResult == true else {
+                return (group.writes, Set(try rows[index].map { try $0.int(0) }))
+            }
+            var held: Set<Int64> = []
+            var damaged: Set<Int64> = []
+            for row in rows[index] {
+                let job = try row.int(0)
+                held.insert(job)
+                if try row.bool(1) { damaged.insert(job) }
+            }
+            if damaged.isEmpty { return (group.writes, held) }
+            return (group.writes.map { damaged.contains($0.job.id) ? $0.deadLetteredAsDamaged : $0 }, held)
+        }
     }
 
     /// - Returns: `nil` if the job has no face id.
@@ -274,6 +254,101 @@ package enum QueueStatements {
                 kind: kind, ordinal: Int(try row.int("ordinal")), source: source, sha256: try row.data("sha256"))
         }
     }
+
+    // MARK: Claims: one row for the claim itself, and one for each job
+
+    /// A claimed job with the queue it came from.
+    package struct Claim {
+        package var job: ClaimedJob
+        package var queue: Int
+        package var seq: Int64
+        /// False if the job was cancelled or expired while it waited: then only the lease must be dropped.
+        package var isOpen: Bool
+        package var isExpired: Bool
+    }
+
+    /// A claim's result.
+    package struct Claims {
+        /// The epoch; a new one invalidates all floors.
+        package var epoch: Int64
+        /// The queues' last place before the claim.
+        package var high: Int64
+        /// Running transactions; `nil` if not requested.
+        package var horizon: FloorHorizon.Scan?
+        /// The limits that applied, in the requested order; `nil`: as requested.
+        package var caps: [Int]?
+        /// Queues that were unknown.
+        package var queues: [QueueFloors.Queue]
+        package var jobs: [Claim]
+    }
+
+    /// The positions of a job's columns, looked up once for all jobs.
+    private struct JobColumns {
+        let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps: Int
+
+        init(_ row: PostgresRow) throws {
+            self.id = try row.position(of: "job_id")
+            self.fence = try row.position(of: "fence")
+            self.attempt = try row.position(of: "attempt")
+            self.crashes = try row.position(of: "crashes")
+            self.queue = try row.position(of: "queue")
+            self.seq = try row.position(of: "seq")
+            self.publicID = try row.position(of: "public_id")
+            self.status = try row.position(of: "status")
+            self.expired = try row.position(of: "expired")
+            self.payload = try row.position(of: "payload")
+            self.traceparent = try row.position(of: "traceparent")
+            self.steps = try row.position(of: "steps")
+        }
+    }
+
+    /// - Returns: `nil` if the worker is unknown or must drain.
+    package static func claims(from rows: [PostgresRow]) throws -> Claims? {
+        guard let head = rows.first else { return nil }
+        let high = try head.int("last_seq")
+        let horizon: FloorHorizon.Scan? =
+            if let running = try head.optionalInt("snapshot_xmin") {
+                FloorHorizon.Scan(high: high, running: running, next: try head.int("snapshot_xmax"))
+            } else {
+                nil
+            }
+        return Claims(
+            epoch: try head.int("epoch"), high: high, horizon: horizon,
+            caps: try head.isNull("caps") ? nil : head.intArray("caps").map { Int($0) },
+            queues: try head.records("queues", "id", "region", "lane", "partner_id").map { queue in
+                QueueFloors.Queue(
+                    id: Int(try queue.int("id")), region: Int(try queue.int("region")),
+                    lane: Int(try queue.int("lane")),
+                    partner: Int(try queue.int("partner_id")))
+            },
+            jobs: try Self.jobs(from: rows.dropFirst()))
+    }
+
+    private static func jobs(from rows: ArraySlice<PostgresRow>) throws -> [Claim] {
+        guard let first = rows.first else { return [] }
+        let column = try JobColumns(first)
+        return try rows.map { row in
+            let status = try row.optionalInt(column.status)
+            let queue = Int(try row.int(column.queue))
+            return Claim(
+                job: ClaimedJob(
+                    id: try row.int(column.id), publicID: try row.optionalString(column.publicID) ?? "",
+                    fence: try row.int(column.fence), attempt: Int(try row.int(column.attempt)),
+                    crashes: Int(try row.int(column.crashes)),
+                    status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
+                    payload: try row.optionalData(column.payload) ?? Data(),
+                    steps: try Self.steps(of: row, column.steps),
+                    traceparent: try row.optionalString(column.traceparent), queue: queue),
+                queue: queue, seq: try row.int(column.seq), isOpen: status != nil,
+                isExpired: try status != nil && row.bool(column.expired))
+        }
+    }
+
+    private static func steps(of row: PostgresRow, _ column: Int) throws -> [JobStatus: Data] {
+        guard try !row.isNull(column) else { return [:] }
+        let stages = JobStatus.allCases.filter(\.isStage).sorted()
+        return Dictionary(uniqueKeysWithValues: zip(stages, try row.dataArray(column))).compactMapValues { $0 }
+    }
 }
 
 /// A worker's identity in the database.
@@ -286,5 +361,19 @@ package struct WorkerIdentity: Sendable, Equatable {
         self.id = id
         self.incarnation = incarnation
         self.region = region
+    }
+}
+
+/// Numbers that the database must never give out again.
+package struct SeenNumbers: Sendable {
+    /// The epoch of the floors (`insp.epoch`).
+    package var epoch: Int64 = 0
+    /// The highest fence and the highest place in any answer.
+    package var fence: Int64 = 0
+    package var seq: Int64 = 0
+
+    package mutating func learn(fence: Int64, seq: Int64 = 0) {
+        self.fence = max(self.fence, fence)
+        self.seq = max(self.seq, seq)
     }
 }

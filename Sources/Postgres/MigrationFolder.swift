@@ -59,9 +59,9 @@ struct MigrationFolder: Sendable {
     /// `roles.sql`, if it exists.
     var rolesScript: String?
 
-    /// The roles that `roles.sql` creates: every literal in it that is a role's name.
+    /// The roles that `roles.sql` creates: every literal in it that is a role's name, `keys_…` in the key store's.
     var roles: [String] {
-        (self.rolesScript ?? "").matches(of: /'(insp_[a-z]+)'/).map { String($0.output.1) }
+        (self.rolesScript ?? "").matches(of: /'((?:insp|keys)_[a-z]+)'/).map { String($0.output.1) }
     }
 
     init(_ path: String) throws {

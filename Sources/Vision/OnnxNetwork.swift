@@ -35,7 +35,6 @@ package struct OnnxModel: Codable, Sendable, Hashable {
 /// scratch memory.
 package final class OnnxNetwork {
     private let pointer: OpaquePointer
-    package let model: OnnxModel
     /// The length of the output.
     package let outputLength: Int
 
@@ -60,7 +59,6 @@ package final class OnnxNetwork {
         }
         guard let network else { throw InspectError(.internalError, "loading returned no network") }
         self.pointer = network
-        self.model = model
         self.outputLength = cv_network_output_length(network)
     }
 

@@ -7,14 +7,15 @@ import JobQueue
 extension Command {
     static let bench = Command(
         name: "bench",
-        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness",
+        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness, record",
         synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE]\n"
-            + "       inspectd bench analysis --partner P --front F --face F | liveness [--runs N]",
-        words: ["queue", "callbacks", "analysis", "liveness"],
+            + "       inspectd bench analysis --partner P --front F --face F | liveness [--runs N] | record [--rows N]",
+        words: ["queue", "callbacks", "analysis", "liveness", "record"],
         takesOperands: true,
         options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered in each round [60000]"),
             .value("hung", "MODE", "callbacks: cost of one hanging partner (tcp, tls, dns, drip) for the others"),
+            .value("rows", "N", "record: accesses that are recorded in each round [100000]"),
         ] + AnalysisBench.options + Configuration.analyzerOptions
             + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
@@ -39,7 +40,11 @@ extension Command {
                 Output.line(ResultEnvelope.json(try BareLoop.run(arguments.operands[1])))
             case "analysis": try await AnalysisBench.run(arguments, configuration)
             case "liveness": try LivenessBench.run(arguments)
-            default: throw UsageError("bench measures queue, callbacks, analysis or liveness")
+            case "record":
+                var benchmark = RecordBenchmark(databaseURL: configuration.databaseURL)
+                benchmark.accesses = try arguments.integer("rows", in: 1000...10_000_000) ?? benchmark.accesses
+                Output.line(ResultEnvelope.json(try await benchmark.run()))
+            default: throw UsageError("bench measures queue, callbacks, analysis, liveness or record")
             }
         }
     )

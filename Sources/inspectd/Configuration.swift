@@ -7,6 +7,10 @@ import Inspection
 struct Configuration: Sendable {
     /// A libpq connection string or URL; empty means libpq's own `PG…` variables. Never logged: it may hold a password.
     var databaseURL: String
+    /// The key store's connection string or URL; empty: none. Never logged.
+    var keysURL: String
+    /// Sources of wrapping keys, separated by white space (`WrappingKeySource`); empty: none.
+    var wrappingKeys: String
     var models: String
     var textModels: String
     /// Folder of the migrations.
@@ -18,6 +22,8 @@ struct Configuration: Sendable {
     var trustAnchors: [String]
     /// PEM files with the private keys that parts are encrypted for.
     var decryptionKeys: [String]
+    /// File of the key that signs checkpoints of the record.
+    var auditKey: String?
     /// The region whose jobs a worker claims.
     var region: String?
     /// The address for probes and scrapes; `nil`: none.
@@ -32,6 +38,17 @@ struct Configuration: Sendable {
     static let databaseOptions: [Arguments.Option] = [
         .value("database-url", "URL", "connection string [INSPECTD_DATABASE_URL; libpq's PG… variables work too]")
     ]
+    /// For commands with the key store.
+    static let keyStoreOptions: [Arguments.Option] = [
+        .value("keys-url", "URL", "connection string of the key store [INSPECTD_KEYS_URL]")
+    ]
+    /// For commands that open keys.
+    static let keyOptions: [Arguments.Option] =
+        keyStoreOptions + [
+            .list(
+                "wrapping-keys", "SOURCE",
+                "file:FILE, pkcs11:… or vault:… (SEALING.md); may be given several times [INSPECTD_WRAPPING_KEYS]")
+        ]
     /// For commands that start analyzers.
     static let modelOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
@@ -49,6 +66,10 @@ struct Configuration: Sendable {
             arguments[flag] ?? environment[variable] ?? value
         }
         self.databaseURL = setting("database-url", "INSPECTD_DATABASE_URL", default: "")
+        self.keysURL = setting("keys-url", "INSPECTD_KEYS_URL", default: "")
+        let sources = arguments.all("wrapping-keys")
+        self.wrappingKeys =
+            sources.isEmpty ? environment["INSPECTD_WRAPPING_KEYS"] ?? "" : sources.joined(separator: " ")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
         self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
@@ -67,6 +88,7 @@ struct Configuration: Sendable {
         let keys = arguments.all("decryption-key")
         self.decryptionKeys =
             keys.isEmpty ? (environment["INSPECTD_DECRYPTION_KEYS"] ?? "").split(separator: ":").map(String.init) : keys
+        self.auditKey = file("audit-key", "INSPECTD_AUDIT_KEY_FILE")
         self.region = environment["INSPECTD_REGION"]
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
         self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in

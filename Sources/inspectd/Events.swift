@@ -37,9 +37,9 @@ enum Events {
         case .databaseUnavailable(let role, let error, let after):
             log.error(
                 "database unavailable",
-                ["connection": .string(role), "error": .string(error), "retryAfter": .double(after)])
+                ["connection": .string(role), "error": .string(error), "retryAfter": .double(after.seconds)])
         case .reconnected(let role): log.info("database restored", ["connection": .string(role)])
-        case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence)])
+        case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence.seconds)])
         case .resumed: log.info("worker resumed")
         case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
         case .newEpoch: log.warning("the database lost transactions or was replaced: all queues are scanned again")

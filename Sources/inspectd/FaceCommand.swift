@@ -5,12 +5,14 @@ extension Command {
     static let face = Command(
         name: "face",
         summary: "lists or deletes the templates of a face id",
-        synopsis: "list --partner NAME --face-id ID\n       inspectd face delete --partner NAME --face-id ID",
+        synopsis:
+            "list --partner NAME --face-id ID [--purpose P]\n       inspectd face delete --partner NAME --face-id ID",
         words: ["list", "delete"],
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner that owns the face id"),
             .value("face-id", "ID", "the partner's name for the face"),
+            .purpose,
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
@@ -21,7 +23,7 @@ extension Command {
             if arguments.operands == ["delete"] {
                 Output.line(try await client.deleteFace(face, of: partner))
             } else {
-                Output.line(try await client.templates(of: face, partner: partner))
+                Output.line(try await client.templates(of: face, partner: partner, purpose: arguments["purpose"]))
             }
             await client.close()
         }

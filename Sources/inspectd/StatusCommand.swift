@@ -6,10 +6,11 @@ extension Command {
     static let status = Command(
         name: "status",
         summary: "prints a job's result document, or where the job is and why",
-        synopsis: "ID [--explain]",
+        synopsis: "ID [--purpose P | --explain]",
         takesOperands: true,
         options: [
-            .flag("explain", "explains in sentences where the job is, why it waits and what to do (operators)")
+            .flag("explain", "explains in sentences where the job is, why it waits and what to do (operators)"),
+            .purpose,
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             guard arguments.operands.count == 1 else {
@@ -19,7 +20,7 @@ extension Command {
             let id = arguments.operands[0]
             guard arguments.has("explain") else {
                 let whole = id.count == Self.idEnd ? try await client.find(id) : id
-                return Output.line(try await client.result(of: whole))
+                return Output.line(try await client.result(of: whole, purpose: arguments["purpose"]))
             }
             let rows = try await client.explanation(of: id)
             let width = rows.map(\.aspect.count).max() ?? 0

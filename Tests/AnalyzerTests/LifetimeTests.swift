@@ -111,7 +111,7 @@ struct LifetimeTests {
         #expect(Set(pids).isSuperset(of: told))
         kill(worker.processIdentifier, SIGKILL)
         try await waitUntil("the processes have ended with the worker") { pids.allSatisfy { !isAlive($0) } }
-        worker.waitUntilExit()
+        try await waitUntil("the worker has ended") { !worker.isRunning }
     }
 
     @Test func `Signals that stop the service do not end analyzers`() async throws {

@@ -122,7 +122,7 @@ struct CallbackBodyTests {
         let dead = CallbackStore(connection: self.outbox.connection, worker: "dead", lease: .milliseconds(1))
         let claimed = try #require(try await dead.claim(10).callbacks.first)
         let sender = CallbackSender(client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
-        _ = await sender.attempt(claimed, deadline: .now)
+        _ = await sender.attempt(.init(callback: claimed, claimed: .now, deadline: .now))
         let again = try await self.query("SELECT insp.rerun($1)", [.text(job)])[0].string(0)
         #expect(try await self.query("SELECT insp.cancel($1)", [.text(again)])[0].bool(0))
         _ = try await self.query("DELETE FROM insp.callback_waiting WHERE callback_id <> $1", [.int(claimed.id)])
@@ -234,7 +234,28 @@ struct CallbackBodyTests {
             (1_795_417_351.122999, "2026-11-23T07:02:31.122Z"), (1_795_417_351.123, "2026-11-23T07:02:31.123Z"),
             (951_782_400.0, "2000-02-29T00:00:00.000Z"),
         ] {
-            #expect(CallbackBody.time(Date(timeIntervalSince1970: seconds)) == text)
+            #expect(try CallbackBody.time(Date(timeIntervalSince1970: seconds)) == text)
+        }
+    }
+
+    @Test func `A time that no body can have is an error, and is never stored`() async throws {
+        // `infinity` as PostgreSQL sends it, the last time that it stores, and the first one of year 10000.
+        let last = try await self.query(
+            "SELECT 'infinity'::timestamptz, '-infinity'::timestamptz, '294276-12-31 23:59:59.999999Z'::timestamptz, '10000-01-01Z'::timestamptz"
+        )[0]
+        for column in 0..<4 {
+            let date = try last.date(column)
+            let error = #expect(throws: PostgresError.self) { try CallbackBody.time(date) }
+            #expect(error?.code == .decoding)
+        }
+        #expect(try CallbackBody.time(Date(timeIntervalSince1970: 253_402_300_799.5)) == "9999-12-31T23:59:59.500Z")
+        try await self.partner()
+        _ = try await self.job()
+        for time in ["infinity", "-infinity"] {
+            let error = await #expect(throws: PostgresError.self) {
+                try await self.query("UPDATE insp.callback SET created_at = $1::text::timestamptz", [.text(time)])
+            }
+            #expect(error?.sqlState == "23514")
         }
     }
 }

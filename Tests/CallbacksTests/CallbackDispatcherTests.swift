@@ -193,7 +193,7 @@ struct CallbackDispatcherTests {
         #expect(claimed.map(\.webhookID) == ids)
         let sender = CallbackSender(
             client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
-        let lost = await sender.attempt(claimed[0], deadline: .now)
+        let lost = await sender.attempt(.init(callback: claimed[0], claimed: .now, deadline: .now))
         #expect(lost.outcome == .delivered)
 
         // Until the lease ends nobody else may send it.

@@ -27,13 +27,13 @@ import Testing
         try await self.outbox.add(100, endpoint: endpoint, url: "https://partner.example/")
         let (first, second) = (self.store(1), self.store(2))
         let claim = try await first.claim(64)
-        #expect(claim.callbacks.count == 24 && claim.places == [endpoint: 8])
+        #expect(claim.callbacks.count == 24 && claim.permits == [endpoint: 8])
         // Another one gets nothing while as many are held as may be sent.
         let none = try await second.claim(64)
-        #expect(none.callbacks.isEmpty && (none.places[endpoint] ?? 0) <= 0)
+        #expect(none.callbacks.isEmpty && (none.permits[endpoint] ?? 0) <= 0)
         _ = try await first.settle(self.entries(claim).prefix(21).map(\.delivered))
         let rest = try await second.claim(64)
-        #expect(rest.callbacks.count == 15 && rest.places == [endpoint: 5])
+        #expect(rest.callbacks.count == 15 && rest.permits == [endpoint: 5])
         // One without a number sends all that it gets at once, so that it gets none of them.
         #expect(try await self.store(nil).claim(64).callbacks.isEmpty)
         // Nothing is given to the first beyond what the second leaves it.
@@ -61,7 +61,7 @@ import Testing
         let claim = try await self.store(1).claim(64)
         #expect(claim.callbacks.count == 12)
         var lanes = CallbackLanes(limit: 3)
-        lanes.add(self.entries(claim), places: claim.places)
+        lanes.add(self.entries(claim), permits: claim.permits)
         func begin() -> [Int64] { lanes.begin().map(\.callback.endpoint.id) }
         // Three at once over all: each endpoint's first, then another of the one that may.
         let begun = begin()
@@ -82,13 +82,13 @@ import Testing
         #expect(begin().isEmpty && lanes.readyCount == 0)
     }
 
-    /// A lane that had no place to send from is not kept when its callbacks are gone.
+    /// A lane that had no permit is not kept when its callbacks are gone.
     @Test func `An abandoned endpoint leaves no empty lane`() async throws {
         let endpoint = try await self.endpoint(inFlight: 2)
         try await self.outbox.add(4, endpoint: endpoint, url: "https://partner.example/")
         let claim = try await self.store(1).claim(64)
         var lanes = CallbackLanes(limit: 8)
-        lanes.add(self.entries(claim), places: [endpoint: 0])
+        lanes.add(self.entries(claim), permits: [endpoint: 0])
         #expect(lanes.count == 1)
         #expect(lanes.abandon(endpoint).count == 4)
         #expect(lanes.count == 0)
@@ -100,11 +100,11 @@ import Testing
         try await self.outbox.add(6, endpoint: endpoint, url: "https://partner.example/")
         let claim = try await self.store(1).claim(64)
         var lanes = CallbackLanes(limit: 1)
-        lanes.add(self.entries(claim), places: claim.places)
+        lanes.add(self.entries(claim), permits: claim.permits)
         #expect(lanes.begin().count == 1)
         #expect(lanes.abandon(endpoint).count == 5)
         lanes.end(endpoint, holds: false)
-        lanes.add(self.entries(claim), places: claim.places)
+        lanes.add(self.entries(claim), permits: claim.permits)
         #expect(lanes.readyCount == 1)
         #expect(lanes.begin().count == 1 && lanes.abandon(endpoint).count == 5)
         lanes.end(endpoint, holds: false)

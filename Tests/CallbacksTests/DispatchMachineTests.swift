@@ -93,9 +93,9 @@ import Testing
         let first = try #require(self.order(&machine, at: self.start))
         _ = machine.claimed(claim, of: first, at: self.start)
         #expect(self.begin(&machine, at: self.start).count == 2)
-        // Its next claim finds every place with others.
+        // Its next claim finds every permit with others.
         var next = CallbackClaim(floors: claim.floors)
-        next.places = claim.places.mapValues { _ in 0 }
+        next.permits = claim.permits.mapValues { _ in 0 }
         let second = try #require(self.order(&machine, at: self.start))
         #expect(machine.claimed(next, of: second, at: self.start).wakes.contains(.settle))
         let order = try #require(self.settleOrder(&machine, at: self.start))
@@ -162,7 +162,7 @@ import Testing
         #expect(self.settleOrder(&machine, at: late + .seconds(5)) == nil)
     }
 
-    @Test func `Claims wait for the back-off, sweep after a failure, and stay within the places`() async throws {
+    @Test func `Claims wait for the back-off, sweep after a failure, and stay within the permits`() async throws {
         var machine = self.machine { ($0.maximumInFlight, $0.batch) = (4, 10) }
         let first = try #require(self.order(&machine, at: self.start))
         #expect(first.limit == 10 && first.retries == 2)

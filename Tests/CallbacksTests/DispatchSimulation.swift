@@ -152,7 +152,7 @@ struct DispatchSimulation {
                 return
             }
             self.dispatchers[index].floors = claim.floors
-            if self.fault == .sendsMoreThanItMay { claim.places = claim.places.mapValues { $0 + 3 } }
+            if self.fault == .sendsMoreThanItMay { claim.permits = claim.permits.mapValues { $0 + 3 } }
             _ = self.dispatchers[index].machine.claimed(claim, of: order, at: self.now)
         } catch let error as PostgresError where error.isHeldRow {
             _ = self.dispatchers[index].machine.claimFailed(at: self.now, retryAfter: nil)
@@ -205,7 +205,7 @@ struct DispatchSimulation {
         var batch = SettledBatch()
         let isLost = !self.isHealing && self.chance(10)
         if !isLost || self.chance(2) {
-            batch = await SettlementWriter(store: store).settle(order.pending, held: order.held)
+            batch = await store.settle(order.pending, held: order.held)
             if let failure = batch.failure { throw failure }
         }
         if isLost {

@@ -104,12 +104,13 @@ struct EgressTests {
     /// What is vetted before is vetted again where the socket is opened, and before each request.
     @Test func `The address is checked again when the socket opens`() async throws {
         let receiver = try CallbackReceiver()
-        let multi = try CurlMulti()
+        let client = HTTPClient()
         let request = HTTPRequest(
             method: .post(body: []), url: "http://partner.example:\(receiver.port)/ok",
             limits: .init(totalMilliseconds: 60_000, bodyBytes: 1024), allowsHTTP: true)
         let error = await #expect(throws: HTTPError.self) {
-            try await multi.send(request, policy: .publicOnly, addresses: [IPAddress("127.0.0.1")!])
+            let route = try CurlRoute(for: request, policy: .publicOnly)
+            return try await client.send(request, by: route, addresses: [IPAddress("127.0.0.1")!])
         }
         #expect(error?.code == .egressRefused)
         #expect(try receiver.received().isEmpty)
@@ -214,23 +215,16 @@ struct EgressTests {
     }
 
     /// The pin of a certificate, computed by openssl and not by the code under test.
-    private func pin(of certificate: URL) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = [
-            "-c",
-            "openssl x509 -in '\(certificate.path)' -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64",
-        ]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    private func pin(of certificate: URL) async throws -> String {
+        let digest =
+            "openssl x509 -in '\(certificate.path)' -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64"
+        let text = try await ChildProcess.run("/bin/sh", ["-c", digest]).output
         return "sha256//" + text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     @Test func `Only a server with a pinned key is sent anything`() async throws {
         let receiver = try CallbackReceiver(secrets: [self.secret.text], certificateName: "localhost")
-        let right = try self.pin(of: #require(receiver.certificate))
+        let right = try await self.pin(of: #require(receiver.certificate))
         let wrong = "sha256//\(Data(repeating: 7, count: 32).base64EncodedString())"
         let refused = try await self.tls(receiver, settings: #"{"pins": ["\#(wrong)"]}"#)
         #expect(refused.code == "PIN_MISMATCH" && refused.state == "pending")

@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import TestSupport
 import Testing
@@ -44,6 +45,44 @@ struct SettlementFaultTests {
         #expect(sent.count >= 2 && sent.allSatisfy { $0.webhookId == bad })
     }
 
+    /// XX000 is raised for bytes of a row that make no value, and for a broken function.
+    @Test
+    func `A settlement that raises XX000 is refused beside others, waits alone, and is the schema's fault with all`()
+        async throws
+    {
+        let endpoint = try await self.outbox.endpoint(secret: self.secret.text, inFlight: 64)
+        try await self.outbox.add(5, endpoint: endpoint, url: self.receiver.url("/ok"))
+        let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
+        let claimed = try await store.claim(10).callbacks
+        try #require(claimed.count == 5)
+        func settlement(_ number: Int, _ status: Int) -> CallbackSettlement {
+            CallbackSettlement(
+                callback: claimed[number], outcome: .delivered, started: Date(), milliseconds: 1, status: status,
+                code: nil, error: nil, trace: nil, deadline: .now + .seconds(60), sent: nil, claimed: .now)
+        }
+        func ids(_ settlements: [CallbackSettlement]) -> Set<Int64> { Set(settlements.map(\.callback.id)) }
+        func poison(_ condition: String) async throws {
+            try await self.outbox.connection.execute(
+                """
+                CREATE OR REPLACE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE internal_error; END';
+                CREATE OR REPLACE TRIGGER poison BEFORE INSERT ON insp.callback_attempt FOR EACH ROW WHEN (\(condition))
+                    EXECUTE FUNCTION poison()
+                """)
+        }
+        try await poison("NEW.http_status = 500")
+        var batch = await store.settle([settlement(0, 500), settlement(1, 200), settlement(2, 200)], held: [])
+        #expect(batch.failure == nil && ids(batch.settled) == ids([settlement(1, 200), settlement(2, 200)]))
+        #expect(ids(batch.refused.map(\.settlement)) == [claimed[0].id] && batch.held.isEmpty)
+        batch = await store.settle([settlement(0, 500)], held: [])
+        #expect(batch.failure == nil && batch.refused.isEmpty && ids(batch.held) == [claimed[0].id])
+        batch = await store.settle([settlement(3, 200)], held: batch.held)
+        #expect(batch.failure == nil && batch.settled.count == 1 && batch.refused.count == 1 && batch.held.isEmpty)
+        try await poison("true")
+        batch = await store.settle([settlement(4, 200)], held: [settlement(0, 200)])
+        #expect((batch.failure as? PostgresError)?.sqlState == "XX000" && batch.refused.isEmpty)
+        #expect(ids(batch.unsettled) == [claimed[0].id, claimed[4].id] && batch.held.isEmpty)
+    }
+
     /// One connection fails while the other works.
     @Test func `Failures are counted for each loop`() {
         var health = DatabaseHealth()
@@ -65,7 +104,7 @@ struct SettlementFaultTests {
         let classes = letters.flatMap { one in letters.map { "\(one)\($0)" } }
         let states = classes.flatMap { [$0 + "000", $0 + "001", $0 + "P03"] }
         let rows = try await self.outbox.connection.query(
-            "SELECT s, insp.is_passing(s) FROM unnest($1::text[]) s", [.texts(states)])
+            "SELECT s, insp.is_passing(s), insp.may_be_of_row(s) FROM unnest($1::text[]) s", [.texts(states)])
         #expect(rows.count == states.count)
         var ofRows = 0
         for row in rows {
@@ -75,6 +114,7 @@ struct SettlementFaultTests {
             // A new connection cures these, which a function in the database cannot open.
             let isOfSession = ["0A", "26", "28", "3D"].contains(state.prefix(2))
             #expect(error.isOfOneRow == (!isPassing && !isOfSession), "\(state)")
+            #expect(try error.mayBeOfOneRow == (row.bool(2) && !isOfSession), "\(state)")
             if error.isOfOneRow { ofRows += 1 }
         }
         #expect((1..<states.count).contains(ofRows))
@@ -82,7 +122,8 @@ struct SettlementFaultTests {
             #expect(PostgresError(.server, sqlState: state, "").isOfOneRow, "\(state)")
         }
         for state in ["XX000", "42883", "55P03", "57014", "0A000"] {
-            #expect(!PostgresError(.server, sqlState: state, "").isOfOneRow, "\(state)")
+            let error = PostgresError(.server, sqlState: state, "")
+            #expect(!error.isOfOneRow && error.mayBeOfOneRow == (state == "XX000"), "\(state)")
         }
     }
 }

@@ -75,6 +75,31 @@ struct WebhookSignatureTests {
         }
     }
 
+    @Test(arguments: [-1, -161_426_533, Int.min]) func `A time with a sign is not signed`(_ timestamp: Int) {
+        #expect(throws: HTTPError.self) {
+            try WebhookSignature(id: "a", timestamp: timestamp, body: [], secrets: [WebhookSecret.generate()])
+        }
+    }
+
+    /// Another last character may stand for the same byte (RFC 4648 section 3.5).
+    @Test func `A signature has one text alone`() throws {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+        let (secret, key) = (WebhookSecret.generate(), WebhookSigningKey.generate())
+        let signature = try WebhookSignature(id: "a", timestamp: 1, body: [], secrets: [secret], signingKeys: [key])
+        let verifier = WebhookVerifier(secrets: [secret], publicKeys: [try #require(key.publicKey)])
+        let now = Date(timeIntervalSince1970: 1)
+        for entry in signature.signature.split(separator: " ") {
+            try verifier.verify(id: "a", timestamp: "1", signature: String(entry), body: [], now: now)
+            let text = entry.prefix { $0 != "=" }
+            for character in alphabet where character != text.last {
+                let changed = text.dropLast() + String(character) + entry.dropFirst(text.count)
+                #expect(throws: WebhookVerifier.Refusal.signatureMismatch, "\(changed)") {
+                    try verifier.verify(id: "a", timestamp: "1", signature: String(changed), body: [], now: now)
+                }
+            }
+        }
+    }
+
     @Test func `Generated secrets are distinct, and their text can be read back`() throws {
         let first = WebhookSecret.generate()
         #expect(first != WebhookSecret.generate())

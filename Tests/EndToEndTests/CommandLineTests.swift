@@ -10,7 +10,9 @@ import Testing
         ["bench"], ["gateway", "--listen", "x"], ["gateway", "--certificate", "x"],
         ["inspect", "--front", "a", "--front", "b"], ["inspect", "--f", "a"], ["inspect", "-x"], ["inspect", "stray"],
         ["enqueue", "stray"], ["migrate", "now"], ["help", "unheard-of"], ["completion"], ["completion", "tcsh"],
-        ["man", "worker"], ["--unheard-of"], ["inspect", "--batch", "-", "--front", "x"],
+        ["man", "worker"], ["audit"], ["audit", "look"], ["audit", "export", "x"], ["audit", "export", "--from", "x"],
+        ["audit", "verify", "--head", "operator:1:x"], ["audit", "key"], ["--unheard-of"],
+        ["inspect", "--batch", "-", "--front", "x"],
         ["inspect", "--batch", "-", "--challenge", "x"], ["inspect", "--usability", "--batch", "-", "--back", "x"],
         ["inspect", "--usability", "--front", "x", "--sod", "x"],
     ])
@@ -26,7 +28,7 @@ import Testing
         #expect(try await self.text(["-h"]) == overview)
         #expect(try await self.text(["help"]) == overview)
         let names = try await CommandTable.names()
-        #expect(names.count >= 16 && Set(names).count == names.count)
+        #expect(names.count >= 17 && Set(names).count == names.count)
         for name in names {
             let help = try await self.text([name, "--help"])
             #expect(help.hasPrefix("Usage: inspectd \(name) "))
@@ -100,7 +102,7 @@ import Testing
             #expect(done.status == 2)
             #expect(done.errors.contains("--log-level takes debug, info, warning or error, not loud"), "\(done.errors)")
         }
-        #expect(count == 11)
+        #expect(count == 13)
     }
 
     @Test(arguments: [
@@ -167,6 +169,9 @@ import Testing
         ),
         (["verify", "--secret-file", "/nonexistent"], "--secret-file: /nonexistent does not exist"),
         (["migrate", "--migrations", "/nonexistent"], "--migrations: /nonexistent does not exist"),
+        (["audit", "verify", "--public-key", "/nonexistent"], "--public-key: /nonexistent does not exist"),
+        (["audit", "verify", "/nonexistent"], "FILE: /nonexistent does not exist"),
+        (["audit", "key", "--audit-key", "/nonexistent"], "--audit-key: /nonexistent does not exist"),
         (["verify", "--secret-file", "/usr"], "--secret-file: /usr is a folder"),
     ])
     func `A missing file of the operator is reported by name`(arguments: [String], message: String) async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct CompletionTests {
@@ -11,9 +12,9 @@ import Testing
         (["worker", "--slots", "--"], ""), (["inspect", "--front", "--"], ""), (["unheard-of", "--"], ""),
         (["inspect", "--workflow", "=", ""], ""),
     ])
-    func `Bash completes commands and options`(words: [String], replies: String) throws {
+    func `Bash completes commands and options`(words: [String], replies: String) async throws {
         let line = (["inspectd"] + words).map { "'\($0)'" }.joined(separator: " ")
-        let output = try self.bash(
+        let output = try await self.bash(
             """
             source <("$INSPECTD" completion bash) && complete -p inspectd >/dev/null || exit 1
             COMP_WORDS=(\(line)) COMP_CWORD=\(words.count)
@@ -44,7 +45,7 @@ import Testing
             #expect(macros.contains(String(line.prefix { $0 != " " })), "\(line)")
         }
         #expect(!page.split(separator: "\n").contains { $0.hasPrefix("'") })
-        let text = try self.bash(
+        let text = try await self.bash(
             """
             command -v groff >/dev/null || { "$INSPECTD" man | sed 's/\\\\\\(f.\\|&\\)//g; s/\\\\-/-/g'; exit; }
             warnings=$("$INSPECTD" man | LC_ALL=C.UTF-8 groff -man -ww -Tutf8 2>&1 >/dev/null)
@@ -60,19 +61,11 @@ import Testing
     }
 
     /// The output of a bash script, which must succeed and write no error.
-    private func bash(_ script: String) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/bash")
-        process.arguments = ["--norc", "-c", script]
-        process.environment = ["PATH": "/usr/bin:/bin", "INSPECTD": Program.inspectd]
+    private func bash(_ script: String) async throws -> String {
+        let environment = ["PATH": "/usr/bin:/bin", "INSPECTD": Program.inspectd]
             .merging(ProcessInfo.processInfo.environment.filter { $0.key == "LD_LIBRARY_PATH" }) { $1 }
-        let (output, errors) = (Pipe(), Pipe())
-        (process.standardOutput, process.standardError) = (output, errors)
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0 && complaints.isEmpty, "\(complaints)")
-        return text
+        let done = try await ChildProcess.run("/bin/bash", ["--norc", "-c", script], environment: environment)
+        #expect(done.status == 0 && done.errors.isEmpty, "\(done.errors)")
+        return done.output
     }
 }

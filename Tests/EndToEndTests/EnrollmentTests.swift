@@ -28,7 +28,7 @@ import Testing
 
         func templates(_ face: String) async throws -> [String] {
             try await self.service.connection.query(
-                "SELECT feature FROM insp.face_features('bank', $1)", [.text(face)]
+                "SELECT feature FROM insp.face_features('bank', $1, 'export')", [.text(face)]
             ).map { try $0.string(0) }
         }
 

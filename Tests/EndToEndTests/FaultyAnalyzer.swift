@@ -8,7 +8,7 @@ enum FaultyAnalyzer {
             #"{"format": "PNG", "width": 96, "height": 96, "orientation": 1, "storedWidth": 96, "storedHeight": 96}"#
         return (
             acquired: #"{"images": {"FACE": \#(image)}, "cpuMs": 0}"#,
-            face: #"{"pictures": {"FACE": {"faces": [], "image": \#(image)}}, "cpuMs": 0}"#
+            face: #"{"images": {"FACE": {"faces": [], "image": \#(image)}}, "cpuMs": 0}"#
         )
     }()
 
@@ -16,7 +16,7 @@ enum FaultyAnalyzer {
     /// default that the images are empty.
     static func script(
         _ options: String,
-        facts: (acquired: String, face: String) = (#"{"images": {}, "cpuMs": 0}"#, #"{"pictures": {}, "cpuMs": 0}"#)
+        facts: (acquired: String, face: String) = (#"{"images": {}, "cpuMs": 0}"#, #"{"images": {}, "cpuMs": 0}"#)
     ) throws -> String {
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
         let text = """

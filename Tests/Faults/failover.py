@@ -82,7 +82,7 @@ class Site:
             file.write(
                 f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 60 "
                 "--reply 'acquired={\"images\": {}, \"cpuMs\": {sum}}' "
-                "--reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
+                "--reply 'face={\"images\": {}, \"cpuMs\": 0}'\n")
         os.chmod(analyzer, 0o755)
         hosts = ",".join(self.addresses)
         self.url = f"postgresql:///postgres?host={hosts}&user=inspectd&target_session_attrs=read-write&connect_timeout=3"

@@ -97,7 +97,7 @@ class World:
         with open(analyzer, "w", encoding="ascii") as file:
             file.write(
                 f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 250 "
-                "--reply 'acquired={\"images\": {}, \"cpuMs\": {sum}}' --reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
+                "--reply 'acquired={\"images\": {}, \"cpuMs\": {sum}}' --reply 'face={\"images\": {}, \"cpuMs\": 0}'\n")
         os.chmod(analyzer, 0o755)
         self.clock = os.path.join(self.folder, "clock")
         self.set_clock(0)

@@ -87,7 +87,7 @@ enum Fuzz {
             }
         }
         let lattice = MRZLattice(lines: cells, layoutScore: -0.1)
-        if let decoding = MRZDecoder().decode([lattice]) {
+        if case .mrz(let decoding) = MRZDecoder().outcome([lattice]) {
             precondition(decoding.lines.map(\.utf8.count) == decoding.format.lineLengths)
         }
     }

@@ -268,24 +268,6 @@ import Testing
     }
 
     private static func openssl(_ arguments: [String], input: String = "") async throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = arguments
-        let (source, output) = (Pipe(), Pipe())
-        process.standardInput = source
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        return await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                try? source.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-                try? source.fileHandleForWriting.close()
-            }
-            Thread.detachNewThread {
-                let data = output.fileHandleForReading.readDataToEndOfFile()
-                process.waitUntilExit()
-                continuation.resume(returning: String(decoding: data, as: UTF8.self))
-            }
-        }
+        try await ChildProcess.run("/usr/bin/openssl", arguments, input: input).output
     }
 }

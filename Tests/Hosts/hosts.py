@@ -95,7 +95,7 @@ class World:
         self.analyzer = os.path.join(self.folder, "analyzer")
         with open(self.analyzer, "w", encoding="ascii") as file:
             file.write(f"#!/bin/sh\nexec '{os.path.join(self.bin, 'faulty-analyzer')}' --delay 250 "
-                       "--reply 'acquired={\"images\": {}, \"cpuMs\": 0}' --reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
+                       "--reply 'acquired={\"images\": {}, \"cpuMs\": 0}' --reply 'face={\"images\": {}, \"cpuMs\": 0}'\n")
         os.chmod(self.analyzer, 0o755)
         for host in WORKERS + ["gate"]:
             self.boot(host)

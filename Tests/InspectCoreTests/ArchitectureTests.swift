@@ -70,6 +70,21 @@ import Testing
         }
     }
 
+    /// One place seals and opens, whoever asks.
+    @Test func `Custody knows neither jobs nor the queue, and keys are bytes nowhere else`() throws {
+        let targets = try self.targets()
+        #expect(targets["Custody"] == ["COpenSSL", "CPKCS11", "HTTPClient", "InspectCore", "Postgres"])
+        for target in targets.keys where target != "Custody" {
+            for file in try self.files(target) {
+                #expect(!file.text.contains("CPKCS11"), "\(target)/\(file.name)")
+                #expect(!file.text.contains("SecretKey"), "\(target)/\(file.name) handles a key's bytes")
+            }
+        }
+        for target in ["InspectCore", "Postgres", "HTTPClient", "Vision", "Chip", "Analyzer"] {
+            #expect(targets[target]?.contains("Custody") == false, "\(target) holds no key")
+        }
+    }
+
     @Test func `Only the program reads the environment, and the core does no input or output`() throws {
         for target in try self.targets().keys where target != "inspectd" {
             for file in try self.files(target) {
@@ -88,7 +103,8 @@ import Testing
     /// The numbered scripts' tables. A target uses functions and views.
     @Test func `Tables are named in Migrations alone`() throws {
         let folder = Self.sources.deletingLastPathComponent().appendingPathComponent("Migrations")
-        let tables = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
+        let tables = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+            .filter { $0.hasSuffix(".sql") && !$0.contains("functions/") }
             .flatMap { name in
                 try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
                     .matches(of: /CREATE TABLE insp\.(\w+)/).map { String($0.1) }

@@ -154,3 +154,10 @@ extension String {
         self.split(separator: old, omittingEmptySubsequences: false).joined(separator: new)
     }
 }
+
+extension MRZDecoder {
+    /// The likeliest MRZ that one of `lattices` can be read as, or `nil` when none is legible.
+    fileprivate func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
+        if case .mrz(let decoding) = self.outcome(lattices) { decoding } else { nil }
+    }
+}

@@ -21,6 +21,48 @@ import Testing
         }
     }
 
+    /// JSON allows it (RFC 8259 section 2), and some libraries write it.
+    @Test(arguments: [" ", "\n", "\r\n", "\t", "  \n"])
+    func `A header may have white space behind its first character`(_ space: String) throws {
+        let content = Data("an image".utf8)
+        let client = try EncryptedParts([content], keyID: "k", space: space)
+        #expect(try PartDecryption(keys: [client.key]).open(client.parts[0]) == content)
+    }
+
+    /// Another character in the last place may stand for the same byte (RFC 4648 section 3.5).
+    @Test func `A part has one text alone`() throws {
+        let client = try EncryptedParts([Data("an image".utf8)], keyID: "k")
+        let decryption = try PartDecryption(keys: [client.key])
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var ends: [Int] = []
+        for (index, byte) in client.parts[0].enumerated() where byte == UInt8(ascii: ".") { ends.append(index - 1) }
+        ends.append(client.parts[0].count - 1)
+        for end in ends {
+            for character in alphabet where character != client.parts[0][end] {
+                var changed = client.parts[0]
+                changed[end] = character
+                #expect(Self.code { _ = try decryption.open(changed) } == .decryptionFailed, "\(character) at \(end)")
+            }
+        }
+    }
+
+    @Test func `A content is opened with a key, a nonce and a tag of their lengths alone`() throws {
+        // Test case 13 of the specification of GCM as it was submitted to NIST: zeros, no text, nothing associated.
+        let secret = [UInt8](repeating: 0, count: 32)
+        let tag: [UInt8] = [
+            0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45, 0x36, 0xb9, 0xa9, 0x63, 0xb4, 0xf1, 0xc4, 0xcb, 0x73, 0x8b,
+        ]
+        func open(key: Int = 32, nonce: Int = 12, tag count: Int = 16) -> Data? {
+            PartDecryption.open(
+                Data(), secret: Array(secret.prefix(key)) + Array(repeating: 0, count: max(0, key - 32)),
+                nonce: Data(count: nonce), tag: Data(tag.prefix(count)), associated: Data())
+        }
+        #expect(open() == Data())
+        for length in [0, 16, 24, 31, 33] { #expect(open(key: length) == nil) }
+        for length in [0, 11, 13, 16] { #expect(open(nonce: length) == nil) }
+        for length in [0, 4, 12, 15] { #expect(open(tag: length) == nil) }
+    }
+
     @Test func `Any changed bit is detected`() throws {
         let client = try EncryptedParts([Data("an image".utf8)], keyID: "k")
         let decryption = try PartDecryption(keys: [client.key])

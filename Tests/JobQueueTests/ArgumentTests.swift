@@ -75,10 +75,14 @@ import Testing
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
+        "p_number": ["1"], "p_at": ["1"], "p_key_id": ["repeat('0', 16)"], "p_heads": ["insp.record_heads()::text"],
+        "p_signature": ["decode(repeat('00', 64), 'hex')"], "purpose": ["'export'"], "p_purpose": ["'export'"],
+        "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
+        "action": ["'create_endpoint'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'"], "p_contents": ["'{front}'"],
     ]
     /// Optional arguments that a sensible call gives.
-    private static let usual: Set = ["front", "p_kinds", "p_contents"]
+    private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]
     /// Finished, in review, dead-lettered, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
 
@@ -198,7 +202,10 @@ import Testing
             SELECT insp.enqueue('{"partner":"acme","workflow":"id","delaySeconds":600}', 'front');
             SELECT insp.callback_dead_letter(c.webhook_id) FROM insp.callback c;
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
-            SELECT insp.create_credential('acme')
+            SELECT insp.create_credential('acme');
+            SET SESSION AUTHORIZATION insp_operator;
+            SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');
+            RESET SESSION AUTHORIZATION
             """)
         try await fixture.admin.execute(Self.attemptFunction)
         return fixture

@@ -192,11 +192,11 @@ import Testing
         for column in 0..<5 {
             #expect(try await self.code(fixture, self.payload(try row.string(column))) == .challengeInvalid)
         }
-        let rows = try fixture.dumpedRows()
+        let rows = try await fixture.dumpedRows()
         #expect(rows.contains { $0.table == "insp.challenge" })
         #expect(!rows.contains { $0.row.contains(token) })
         #expect(try await self.code(fixture, self.payload(token)) == nil)
-        #expect(try !fixture.dumpedRows().contains { $0.row.contains(token) })
+        #expect(try await !fixture.dumpedRows().contains { $0.row.contains(token) })
     }
 
     @Test func `What is asked is readable by no role; old challenges go`() async throws {

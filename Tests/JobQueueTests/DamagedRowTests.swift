@@ -21,7 +21,7 @@ import Testing
     ]
 
     /// Three jobs, the one in the middle damaged once all are claimed.
-    private func prepare(_ fixture: QueueFixture, damage: String = damages[0]) async throws {
+    func prepare(_ fixture: QueueFixture, damage: String = damages[0]) async throws {
         _ = try await fixture.client.enqueue(many: Array(repeating: Data(Self.request.utf8), count: 3))
         try await fixture.admin.execute(
             """
@@ -37,7 +37,7 @@ import Testing
 
     private static let arrays = "(SELECT array_agg(job_id) FROM claimed), (SELECT array_agg(fence) FROM claimed)"
     private static let passed = #"{"decision":{"type":"PASSED"}}"#
-    private static let settle = """
+    static let settle = """
         SELECT insp.settle(\(arrays), array_fill('\(passed)'::text, ARRAY[3]),
             array_fill('{}'::bytea, ARRAY[3]), '{2}', (SELECT array_agg(fence) FROM claimed WHERE job_id = 2), '{8}', ARRAY['{}'::bytea])
         """
@@ -56,25 +56,26 @@ import Testing
         SELECT insp.expire()
         """
 
-    @Test(
-        arguments: [
-            ("settle", settle, nil), ("dead-letter", deadLetter, "CORRUPT_IMAGE"),
-            (
-                "rescue", "UPDATE insp.lease SET crashes = 2, deadline = now() - interval '1 s'; SELECT insp.rescue()",
-                "WORKER_LOST"
-            ),
-            ("cancel", "SELECT insp.cancel(public_id) FROM insp.job", "CANCELLED"),
-            ("release and cancel", release + "SELECT insp.cancel_partner('acme')", "CANCELLED"),
-            ("release and expire", release + expire, "EXPIRED"),
-            (
-                "retry, promote and expire",
-                retry + "; SELECT insp.promote(); " + expire, "EXPIRED"
-            ),
-            (
-                "hold and expire",
-                hold + "; " + expire, "EXPIRED"
-            ),
-        ] as [(String, String, String?)], damages)
+    private static let ways: [(name: String, statements: String, code: String?)] = [
+        ("settle", settle, nil), ("dead-letter", deadLetter, "CORRUPT_IMAGE"),
+        (
+            "rescue", "UPDATE insp.lease SET crashes = 2, deadline = now() - interval '1 s'; SELECT insp.rescue()",
+            "WORKER_LOST"
+        ),
+        ("cancel", "SELECT insp.cancel(public_id) FROM insp.job", "CANCELLED"),
+        ("release and cancel", release + "SELECT insp.cancel_partner('acme')", "CANCELLED"),
+        ("release and expire", release + expire, "EXPIRED"),
+        (
+            "retry, promote and expire",
+            retry + "; SELECT insp.promote(); " + expire, "EXPIRED"
+        ),
+        (
+            "hold and expire",
+            hold + "; " + expire, "EXPIRED"
+        ),
+    ]
+
+    @Test(arguments: ways, damages)
     func `A damaged job is dead-lettered, and the others of its batch end as they should`(
         way: (name: String, statements: String, code: String?), damage: String
     ) async throws {
@@ -117,6 +118,23 @@ import Testing
         #expect(finished == 3)
     }
 
+    /// As bytes that make no value: PostgreSQL has the same SQLSTATE for them as for a broken function.
+    @Test(arguments: ways.dropFirst())
+    func `A job whose end raises XX000 is dead-lettered, and the others of its batch end`(
+        way: (name: String, statements: String, code: String?)
+    ) async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(
+            fixture,
+            damage: Self.fault(
+                "internal_error", "BEFORE INSERT ON insp.callback", "NEW.job_id = 2 AND NEW.url LIKE '%own'"))
+        try await fixture.admin.execute(way.statements)
+        let ends = try await fixture.admin.query(
+            "SELECT summary #>> '{error,code}' FROM insp.step WHERE status = 128 ORDER BY job_id")
+        #expect(try ends.map { try $0.optionalString(0) } == [way.code, "INTERNAL_ERROR", way.code])
+        #expect(try await fixture.count("insp.lease") == 0)
+    }
+
     /// What becomes of the three: the middle one's code, and the others' status.
     private func ends(_ fixture: QueueFixture) async throws -> [String?] {
         try await fixture.admin.query(
@@ -140,14 +158,14 @@ import Testing
         #expect(try await fixture.count("insp.lease") == 0)
     }
 
-    /// Neither is JSON that PostgreSQL stores: the one is none, the other has U+0000.
-    @Test(arguments: ["{", #"{"decision":{"type":"PASSED"},"x":"\u0000"}"#])
-    func `A summary that cannot be stored costs its own job alone`(summary: String) async throws {
+    /// The one is no JSON, another has U+0000, which PostgreSQL does not store; the others say nothing of a decision.
+    @Test(arguments: ["{", #"{"decision":{"type":"PASSED"},"x":"\u0000"}"#, "null", "[]", "7", nil])
+    func `A summary that cannot be stored, or is no object, costs its own job alone`(summary: String?) async throws {
         for (call, others) in [(Self.settle, "128"), (Self.hold, "64")] {
             let fixture = try await QueueFixture()
             try await self.prepare(fixture, damage: "")
             let summaries =
-                "(SELECT array_agg(CASE job_id WHEN 2 THEN '\(summary)' ELSE '\(Self.passed)' END) FROM claimed)"
+                "(SELECT array_agg(CASE job_id WHEN 2 THEN \(summary.map { "'\($0)'" } ?? "NULL") ELSE '\(Self.passed)' END) FROM claimed)"
             try await fixture.admin.execute(
                 call.replacing("array_fill('\(Self.passed)'::text, ARRAY[3])", with: summaries))
             #expect(try await self.ends(fixture) == [others, "INTERNAL_ERROR", others])
@@ -168,6 +186,18 @@ import Testing
         let fixture = try await QueueFixture()
         try await self.prepare(fixture, damage: "")
         try await fixture.admin.execute(Self.hold + "; " + damage)
+        #expect(try await fixture.count("insp.v_review") == 3)
+        // A decision that is not there is said to be missing.
+        let isMissing = damage.hasPrefix("DELETE") || damage.hasPrefix("UPDATE insp.step")
+        #expect(
+            try await fixture.count("insp.v_review WHERE job_id = 2 AND because LIKE 'damaged: %'")
+                == (isMissing ? 1 : 0))
+        #expect(
+            try await fixture.count(
+                """
+                insp.job j, LATERAL insp.explain_job(j.public_id::text) e
+                WHERE e.aspect = 'state' AND e.explanation LIKE 'Damaged: %'
+                """) == (isMissing ? 1 : 0))
         let id = try await fixture.admin.query("SELECT public_id::text FROM insp.job WHERE id = 2")[0].string(0)
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.execute("SELECT insp.review('\(id)', 'PASSED')")
@@ -193,35 +223,46 @@ import Testing
         #expect(try await fixture.count("(SELECT because FROM insp.v_review OFFSET 0) x") == 3)
     }
 
-    /// A trigger that keeps jobs from ending, whatever is written: for one job, or for all.
-    private static func endless(_ condition: String) -> String {
+    static func fault(_ name: String, _ event: String, _ condition: String) -> String {
         """
-        CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
-        CREATE TRIGGER damaged BEFORE INSERT ON insp.step FOR EACH ROW WHEN (\(condition) NEW.status = 128)
-            EXECUTE FUNCTION damaged();
+        CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE \(name); END';
+        CREATE TRIGGER damaged \(event) FOR EACH ROW WHEN (\(condition)) EXECUTE FUNCTION damaged();
         """
     }
 
-    @Test(arguments: [settle, hold.replacing("PASSED", with: "REJECTED"), deadLetter], ["NEW.job_id = 2 AND", ""])
-    func `A write for a job that cannot end fails, and every job keeps its lease`(statements: String, condition: String)
-        async throws
-    {
+    /// A trigger that keeps jobs from ending, whatever is written: for one job, or for all.
+    private static func endless(_ condition: String, _ name: String = "data_corrupted") -> String {
+        self.fault(name, "BEFORE INSERT ON insp.step", "\(condition) NEW.status = 128")
+    }
+
+    @Test(
+        arguments: [settle, hold.replacing("PASSED", with: "REJECTED"), deadLetter],
+        [("NEW.job_id = 2 AND", "data_corrupted"), ("", "data_corrupted"), ("", "internal_error")])
+    func `A write for a job that cannot end fails, and every job keeps its lease`(
+        statements: String, fault: (condition: String, name: String)
+    ) async throws {
         let fixture = try await QueueFixture()
         try await self.prepare(
             fixture,
             // Nor can they wait for a review.
-            damage: Self.endless(condition) + "INSERT INTO insp.review_wait (job_id) SELECT job_id FROM claimed")
+            damage: Self.endless(fault.condition, fault.name)
+                + "INSERT INTO insp.review_wait (job_id) SELECT job_id FROM claimed")
         let error = await #expect(throws: PostgresError.self) { try await fixture.admin.execute(statements) }
-        #expect(error?.message.contains("INTERNAL_ERROR") == true && error?.isPassing == false)
+        if fault.name == "internal_error" {
+            #expect(error?.sqlState == "XX000")
+        } else {
+            #expect(error?.message.contains("INTERNAL_ERROR") == true && error?.isPassing == false)
+        }
         #expect(try await fixture.count("insp.lease JOIN claimed USING (job_id, fence)") == 3)
         #expect(try await fixture.count("insp.expiry") == 0)
     }
 
-    @Test func `A job that cannot end keeps no other from expiring or being rescued, and stays in a queue`()
+    @Test(arguments: ["data_corrupted", "internal_error"])
+    func `A job that cannot end keeps no other from expiring or being rescued, and stays in a queue`(fault: String)
         async throws
     {
         let fixture = try await QueueFixture()
-        try await self.prepare(fixture, damage: Self.endless("NEW.job_id = 2 AND"))
+        try await self.prepare(fixture, damage: Self.endless("NEW.job_id = 2 AND", fault))
         // The last attempt of each.
         try await fixture.admin.execute(
             "UPDATE insp.lease SET crashes = 32767, deadline = now() - interval '1 s'; SELECT insp.rescue()")
@@ -241,6 +282,24 @@ import Testing
         try await fixture.admin.execute(
             "DROP FUNCTION damaged() CASCADE; UPDATE insp.delayed SET run_at = now(); SELECT insp.promote()")
         #expect(try await fixture.count("insp.ready WHERE job_id = 2") == 1)
+    }
+
+    @Test(arguments: ["data_corrupted", "internal_error"])
+    func `A partner's jobs are cancelled but for one that cannot end, which is counted and put off`(fault: String)
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: Self.endless("NEW.job_id = 2 AND", fault))
+        try await fixture.admin.execute(Self.release)
+        for cancelled: Int64 in [2, 0] {
+            let row = try await fixture.admin.query("SELECT * FROM insp.cancel_partner('acme')")[0]
+            #expect(try row.int("cancelled") == cancelled && row.int("kept") == 1)
+        }
+        #expect(try await self.ends(fixture) == ["128", "2", "128"])
+        #expect(
+            try await fixture.count(
+                "insp.delayed WHERE job_id = 2 AND attempt = 0 AND run_at > now() + interval '50 minutes'") == 1)
+        #expect(try await fixture.count("insp.ready") == 0)
     }
 
     @Test(arguments: [
@@ -269,7 +328,8 @@ import Testing
             fixture,
             damage: "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.lease")
         _ = try await fixture.client.enqueue(many: [Data(Self.request.utf8)])
-        try await fixture.admin.execute("INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.ready WHERE job_id = 4")
+        try await fixture.admin.execute(
+            "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.ready WHERE job_id = 4")
         try await withWorker(fixture.configuration(), ClosureHandler { _, _ in ClosureHandler.passed }) { _ in
             try await fixture.wait(for: "(SELECT status = 128 FROM insp.job WHERE id = 4)")
         }
@@ -301,70 +361,6 @@ import Testing
             FROM insp.job WHERE id = 2
             """)[0]
         #expect(try row.string(1) == "NOT_EXECUTED" && !row.bool(2))
-    }
-
-    @Test func `Retention and erasure remove what cannot be read, and all of the others`() async throws {
-        let fixture = try await QueueFixture()
-        try await self.prepare(fixture)
-        try await fixture.admin.execute(
-            """
-            SELECT insp.cancel(public_id) FROM insp.job;
-            UPDATE insp.job SET created_at = created_at - interval '60 days', completed_at = completed_at - interval '60 days';
-            SELECT insp.purge()
-            """)
-        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL OR forgotten_at IS NULL") == 0)
-        let second = try await QueueFixture()
-        try await self.prepare(second)
-        try await second.admin.execute(
-            "SELECT insp.cancel(public_id) FROM insp.job; SELECT insp.erase_person('acme', 'u')")
-        #expect(try await second.count("insp.job WHERE personal IS NOT NULL") == 0)
-    }
-
-    @Test func `A row that retention cannot process is left for a day, and no other with it`() async throws {
-        let fixture = try await QueueFixture()
-        try await self.prepare(fixture)
-        try await fixture.admin.execute(
-            """
-            SELECT insp.cancel(public_id) FROM insp.job;
-            UPDATE insp.job SET created_at = created_at - interval '60 days', completed_at = completed_at - interval '60 days';
-            CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
-            CREATE TRIGGER damaged BEFORE DELETE ON insp.part FOR EACH ROW WHEN (OLD.job_id = 2) EXECUTE FUNCTION damaged();
-            SELECT insp.purge()
-            """)
-        #expect(try await fixture.count("insp.part") == 1)
-        #expect(
-            try await fixture.count(
-                "insp.purge_later WHERE what = 'parts' AND job_id = 2 AND due_at > now() + interval '23 hours'") == 1)
-    }
-
-    @Test(arguments: ["callbacks", "persons", "links"])
-    func `A callback or person that retention cannot process is left for a day, and no other with it`(what: String)
-        async throws
-    {
-        let fixture = try await QueueFixture()
-        try await self.prepare(fixture, damage: "")
-        try await fixture.admin.execute(
-            """
-            SELECT insp.cancel(public_id) FROM insp.job;
-            DELETE FROM insp.callback_waiting;
-            UPDATE insp.callback SET created_at = created_at - interval '400 days';
-            INSERT INTO insp.person (partner_id, reference_index) SELECT p.id, x::bytea FROM insp.partner p, unnest('{a,b,c}'::text[]) x;
-            UPDATE insp.job SET person_id = NULL;
-            INSERT INTO insp.purge_later (due_at, what, job_id)
-            SELECT now(), 'persons', p.id FROM insp.person p UNION ALL SELECT now(), 'links', j.id FROM insp.job j
-            ON CONFLICT DO NOTHING;
-            CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE data_corrupted; END';
-            CREATE TRIGGER callbacks BEFORE DELETE ON insp.callback FOR EACH ROW WHEN (OLD.job_id = 2) EXECUTE FUNCTION damaged();
-            CREATE TRIGGER persons BEFORE UPDATE ON insp.person FOR EACH ROW WHEN (OLD.reference_index = 'b') EXECUTE FUNCTION damaged();
-            CREATE TRIGGER links BEFORE UPDATE ON insp.job FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION damaged();
-            SELECT insp.purge()
-            """)
-        #expect(
-            try await fixture.count("insp.purge_later WHERE what = '\(what)' AND due_at > now() + interval '23 hours'")
-                == 1)
-        #expect(try await fixture.count("insp.callback") == 1)
-        #expect(try await fixture.count("insp.person WHERE reference_index IN ('a', 'c')") == 0)
-        #expect(try await fixture.count("insp.job WHERE person_id IS NULL") == 1)
     }
 
     @Test func `A row of events that has none keeps no other from its place`() async throws {

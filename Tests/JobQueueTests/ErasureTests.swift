@@ -112,7 +112,7 @@ import Testing
 
     /// Ends jobs as a worker may: with nothing that the database could decide by.
     private struct Bare: JobHandler {
-        func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
+        func run(_ context: JobContext) async throws -> JobResult {
             JobResult(decision: .rejected, summary: Data("{}".utf8), body: Data(#"{"name":"zqmark"}"#.utf8))
         }
     }

@@ -33,8 +33,10 @@ import Testing
     }
 
     private func features(_ fixture: QueueFixture, _ face: String = "f") async throws -> [String] {
-        try await fixture.admin.query("SELECT left(feature, 1) FROM insp.face_features('acme', $1)", [.text(face)])
-            .map { try $0.string(0) }
+        try await fixture.admin.query(
+            "SELECT left(feature, 1) FROM insp.face_features('acme', $1, 'export')", [.text(face)]
+        )
+        .map { try $0.string(0) }
     }
 
     private func enqueue(_ fixture: QueueFixture, _ payload: Data) async throws -> String {
@@ -283,7 +285,8 @@ import Testing
                 #expect(hits == 0, "\(table)")
             }
             let mayCall = try await fixture.admin.query(
-                "SELECT has_function_privilege($1, 'insp.face_features(text, text)', 'EXECUTE')", [.text(role)])[0]
+                "SELECT has_function_privilege($1, 'insp.face_features(text, text, text)', 'EXECUTE')", [.text(role)])[
+                    0]
             #expect(try !mayCall.bool(0))
         }
     }

@@ -220,24 +220,48 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A job whose row cannot be read is dead-lettered, and not released for ever`() async throws {
+    @Test(arguments: [
+        ("", "UPDATE insp.job SET personal = '\\xff', seal = 0, own_callback = true"),
+        (#","review":"always""#, "INSERT INTO insp.review_wait (job_id) SELECT id FROM insp.job"),
+        (
+            // As bytes that make no value: PostgreSQL has the same SQLSTATE, XX000, for them as for a broken function.
+            #","callbackUrl":"https://hooks.example.com/own""#,
+            """
+            CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE internal_error; END';
+            CREATE TRIGGER damaged BEFORE INSERT ON insp.callback FOR EACH ROW WHEN (NEW.url LIKE '%own') EXECUTE FUNCTION damaged()
+            """
+        ),
+    ])
+    func `A job whose row cannot be processed is dead-lettered, not released for ever, and reported as what it is`(
+        more: String, damage: String
+    ) async throws {
         let fixture = try await QueueFixture()
-        let id = try await fixture.enqueue(1)[0]
+        _ = try await fixture.client.enqueue(many: [Data((QueueFixture.byURL.dropLast() + more + "}").utf8)])
         let isOpen = Mutex(false)
         let handler = ClosureHandler { _, _ in
             try await waitUntil("the test lets it end", within: .seconds(300)) { isOpen.withLock { $0 } }
             return ClosureHandler.passed
         }
-        try await withWorker(fixture.configuration(), handler) { _ in
+        let log = EventLog()
+        try await withWorker(fixture.configuration(), handler, log: log) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
-            _ = try await fixture.admin.query(
-                "UPDATE insp.job SET personal = '\\xff', seal = 0, own_callback = true WHERE public_id = $1",
-                [.text(id)])
+            try await fixture.admin.execute(damage)
             isOpen.withLock { $0 = true }
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.dead WHERE code = 'INTERNAL_ERROR')")
         }
         #expect(try await fixture.count("insp.job WHERE status = 128") == 1)
         #expect(try await fixture.count("insp.event WHERE kind = 'released'") == 0)
+        let dead = log.count {
+            if case .deadLettered(_, let error) = $0 { error.code == .internalError } else { false }
+        }
+        #expect(dead == 1)
+        let others = log.count {
+            switch $0 {
+            case .finished, .heldForReview, .leaseLost: true
+            default: false
+            }
+        }
+        #expect(others == 0)
     }
 
     @Test func `A cancelled job that runs is stopped, and its worker can write nothing more`() async throws {

@@ -131,7 +131,7 @@ import Testing
                 "insp.enqueue('{\"partner\":\"\(partner)\",\"workflow\":\"id\"}', front => 'x')",
                 "insp.job_result('\(job)')", "insp.session_result('\(job)')",
                 "insp.face_import('\(partner)', 'f', '\(feature)', 'dlib', '\(model)')",
-                "insp.face_features('\(partner)', 'f')", "insp.face_templates('\(partner)', 'f')",
+                "insp.face_features('\(partner)', 'f', 'export')", "insp.face_templates('\(partner)', 'f')",
                 "insp.face_delete('\(partner)', 'f')", "insp.challenge_issue('\(partner)')", "insp.cancel('\(job)')",
                 "insp.rerun('\(job)')",
             ] {

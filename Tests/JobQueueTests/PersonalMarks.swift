@@ -23,9 +23,10 @@ struct PersonalMarks: Sendable {
 
     /// Columns that hold text, and none of a person's.
     static let exempt: [String: String] = [
-        "access_token": "an endpoint's", "challenge.spec": "drawn by the database",
+        "access_token": "an endpoint's", "approval": "a list", "proposal": "operators' settings",
+        "challenge.spec": "drawn by the database",
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
-        "control": "a lane's", "country": "a list",
+        "control": "a lane's", "custody": "names of wrapping keys", "country": "a list",
         "credential": "a partner's",
         "callback.event": "a name", "callback.webhook_id": "made of the job's id",
         "callback.body": "of an endpoint's event", "callback.decision": "a word",
@@ -47,6 +48,7 @@ struct PersonalMarks: Sendable {
         "record.detail": "codes and numbers",
         "record.words_sha256": "of a random salt as well, which goes with the words",
         "record.prev": "a hash", "record.hash": "a hash", "record_chain": "a word and hashes",
+        "record_checkpoint": "words, hashes and a key's id",
         "retention_cursor": "a word", "retention_horizon": "transactions' numbers",
         "secret": "a partner's, or a random key",
         "worker": "a host's name", "job_key.request_sha256": "goes with the key, which is marked",

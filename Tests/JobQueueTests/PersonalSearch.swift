@@ -47,23 +47,16 @@ extension QueueFixture {
     }
 
     /// The rows of a dump, each with its table.
-    func dumpedRows() throws -> [(table: String, row: Substring)] {
-        let process = Process()
+    func dumpedRows() async throws -> [(table: String, row: Substring)] {
         let folders =
             (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
             + (15...18).map { "/usr/lib/postgresql/\($0)/bin" }
         let program = try #require(
             folders.map { $0 + "/pg_dump" }.first { FileManager.default.isExecutableFile(atPath: $0) })
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = ["--data-only", "--schema=insp", "--dbname", self.database.url]
-        let output = Pipe()
-        process.standardOutput = output
         // It warns of endpoints that name one another.
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        let (status, text, _) = try await ChildProcess.run(
+            program, ["--data-only", "--schema=insp", "--dbname", self.database.url])
+        #expect(status == 0)
         #expect(text.contains("COPY insp.job_p"))
         var table = ""
         return text.split(separator: "\n").map { line in
@@ -75,7 +68,7 @@ extension QueueFixture {
     /// What a dump says, and what the planner has sampled.
     func dump() async throws -> [String] {
         let pattern = try Regex(try await self.forms()).ignoresCase()
-        var hits = try self.dumpedRows().filter { $0.row.contains(pattern) }.map {
+        var hits = try await self.dumpedRows().filter { $0.row.contains(pattern) }.map {
             $0.table + " … " + $0.row.prefix(400)
         }
         for row in try await self.admin.query(

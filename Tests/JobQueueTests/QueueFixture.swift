@@ -103,8 +103,8 @@ struct ClosureHandler: JobHandler {
         self.body = body
     }
 
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
-        JobResult(document: try await self.body(job, context))
+    func run(_ context: JobContext) async throws -> JobResult {
+        JobResult(document: try await self.body(context.job, context))
     }
 }
 

@@ -48,7 +48,8 @@ import Testing
             "SELECT insp.gateway_result(c.id, \(secret), 'session', '\(id)') FROM insp.credential c")
         #expect(
             try await self.rows("access", fixture) == [
-                "\(key) create \(id) session {}", "\(key) session \(id) session {}",
+                #"\#(key) create \#(id) {"scope": "session"}"#,
+                #"\#(key) session \#(id) delivery {"scope": "session"}"#,
             ])
         #expect(
             try await fixture.count("insp.v_access WHERE partner = 'acme' AND key_id = '\(key)' AND job = '\(id)'") == 2
@@ -227,16 +228,56 @@ import Testing
         _ = try await operate.connection.query("SELECT job_id, status, stored_at, summary FROM insp.step")
         #expect(try await fixture.count("insp.record WHERE chain = 'access'") == 0)
 
-        let result = try await operate.connection.query("SELECT insp.job_result($1)->>'userReference'", [.text(id)])
+        // What names no person needs no purpose, and is not recorded.
+        let plain = try await operate.connection.query(
+            """
+            SELECT r #>> '{decision,type}', r ->> 'status', r ? 'userReference', r ? 'capabilities'
+            FROM insp.job_result($1) r
+            """, [.text(id)])[0]
+        #expect(try plain.string(0) == "PASSED" && plain.string(1) == "128")
+        #expect(try !plain.bool(2) && !plain.bool(3))
+        for (call, name) in [
+            ("stage_result('\(id)', 128", "p_purpose"), ("session_result('\(id)'", "purpose"),
+            ("face_templates('acme', 'f'", "purpose"),
+            ("jobs_by_reference('acme', user_reference => 'Jane'", "purpose"),
+        ] {
+            for (more, code) in [("", ErrorCode.purposeMissing), (", \(name) => 'fun'", .parameterInvalid)] {
+                let error = await #expect(throws: PostgresError.self, "\(call)\(more)") {
+                    try await operate.connection.query("SELECT insp.\(call)\(more))")
+                }
+                #expect(error?.sqlState == code.sqlState, "\(call)\(more)")
+            }
+        }
+        #expect(try await fixture.count("insp.record WHERE purpose IS NOT NULL") == 0)
+        let result = try await operate.connection.query(
+            "SELECT insp.job_result($1, 'support')->>'userReference'", [.text(id)])
         #expect(try result[0].string(0) == "Jane")
         let stage = try await operate.connection.query(
-            "SELECT insp.stage_result($1, 128) #>> '{decision,type}'", [.text(id)])
+            "SELECT insp.stage_result($1, 128, 'review') #>> '{decision,type}'", [.text(id)])
         #expect(try stage[0].string(0) == "PASSED")
-        _ = try await operate.connection.query("SELECT insp.session_result($1)", [.text(id)])
-        // A producer's calls are its partner's own.
+        _ = try await operate.connection.query("SELECT insp.session_result($1, 'export')", [.text(id)])
+        _ = try await operate.connection.query("SELECT insp.face_templates('acme', 'f', 'support')")
+        let found = try await operate.connection.query(
+            "SELECT id FROM insp.jobs_by_reference('acme', user_reference => 'Jane', purpose => 'support')")
+        #expect(try found.map { try $0.string(0) } == [id])
+        let searches = try await operate.connection.query(
+            "SELECT action || ' ' || purpose FROM insp.v_operator_events WHERE purpose IS NOT NULL ORDER BY at")
+        #expect(try searches.map { try $0.string(0) } == ["face_templates support", "jobs_by_reference support"])
+        #expect(try await fixture.count("insp.record r WHERE r::text LIKE '%Jane%'") == 0)
+        // A producer's calls are its partner's own; what leaves for good needs a purpose even of it.
+        let error = await #expect(throws: PostgresError.self) {
+            try await produce.connection.query("SELECT insp.face_features('acme', 'f')")
+        }
+        #expect(error?.sqlState == ErrorCode.purposeMissing.sqlState)
+        _ = try await produce.connection.query("SELECT insp.face_features('acme', 'f', 'export')")
+        #expect(
+            try await fixture.count("insp.v_operator_events WHERE (action, who) = ('face_features', '\(produce.name)')")
+                == 1)
         _ = try await produce.connection.query("SELECT insp.job_result($1), insp.session_result($1)", [.text(id)])
         let rows = try await operate.connection.query(
-            "SELECT partner, operator, action, key_id IS NULL FROM insp.v_access WHERE job = $1", [.text(id)])
+            "SELECT partner, operator, action, key_id IS NULL, purpose FROM insp.v_access WHERE job = $1 ORDER BY at",
+            [.text(id)])
+        #expect(try rows.map { try $0.string(4) } == ["support", "review", "export"])
         #expect(rows.count == 3)
         for row in rows {
             #expect(try row.string(0) == "acme" && row.string(1) == operate.name && row.string(2) == "read")
@@ -305,9 +346,12 @@ import Testing
             "INSERT INTO insp.record (chain, action, subject) VALUES ('operator', 'x', 'x')",
             "UPDATE insp.record SET actor = 'nobody'", "DELETE FROM insp.record", "TRUNCATE insp.record",
             "UPDATE insp.record_chain SET seq = 0", "SELECT insp.record('x', 'x')",
-            "SELECT insp.retire_record('operator', now(), 10)",
+            "SELECT insp.retire_record('operator', now(), 10)", "DELETE FROM insp.record_checkpoint",
+            "SELECT insp.thin_checkpoints(10)",
         ]
-        for role in ["insp_producer", "insp_worker", "insp_operator", "insp_auditor", "insp_gateway"] {
+        for role in [
+            "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_gateway",
+        ] {
             try await session.execute("SET ROLE \(role)")
             for sql in writes + (role == "insp_worker" ? [] : ["SELECT insp.link_record()"]) {
                 let error = await #expect(throws: PostgresError.self, "\(role): \(sql)") {

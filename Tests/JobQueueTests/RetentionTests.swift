@@ -188,6 +188,28 @@ import Testing
         #expect(try await fixture.admin.query("SELECT insp.ensure_partitions()")[0].int(0) >= 0)
     }
 
+    @Test func `What depends on a partition keeps it, and the log says so once a day`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await self.enqueue(fixture, 1)
+        try await self.drain(fixture)
+        try await self.age(fixture, "100 days")
+        _ = try await fixture.admin.query("SELECT setval('insp.job_id', 5000000)")
+        _ = try await self.enqueue(fixture, 1)
+        try await fixture.admin.execute("CREATE VIEW theirs AS SELECT id FROM insp.job_p000000")
+        let warned = "insp.retention_cursor WHERE what = 'partitions' AND warned_at"
+        for _ in 0..<5 { #expect(try await self.purge(fixture).partitions == 0) }
+        #expect(try await fixture.count("\(warned) > now() - interval '1 hour'") == 1)
+        for (hours, isSaid) in [("23 hours", false), ("25 hours", true), ("-1 hours", true)] {
+            try await fixture.admin.execute(
+                "UPDATE insp.retention_cursor SET warned_at = now() - interval '\(hours)' WHERE what = 'partitions'")
+            #expect(try await self.purge(fixture).partitions == 0)
+            let now = "BETWEEN now() - interval '30 minutes' AND now()"
+            #expect(try await fixture.count("\(warned) \(now)") == (isSaid ? 1 : 0), "after \(hours)")
+        }
+        try await fixture.admin.execute("DROP VIEW theirs")
+        #expect(try await self.purge(fixture).partitions == 1)
+    }
+
     @Test func `A partition is dropped behind what takes away what its jobs leave elsewhere`() async throws {
         let fixture = try await QueueFixture()
         let keep = { (time: String) in

@@ -377,7 +377,7 @@ import Testing
         let credential = try await self.query(
             "SELECT secret, encode(sha256(convert_to(secret, 'UTF8')), 'hex') FROM insp.create_credential('acme')")[0]
         let digest = try credential.string(1)
-        let rows = try self.fixture.dumpedRows()
+        let rows = try await self.fixture.dumpedRows()
         for secret in secrets {
             let hex = secret.utf8.map { String(format: "%02x", $0) }.joined()
             let bare = secret.split(separator: "_").last.map(String.init) ?? secret

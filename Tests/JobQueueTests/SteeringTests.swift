@@ -294,7 +294,8 @@ import Testing
             repeat {
                 counts.append(
                     Int(
-                        try await fixture.admin.query("SELECT insp.cancel_partner('acme', 'left us', 4)")[0].int(0)))
+                        try await fixture.admin.query(
+                            "SELECT cancelled FROM insp.cancel_partner('acme', 'left us', 4)")[0].int(0)))
             } while counts.last != 0
             #expect(counts == [4, 2, 0])
             mayEnd.withLock { $0 = true }

@@ -19,9 +19,9 @@ import Testing
     private final class Handler: JobHandler {
         static let stage = #"{ "order" : [3,1] , "a":1.50}"#
         let seen = Mutex<[Data?]>([])
-        func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
-            self.seen.withLock { $0.append(job.steps[.document]) }
-            if job.attempt == 1 {
+        func run(_ context: JobContext) async throws -> JobResult {
+            self.seen.withLock { $0.append(context.job.steps[.document]) }
+            if context.job.attempt == 1 {
                 try await context.complete(.document, output: Data(Self.stage.utf8))
                 throw InspectError(.analyzerTimeout)
             }

@@ -39,9 +39,10 @@ final class MigrationFiles: Sendable {
             return try await group.reduce(into: []) { $0 += $1 }
         }
         let files = FileManager.default.enumerator(atPath: ScratchDatabase.migrations)?.compactMap { $0 as? String }
-        let scripts = try #require(files).filter { $0.hasSuffix(".sql") && $0 != "roles.sql" }.map {
-            String($0.dropLast(4))
-        }
+        // Those of the key store belong to another database.
+        let scripts = try #require(files).filter {
+            $0.hasSuffix(".sql") && $0 != "roles.sql" && !$0.hasPrefix("keys/")
+        }.map { String($0.dropLast(4)) }
         #expect(applied.sorted() == scripts.sorted())
         let connection = try await database.connect()
         #expect(try await migrator.pending(on: connection).isEmpty)
@@ -329,7 +330,7 @@ final class MigrationFiles: Sendable {
         #expect(error?.code == .roleMissing)
         #expect(
             error?.message.hasPrefix(
-                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer; an administrator creates them"
+                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer, insp_reviewer; an administrator creates them"
             ) == true)
         #expect(error?.message.hasSuffix("inspectd migrate --roles") == true)
         #expect(try await owner.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))
@@ -347,12 +348,15 @@ final class MigrationFiles: Sendable {
             }
             return try await group.reduce(into: Set<String>()) { $0.formUnion($1) }
         }
-        #expect(created == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer"])
+        #expect(created == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer"])
         #expect(try await migrator.createRoles(on: superuser).isEmpty)
         let roles = try await superuser.query(
             "SELECT rolname FROM pg_roles WHERE rolname LIKE 'insp\\_%' AND NOT rolcanlogin AND NOT rolcreaterole ORDER BY 1"
         ).map { try $0.string(0) }
-        #expect(roles == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_worker"])
+        #expect(
+            roles == [
+                "insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer", "insp_worker",
+            ])
         #expect(try await migrator.run(on: owner).applied.isEmpty == false)
     }
 

@@ -108,10 +108,12 @@ import Testing
         // It locks rows, if only for a moment, and is asked again in the same statement's transaction.
         ("insp.locked_jobs", "routine is marked as VOLATILE, should be STABLE"),
         // Its statement must see what the last holder of the endpoints' locks committed.
-        ("insp.callback_places", "routine is marked as VOLATILE, should be STABLE"),
+        ("insp.callback_permits", "routine is marked as VOLATILE, should be STABLE"),
         // ALTER TABLE with names that format(%I) and regclass quoted.
         ("insp.sample_nothing", "routine is marked as VOLATILE, should be STABLE"),
         ("insp.sample_nothing", "text type variable is not sanitized"),
+        // insp.approval_call makes it of names in the catalogue, and quotes the values.
+        ("insp.approve", "text type variable is not sanitized"),
         // Its rows come by RETURN QUERY EXECUTE.
         ("insp.recently_finished", "is maybe unmodified"),
         // insp.refuse returns to nobody.

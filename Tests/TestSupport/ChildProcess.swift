@@ -56,3 +56,39 @@ package struct ChildProcess {
         waitpid(self.pid, nil, 0)
     }
 }
+
+extension ChildProcess {
+    /// Runs a program to its end. It is killed if it takes longer than the limit.
+    ///
+    /// Its output goes through files: a pipe stays open for as long as any descendant has it, whatever becomes of the program.
+    ///
+    /// - Parameter input: What it reads from its standard input.
+    package static func run(
+        _ program: String, _ arguments: [String], environment: [String: String]? = nil, input: String = "",
+        within limit: Duration = .seconds(60)
+    ) async throws -> (status: Int32, output: String, errors: String) {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("child-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = ["input", "output", "errors"].map { folder.appendingPathComponent($0) }
+        for file in files { try Data(file == files[0] ? Array(input.utf8) : []).write(to: file) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        if let environment { process.environment = environment }
+        process.standardInput = try FileHandle(forReadingFrom: files[0])
+        process.standardOutput = try FileHandle(forWritingTo: files[1])
+        process.standardError = try FileHandle(forWritingTo: files[2])
+        try process.run()
+        do {
+            try await waitUntil("\(program) ends", within: limit) { !process.isRunning }
+        } catch {
+            kill(process.processIdentifier, SIGKILL)
+            throw error
+        }
+        func text(_ file: URL) throws -> String { String(decoding: try Data(contentsOf: file), as: UTF8.self) }
+        // Minus the signal's number, as above.
+        let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        return (status, try text(files[1]), try text(files[2]))
+    }
+}

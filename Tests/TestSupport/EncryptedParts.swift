@@ -12,8 +12,10 @@ package struct EncryptedParts: Sendable {
     /// - Parameters:
     ///   - keyID: Also the name of the key's file.
     ///   - header: What the protected header says, beside `kid`.
+    ///   - space: Written behind the header's first character: white space.
     package init(
-        _ contents: [Data], keyID: String, header: [String: String] = ["alg": "RSA-OAEP-256", "enc": "A256GCM"]
+        _ contents: [Data], keyID: String, header: [String: String] = ["alg": "RSA-OAEP-256", "enc": "A256GCM"],
+        space: String = ""
     ) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("jwe-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -21,7 +23,8 @@ package struct EncryptedParts: Sendable {
         for (number, content) in contents.enumerated() {
             try content.write(to: folder.appendingPathComponent("\(number)"))
         }
-        let header = try JSONEncoder().encode(header.merging(["kid": keyID]) { $1 })
+        let compact = try JSONEncoder().encode(header.merging(["kid": keyID]) { $1 })
+        let header = "{" + space + String(decoding: compact.dropFirst(), as: UTF8.self)
         let script = """
             import sys
             from pathlib import Path
@@ -38,8 +41,7 @@ package struct EncryptedParts: Sendable {
         var pid: pid_t = 0
         let directory: String = folder.path
         let text: [String] = [
-            "/usr/bin/python3", "-c", script, directory, keyID, String(contents.count),
-            String(decoding: header, as: UTF8.self),
+            "/usr/bin/python3", "-c", script, directory, keyID, String(contents.count), header,
         ]
         let words = text.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }

@@ -15,9 +15,10 @@ package enum TestChips {
         package var description: String { self.chip }
     }
 
-    /// The script ended with this status.
+    /// The script ended with this status, and these words.
     package struct Failed: Error {
         package var status: Int32
+        package var errors: String
     }
 
     private static let issuing = Task { try await Self.issue() }
@@ -41,16 +42,10 @@ package enum TestChips {
     private static func issue() async throws -> URL {
         let folder = FileManager.default.temporaryDirectory.appending(path: "chips-\(UUID().uuidString)")
         let portrait = try await TestInputs.folder.appending(path: "faces/obama.jpg")
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-        process.arguments = [
-            "\(ScratchDatabase.root)/Tests/chips.py", folder.path, "--portrait", portrait.path,
-        ]
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        guard status == 0 else { throw Failed(status: status) }
+        let script = "\(ScratchDatabase.root)/Tests/chips.py"
+        let done = try await ChildProcess.run(
+            "/usr/bin/python3", [script, folder.path, "--portrait", portrait.path], within: .seconds(300))
+        guard done.status == 0 else { throw Failed(status: done.status, errors: done.errors) }
         return folder
     }
 }

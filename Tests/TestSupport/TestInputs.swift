@@ -56,14 +56,8 @@ package enum TestInputs {
         }
         let repository = URL(fileURLWithPath: ScratchDatabase.root, isDirectory: true)
         let folder = repository.appending(path: ".build/inputs", directoryHint: .isDirectory)
-        let process = Process()
-        process.executableURL = repository.appending(path: "deploy/inputs.sh")
-        process.arguments = [folder.path]
-        process.standardOutput = FileHandle.nullDevice
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
+        let script = repository.appending(path: "deploy/inputs.sh").path
+        let status = try await ChildProcess.run(script, [folder.path], within: .seconds(900)).status
         guard status == 0 else { throw PreparationFailed(status: status) }
         return folder
     }

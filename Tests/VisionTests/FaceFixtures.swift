@@ -1,5 +1,6 @@
 import Foundation
 import InspectCore
+import TestSupport
 import Vision
 
 /// Models and pictures of the face tests: freely licensed photographs, and pictures derived from them.
@@ -62,15 +63,10 @@ enum FaceFixtures {
     private static func run(
         _ script: String, _ arguments: [String], environment: [String: String] = [:]
     ) async throws {
-        let process = Process()
-        process.executableURL = Self.repository.appending(path: script)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardOutput = FileHandle.nullDevice
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
+        let status = try await ChildProcess.run(
+            Self.repository.appending(path: script).path, arguments,
+            environment: ProcessInfo.processInfo.environment.merging(environment) { $1 }, within: .seconds(900)
+        ).status
         guard status == 0 else { throw PreparationFailed(script: script, status: status) }
     }
 }

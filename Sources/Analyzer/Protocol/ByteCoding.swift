@@ -26,7 +26,6 @@ struct MalformedMessage: Error {}
 struct ByteReader {
     private var rest: ArraySlice<UInt8>
 
-    init(_ bytes: ArraySlice<UInt8>) { self.rest = bytes }
     init(_ bytes: [UInt8]) { self.rest = bytes[...] }
 
     mutating func readUInt32() throws(MalformedMessage) -> UInt32 {

@@ -17,8 +17,8 @@ struct BenchmarkHandler: JobHandler {
             #"{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"rejectReasons":[]}"#.utf8),
         body: Data(#"{"capabilities":{}}"#.utf8))
 
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
-        self.onStart?(job)
+    func run(_ context: JobContext) async throws -> JobResult {
+        self.onStart?(context.job)
         if let duration { try await Task.sleep(for: duration) }
         for stage in self.stages { try await context.complete(stage, output: Self.output) }
         return Self.result

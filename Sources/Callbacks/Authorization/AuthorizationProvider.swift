@@ -45,11 +45,6 @@ package struct AccessToken: Sendable, Equatable {
     package var value: String
     /// From now on.
     package var lifetime: Duration
-
-    package init(value: String, lifetime: Duration) {
-        self.value = value
-        self.lifetime = lifetime
-    }
 }
 
 /// Why there is no token. Contains no secret, and nothing from the server but its error's name.

@@ -46,25 +46,25 @@ actor Authorizer {
     /// - Parameters:
     ///   - refused: The generation that the partner has just refused; the answer is another one.
     func token(
-        for callback: ClaimedCallback, _ authorization: EndpointOptions.Authorization, options: EndpointOptions,
+        for endpoint: CallbackEndpoint, _ authorization: EndpointOptions.Authorization, options: EndpointOptions,
         refused: Int64? = nil
     ) async -> Result<Token, HTTPError> {
-        let key = Key(endpoint: callback.endpoint.id, authorization: authorization)
+        let key = Key(endpoint: endpoint.id, authorization: authorization)
         if let entry = self.known[key], entry.expiresAt > .now, entry.token.generation != refused {
-            if entry.refreshAt <= .now { _ = self.flight(key, callback, options, refused: nil) }
+            if entry.refreshAt <= .now { _ = self.flight(key, endpoint, options, refused: nil) }
             return .success(entry.token)
         }
-        return await self.flight(key, callback, options, refused: refused).value
+        return await self.flight(key, endpoint, options, refused: refused).value
     }
 
     /// The single task that gets this endpoint's next token.
     private func flight(
-        _ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions, refused: Int64?
+        _ key: Key, _ endpoint: CallbackEndpoint, _ options: EndpointOptions, refused: Int64?
     ) -> Task<Result<Token, HTTPError>, Never> {
         if let flight = self.flights[key] { return flight }
         // Not a child of the first caller's task: others wait for it too.
         let flight = Task {
-            let result = await self.fetch(key, callback, options, refused: refused)
+            let result = await self.fetch(key, endpoint, options, refused: refused)
             self.flights[key] = nil
             return result
         }
@@ -73,7 +73,7 @@ actor Authorizer {
     }
 
     private func fetch(
-        _ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions, refused: Int64?
+        _ key: Key, _ endpoint: CallbackEndpoint, _ options: EndpointOptions, refused: Int64?
     ) async -> Result<Token, HTTPError> {
         let deadline = ContinuousClock.now + Self.patience
         var refused = refused
@@ -83,7 +83,7 @@ actor Authorizer {
                 // Used once: later results are newer.
                 refused = nil
                 if let lease = taken.lease {
-                    let result = try await self.refresh(key, lease, callback, options)
+                    let result = try await self.refresh(key, lease, endpoint, options)
                     // The old one still serves if the next one failed.
                     guard case .failure = result, let old = self.keep(taken, key) else { return result }
                     return .success(old)
@@ -112,13 +112,13 @@ actor Authorizer {
     }
 
     private func refresh(
-        _ key: Key, _ lease: Int64, _ callback: ClaimedCallback, _ options: EndpointOptions
+        _ key: Key, _ lease: Int64, _ endpoint: CallbackEndpoint, _ options: EndpointOptions
     ) async throws -> Result<Token, HTTPError> {
         do throws(AuthorizationError) {
             guard let provider = self.providers[key.authorization.provider] else {
                 throw AuthorizationError(.authorizationFailed, "there is no provider of that name")
             }
-            let token = try await provider.authorize(self.request(key, callback, options))
+            let token = try await provider.authorize(self.request(key, endpoint, options))
             let early = Self.early(lifetime: token.lifetime)
             let stored: Int64?
             do {
@@ -145,7 +145,7 @@ actor Authorizer {
         }
     }
 
-    private func request(_ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions) -> AuthorizationRequest {
+    private func request(_ key: Key, _ endpoint: CallbackEndpoint, _ options: EndpointOptions) -> AuthorizationRequest {
         let authorization = key.authorization
         let client = self.client
         return AuthorizationRequest(
@@ -161,11 +161,11 @@ actor Authorizer {
                     headers: [.init(name: "Content-Type", value: "application/x-www-form-urlencoded")]
                         + headers.map { .init(name: $0.0, value: $0.1) },
                     limits: .init(totalMilliseconds: 10_000, bodyBytes: 64 * 1024),
-                    allowsHTTP: callback.endpoint.allowsHTTP,
+                    allowsHTTP: endpoint.allowsHTTP,
                     transport: transport)
                 do throws(HTTPError) {
                     let response = try await client.send(
-                        request, policy: options.policy(allowsPrivate: callback.endpoint.allowsPrivate))
+                        request, policy: options.policy(allowsPrivate: endpoint.allowsPrivate))
                     if let failure = response.bodyFailure {
                         throw HTTPError(failure.code, failure.detail)
                     }

@@ -24,7 +24,7 @@ struct CallbackBody {
         guard try row.int(column.form) == Self.form else { return nil }
         let event = try row.string(column.event)
         let job = try row.string(column.job)
-        let time = Self.time(try row.date(column.time))
+        let time = try Self.time(try row.date(column.time))
         let key = try row.optionalString(column.definitionKey) ?? ""
         let reference = try row.optionalString(column.userReference).map { #""userReference":\#($0),"# } ?? ""
         // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
@@ -57,17 +57,23 @@ struct CallbackBody {
     }
 
     /// As ISO 8601 in UTC with milliseconds, truncated.
-    static func time(_ date: Date) -> String {
+    ///
+    /// - Throws: ``PostgresError/Code/decoding`` for a time outside the years 1970 to 9999, `infinity` included.
+    static func time(_ date: Date) throws(PostgresError) -> String {
+        // The years 1970 to 9999.
+        guard (0..<253_402_300_800).contains(date.timeIntervalSince1970) else {
+            throw PostgresError(.decoding, "a callback's time is not in the years 1970 to 9999")
+        }
         let microseconds = Int64((date.timeIntervalSince1970 * 1_000_000).rounded())
         var seconds = time_t(microseconds / 1_000_000)
         var parts = tm()
         gmtime_r(&seconds, &parts)
         var text = Array("0000-00-00T00:00:00.000Z".utf8)
         func write(_ number: Int, before end: Int) {
-            var (rest, place) = (number, end - 1)
-            while rest > 0, place >= 0 {
-                text[place] += UInt8(rest % 10)
-                (rest, place) = (rest / 10, place - 1)
+            var (rest, index) = (number, end - 1)
+            while rest > 0, index >= 0 {
+                text[index] += UInt8(rest % 10)
+                (rest, index) = (rest / 10, index - 1)
             }
         }
         write(Int(parts.tm_year) + 1900, before: 4)

@@ -74,8 +74,7 @@ package final class CallbackDispatcher: Sendable {
     // MARK: - The loops
 
     private func dispatch() async {
-        let hints = CallbackHints(configuration: self.configuration, claims: self.claims)
-        let listener = Task { await hints.listen() }
+        let listener = Task { await self.listen() }
         let claimer = Task { await self.claim() }
         let starter = Task { await self.send() }
         await self.settle()
@@ -84,6 +83,23 @@ package final class CallbackDispatcher: Sendable {
         listener.cancel()
         // After the grace period it may still wait for its database; it ends by itself.
         if self.machine.withLock({ $0.isClaimOver }) { await claimer.value }
+    }
+
+    /// Wakes the claims when the database notifies of due callbacks. A hint only: polling finds callbacks without one.
+    private func listen() async {
+        guard let url = self.configuration.listenURL else { return }
+        let options = ConnectionOptions(name: "inspectd callbacks listen")
+        await NotificationListener(url, options: options, channels: ["insp_callback"]).run { event in
+            switch event {
+            case .listening: self.claims.notify()
+            case .notification:
+                self.claims.notify()
+                // One notification stands for 50 ms (insp.callback_announce), so poll again after that.
+                try? await Task.sleep(for: .milliseconds(60))
+                self.claims.notify()
+            case .lost: break
+            }
+        }
     }
 
     /// Claims what is due, until the dispatcher is cancelled or has drained everything.
@@ -139,9 +155,7 @@ package final class CallbackDispatcher: Sendable {
         var transfers: [CurlTransfer] = []
         var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
         for entry in entries {
-            let attempt = self.sender.start(
-                entry.callback, claimed: entry.claimed, deadline: entry.deadline, transfers: &transfers
-            ) { settlement in
+            let attempt = self.sender.start(entry, transfers: &transfers) { settlement in
                 self.wake(self.machine.withLock { $0.ended(settlement) })
             }
             attempts.append((entry.callback.key, attempt))
@@ -166,7 +180,7 @@ package final class CallbackDispatcher: Sendable {
                 var batch = SettledBatch()
                 do {
                     let store = try await self.store(connection, known)
-                    batch = await SettlementWriter(store: store).settle(order.pending, held: order.held)
+                    batch = await store.settle(order.pending, held: order.held)
                 } catch {
                     batch.failure = error
                     batch.unsettled = order.pending

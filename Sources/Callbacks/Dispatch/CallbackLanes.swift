@@ -64,16 +64,16 @@ struct CallbackLanes {
 
     /// Takes claimed callbacks.
     ///
-    /// - Parameter places: How many callbacks of each claimed endpoint may be sent at once from now on.
-    mutating func add(_ entries: [Entry], places: [Int64: Int]) {
+    /// - Parameter permits: How many callbacks of each claimed endpoint may be sent at once from now on.
+    mutating func add(_ entries: [Entry], permits: [Int64: Int]) {
         for entry in entries {
             let endpoint = entry.callback.endpoint.id
             self.lanes[endpoint, default: Lane(atOnce: 1)].waiting.append(entry)
         }
-        for (endpoint, places) in places {
-            guard let place = self.lanes.index(forKey: endpoint) else { continue }
-            self.lanes.values[place].atOnce = places
-            self.list(endpoint, at: place)
+        for (endpoint, permits) in permits {
+            guard let index = self.lanes.index(forKey: endpoint) else { continue }
+            self.lanes.values[index].atOnce = permits
+            self.list(endpoint, at: index)
         }
     }
 
@@ -84,13 +84,13 @@ struct CallbackLanes {
         while self.running < self.limit, turn < self.ready.count {
             let endpoint = self.ready[turn]
             turn += 1
-            guard let place = self.lanes.index(forKey: endpoint) else { continue }
-            self.lanes.values[place].isListed = false
-            if let entry = self.lanes.values[place].begin() {
+            guard let index = self.lanes.index(forKey: endpoint) else { continue }
+            self.lanes.values[index].isListed = false
+            if let entry = self.lanes.values[index].begin() {
                 self.running += 1
                 begun.append(entry)
             }
-            self.list(endpoint, at: place)
+            self.list(endpoint, at: index)
         }
         self.ready.removeFirst(turn)
         return begun
@@ -100,38 +100,38 @@ struct CallbackLanes {
     ///
     /// - Parameter holds: Whether the endpoint's next callbacks wait for ``resume(_:after:)``.
     mutating func end(_ endpoint: Int64, holds: Bool) {
-        guard let place = self.lanes.index(forKey: endpoint) else { return }
+        guard let index = self.lanes.index(forKey: endpoint) else { return }
         self.running -= 1
-        self.lanes.values[place].running -= 1
-        if holds { self.lanes.values[place].failures += 1 }
-        self.list(endpoint, at: place)
+        self.lanes.values[index].running -= 1
+        if holds { self.lanes.values[index].failures += 1 }
+        self.list(endpoint, at: index)
     }
 
     /// This many failures are recorded.
     mutating func resume(_ endpoint: Int64, after count: Int) {
-        guard let place = self.lanes.index(forKey: endpoint) else { return }
-        self.lanes.values[place].failures = max(0, self.lanes.values[place].failures - count)
-        self.list(endpoint, at: place)
+        guard let index = self.lanes.index(forKey: endpoint) else { return }
+        self.lanes.values[index].failures = max(0, self.lanes.values[index].failures - count)
+        self.list(endpoint, at: index)
     }
 
     /// Removes all waiting callbacks of one endpoint or of all.
     mutating func abandon(_ endpoint: Int64? = nil) -> [Entry] {
         var abandoned: [Entry] = []
         for endpoint in endpoint.map({ [$0] }) ?? Array(self.lanes.keys) {
-            guard let place = self.lanes.index(forKey: endpoint) else { continue }
-            abandoned += self.lanes.values[place].waiting
-            self.lanes.values[place].waiting = []
-            self.list(endpoint, at: place)
+            guard let index = self.lanes.index(forKey: endpoint) else { continue }
+            abandoned += self.lanes.values[index].waiting
+            self.lanes.values[index].waiting = []
+            self.list(endpoint, at: index)
         }
         return abandoned
     }
 
     /// Records whether an endpoint may start another callback.
-    private mutating func list(_ endpoint: Int64, at place: Dictionary<Int64, Lane>.Index) {
-        if self.lanes.values[place].isOver {
-            self.lanes.remove(at: place)
-        } else if self.lanes.values[place].isReady, !self.lanes.values[place].isListed {
-            self.lanes.values[place].isListed = true
+    private mutating func list(_ endpoint: Int64, at index: Dictionary<Int64, Lane>.Index) {
+        if self.lanes.values[index].isOver {
+            self.lanes.remove(at: index)
+        } else if self.lanes.values[index].isReady, !self.lanes.values[index].isListed {
+            self.lanes.values[index].isListed = true
             self.ready.append(endpoint)
         }
     }

@@ -18,15 +18,14 @@ struct CallbackSender: Sendable {
     /// Most attempts wait only for the answer, and need no task of their own.
     ///
     /// - Parameters:
-    ///   - claimed: When the claim's commit was known.
-    ///   - deadline: When the claim lapses.
     ///   - transfers: Gets the transfer to be submitted, if one is ready.
     ///   - onEnd: Called once, on any thread: must return at once.
     func start(
-        _ callback: ClaimedCallback, claimed: ContinuousClock.Instant, deadline: ContinuousClock.Instant,
-        transfers: inout [CurlTransfer], onEnd: @escaping @Sendable (CallbackSettlement) -> Void
+        _ entry: CallbackLanes.Entry, transfers: inout [CurlTransfer],
+        onEnd: @escaping @Sendable (CallbackSettlement) -> Void
     ) -> CallbackAttempt {
-        let begun = Begun(callback, claimed: claimed, deadline: deadline)
+        let begun = Begun(entry)
+        let callback = entry.callback
         do throws(HTTPError) {
             let endpoint = callback.endpoint
             if let options = endpoint.options, options.authorization == nil || callback.isElsewhere {
@@ -44,7 +43,7 @@ struct CallbackSender: Sendable {
             onEnd(self.settlement(begun, .failure(error)))
             return .task(Task {})
         }
-        return .task(Task { onEnd(await self.attempt(callback, claimed: claimed, deadline: deadline)) })
+        return .task(Task { onEnd(await self.attempt(entry)) })
     }
 
     /// Aborts an attempt; it ends soon.
@@ -56,17 +55,11 @@ struct CallbackSender: Sendable {
     }
 
     /// Makes an attempt, including one that must first wait for a name or a token.
-    ///
-    /// - Parameters:
-    ///   - claimed: When the claim's commit was known.
-    ///   - deadline: When the claim lapses.
-    func attempt(
-        _ callback: ClaimedCallback, claimed: ContinuousClock.Instant = .now, deadline: ContinuousClock.Instant
-    ) async -> CallbackSettlement {
-        let begun = Begun(callback, claimed: claimed, deadline: deadline)
+    func attempt(_ entry: CallbackLanes.Entry) async -> CallbackSettlement {
+        let begun = Begun(entry)
         let result: Result<HTTPResponse, HTTPError>
         do throws(HTTPError) {
-            result = .success(try await self.send(callback, at: begun.started, begun.trace))
+            result = .success(try await self.send(entry.callback, at: begun.started, begun.trace))
         } catch {
             result = .failure(error)
         }
@@ -75,26 +68,22 @@ struct CallbackSender: Sendable {
 
     /// An attempt's start.
     private struct Begun: Sendable {
-        let callback: ClaimedCallback
-        let claimed: ContinuousClock.Instant
-        let deadline: ContinuousClock.Instant
+        let entry: CallbackLanes.Entry
         let started = Date()
         let clock = ContinuousClock.now
         /// Each attempt has its own span: a receiver's work belongs to the attempt that reached it.
         let trace: TraceContext?
 
-        init(_ callback: ClaimedCallback, claimed: ContinuousClock.Instant, deadline: ContinuousClock.Instant) {
-            self.callback = callback
-            self.claimed = claimed
-            self.deadline = deadline
+        init(_ entry: CallbackLanes.Entry) {
+            self.entry = entry
             var generator = SystemRandomNumberGenerator()
-            self.trace = callback.trace?.child(using: &generator)
+            self.trace = entry.callback.trace?.child(using: &generator)
         }
     }
 
     /// Decides an attempt's outcome.
     private func settlement(_ begun: Begun, _ result: Result<HTTPResponse, HTTPError>) -> CallbackSettlement {
-        let callback = begun.callback
+        let callback = begun.entry.callback
         let milliseconds = Int((ContinuousClock.now - begun.clock) / .milliseconds(1))
         // Failures of a partner's name servers look like ours; ``CallbackRetryPolicy/releases`` limits such releases.
         var isOurFault = false
@@ -107,7 +96,7 @@ struct CallbackSender: Sendable {
             callback: callback, outcome: outcome, started: begun.started, milliseconds: milliseconds,
             status: response?.status, code: Self.code(of: result),
             error: Self.error(of: result, isOurFault: isOurFault),
-            trace: begun.trace, deadline: begun.deadline, sent: response?.sent, claimed: begun.claimed)
+            trace: begun.trace, deadline: begun.entry.deadline, sent: response?.sent, claimed: begun.entry.claimed)
     }
 
     private func send(
@@ -122,12 +111,12 @@ struct CallbackSender: Sendable {
             return try await self.client.send(request, policy: policy)
         }
         guard let authorizer else { throw HTTPError(.authorizationFailed, "no authorizer") }
-        let token = try await authorizer.token(for: callback, authorization, options: options).get()
+        let token = try await authorizer.token(for: callback.endpoint, authorization, options: options).get()
         let response = try await self.client.send(Self.authorized(request, token), policy: policy)
         // The token may be revoked: the same attempt tries a new one, once. If there is none, the answer counts.
         guard response.status == 401,
             case .success(let next) = await authorizer.token(
-                for: callback, authorization, options: options, refused: token.generation)
+                for: callback.endpoint, authorization, options: options, refused: token.generation)
         else { return response }
         return try await self.client.send(Self.authorized(request, next), policy: policy)
     }

@@ -188,8 +188,8 @@ struct DispatchMachine {
         self.claimTurnAt = now
         self.freed = 0
         self.hasMore = false
-        let places = CallbackLanes.held * self.configuration.maximumInFlight
-        let limit = min(self.configuration.batch, places - self.underWay.count)
+        let room = CallbackLanes.held * self.configuration.maximumInFlight
+        let limit = min(self.configuration.batch, room - self.underWay.count)
         guard limit > 0 else { return .wait(until: nil) }
         return .claim(
             ClaimOrder(
@@ -215,17 +215,17 @@ struct DispatchMachine {
             effects.wakes.insert(.settle)
         }
         effects.goesOn = self.hasMore || self.isClaimOver
-        guard !claim.places.isEmpty else { return effects }
+        guard !claim.permits.isEmpty else { return effects }
         for callback in claim.callbacks {
             self.underWay.updateValue(nil, forKey: callback.key)
             if callback.attempts > 0 { self.retries += 1 }
         }
         let deadline = order.begun + self.configuration.lease
         self.lanes.add(
-            claim.callbacks.map { .init(callback: $0, claimed: now, deadline: deadline) }, places: claim.places)
+            claim.callbacks.map { .init(callback: $0, claimed: now, deadline: deadline) }, permits: claim.permits)
         effects.wakes.insert(.send)
         // Where other dispatchers have all the room, they send what still waits here.
-        for (endpoint, places) in claim.places where places <= 0 {
+        for (endpoint, permits) in claim.permits where permits <= 0 {
             if self.release(self.lanes.abandon(endpoint)) { effects.wakes.insert(.settle) }
         }
         return effects

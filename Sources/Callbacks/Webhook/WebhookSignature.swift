@@ -18,17 +18,18 @@ package struct WebhookSignature: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - id: Must contain no full stop, which separates the signed parts.
-    ///   - timestamp: Seconds since 1970.
+    ///   - timestamp: Seconds since 1970, at least 0: no receiver takes a sign.
     ///   - body: The exact bytes to be sent.
     ///   - secrets: All valid secrets: more than one while a rotation is under way.
     ///   - signingKeys: All valid Ed25519 keys.
-    /// - Throws: A ``HTTPError/Code/localFault`` if libcrypto refuses a key, or the id cannot be signed.
+    /// - Throws: A ``HTTPError/Code/localFault`` if libcrypto refuses a key, or the id or the time cannot be signed.
     package init(
         id: String, timestamp: Int, body: [UInt8], secrets: [WebhookSecret], signingKeys: [WebhookSigningKey] = []
     ) throws(HTTPError) {
         guard !id.isEmpty, !id.utf8.contains(UInt8(ascii: ".")) else {
             throw HTTPError(.localFault, "a webhook-id must not be empty or contain a full stop")
         }
+        guard timestamp >= 0 else { throw HTTPError(.localFault, "a webhook-timestamp must not be negative") }
         self.id = id
         self.timestamp = timestamp
         let prefix = "\(id).\(timestamp)."
@@ -61,14 +62,14 @@ package struct WebhookSignature: Sendable, Equatable {
 }
 
 /// The message authentication code HMAC of FIPS 198-1 over SHA-256 with one key.
-final class MessageCode: Sendable {
+package final class MessageCode: Sendable {
     private let key: [UInt8]
     private let digest: String
     /// libcrypto's context with the key. After a failure the next message begins with a new one.
     private let context = Mutex<OpaquePointer?>(nil)
 
     /// - Parameter digest: Another than SHA-256 for tests alone.
-    init(key: [UInt8], digest: String = "SHA256") {
+    package init(key: [UInt8], digest: String = "SHA256") {
         self.key = key
         self.digest = digest
     }
@@ -78,7 +79,7 @@ final class MessageCode: Sendable {
     /// The code of a message in two parts: 32 bytes.
     ///
     /// - Throws: A ``HTTPError/Code/localFault`` if libcrypto refuses, as it does without memory or without the algorithm.
-    func code(of head: String, _ body: [UInt8]) throws(HTTPError) -> [UInt8] {
+    package func code(of head: String, _ body: [UInt8]) throws(HTTPError) -> [UInt8] {
         var head = head
         var code = [UInt8](repeating: 0, count: 32)
         var length = 0
@@ -98,6 +99,11 @@ final class MessageCode: Sendable {
         }
         guard isDone else { throw HTTPError(.localFault, "libcrypto cannot make an HMAC-SHA256") }
         return code
+    }
+
+    /// Whether two codes are the same, in a time that does not tell where they differ.
+    package static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+        one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }
 
     private func makeContext() -> OpaquePointer? {

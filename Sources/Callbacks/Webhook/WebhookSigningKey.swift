@@ -86,7 +86,8 @@ package struct WebhookPublicKey: Sendable, Equatable {
 
     package var text: String { Self.prefix + Data(self.bytes).base64EncodedString() }
 
-    func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+    /// Verifies by pure Ed25519 (RFC 8032 section 5.1.7).
+    package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         guard signature.count == 64,
             let key = EVP_PKEY_new_raw_public_key(NID_ED25519, nil, self.bytes, self.bytes.count),
             let context = EVP_MD_CTX_new()

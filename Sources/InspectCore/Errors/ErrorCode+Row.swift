@@ -142,6 +142,12 @@ extension ErrorCode {
                 sqlState: "IN137", message: "another transaction holds a row that the call needs", retryable: true,
                 httpStatus: nil, hint: "Call again. Operators find transactions that stay open in insp.v_xmin_holders.",
                 jumio: "N00000", faceSDK: "INVALID_ARGS", iZettle: nil)
+        case .purposeMissing:
+            refusal(
+                "IN156", "the read of personal data has no purpose", status: nil,
+                hint: "A purpose is review, support, export or delivery.")
+        case .approvalNeeded: refusal("IN157", "the change needs the approval of a second login", status: nil)
+        case .approvalRefused: refusal("IN158", "the proposal cannot be approved", status: nil)
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .reviewInvalid:
             refusal(
@@ -256,6 +262,34 @@ extension ErrorCode {
                 faceSDK: "LIVENESS_FAILED")
         case .databaseUnavailable:
             failure("IN059", "the database could not be reached", status: 503, retryable: true, jumio: "A10000")
+        case .keysUnavailable:
+            failure(
+                "IN150", "the key store, or what holds the wrapping key, does not answer", status: 503, retryable: true,
+                jumio: "A10000")
+        case .keyUnknown:
+            failure(
+                "IN151", "the key store has no such key: it was destroyed, or the key store is older than the data",
+                retryable: true,
+                jumio: "F00000")
+        case .sealBroken:
+            failure(
+                "IN152", "sealed bytes do not open: they were changed, or belong to another key or row",
+                retryable: false,
+                jumio: "F00000")
+        case .keyMissing:
+            failure(
+                "IN153", "a wrapping key or a key store is needed, and none is configured", status: 503,
+                retryable: true,
+                jumio: "F00000")
+        case .keyMismatch:
+            failure(
+                "IN154", "the wrapping key or the key store is not the one of the database", status: 503,
+                retryable: true,
+                jumio: "F00000")
+        case .keyFileInvalid:
+            failure(
+                "IN155", "the file of wrapping keys is not acceptable", retryable: false,
+                jumio: "F00000")
         case .internalError: failure("IN099", "an unexpected error", status: 500, retryable: true, jumio: "F00000")
 
         case .egressRefused: network("IN070", "the server's address is one that the egress policy refuses")

@@ -44,6 +44,9 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case requestPurged = "REQUEST_PURGED"
     case isolationLevelInvalid = "ISOLATION_LEVEL_INVALID"
     case rowLocked = "ROW_LOCKED"
+    case purposeMissing = "PURPOSE_MISSING"
+    case approvalNeeded = "APPROVAL_NEEDED"
+    case approvalRefused = "APPROVAL_REFUSED"
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 
@@ -94,6 +97,13 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case cancelled = "CANCELLED"
     case expired = "EXPIRED"
     case databaseUnavailable = "DATABASE_UNAVAILABLE"
+    case keysUnavailable = "KEYS_UNAVAILABLE"
+    case keyUnknown = "KEY_UNKNOWN"
+    case sealBroken = "SEAL_BROKEN"
+    // What keeps a program from starting.
+    case keyMissing = "KEY_MISSING"
+    case keyMismatch = "KEY_MISMATCH"
+    case keyFileInvalid = "KEY_FILE_INVALID"
     case internalError = "INTERNAL_ERROR"
 
     // Why an attempt to deliver a callback failed, or a call about an endpoint was refused.

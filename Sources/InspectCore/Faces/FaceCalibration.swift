@@ -20,9 +20,6 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
         package var falseNonMatches: Int
         package var genuinePairs: Int
 
-        /// False match rate: share of impostor pairs that matched (ISO/IEC 19795-1).
-        package var falseMatchRate: Double { Double(self.falseMatches) / Double(self.impostorPairs) }
-
         package init(
             _ similarity: Double, falseMatches: Int, impostorPairs: Int, falseNonMatches: Int, genuinePairs: Int
         ) {
@@ -62,11 +59,6 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
     /// Similarity of two embeddings on the calibrated scale: `1 / (1 + exp((d − centre) / width))`.
     package func similarity(distance: Double) -> Double {
         1 / (1 + exp((distance - self.centre) / self.width))
-    }
-
-    /// The distance at which a similarity is reached; infinite for 0, minus infinite for 1.
-    package func distance(similarity: Double) -> Double {
-        self.centre - self.width * log(similarity / (1 - similarity))
     }
 
     /// The row that applies to a threshold: the highest one that is not stricter. `nil` below the table.

@@ -129,12 +129,6 @@ package struct LivenessFacts: Codable, Sendable, Hashable {
     /// The image file's metadata; `nil` in facts stored by earlier versions.
     package var metadata: ImageMetadata?
 
-    /// Stored facts have the key `cues`.
-    private enum CodingKeys: String, CodingKey {
-        case signals = "cues"
-        case network, metadata
-    }
-
     package init(
         signals: [String: Double], network: LivenessNetworkScore? = nil, metadata: ImageMetadata? = nil
     ) {

@@ -43,12 +43,6 @@ package struct FaceStageFacts: Codable, Sendable, Hashable {
     /// Processor time that the stage took in the analyzer, in milliseconds.
     package var cpuMs = 0.0
 
-    /// Stored facts have the key `pictures`.
-    private enum CodingKeys: String, CodingKey {
-        case images = "pictures"
-        case cpuMs
-    }
-
     package init(images: [String: Image]) {
         self.images = images
     }

@@ -46,11 +46,6 @@ package struct MRZDecoder: Sendable {
         case none
     }
 
-    /// The likeliest MRZ that one of `lattices` can be read as, or `nil` when none is legible.
-    package func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
-        if case .mrz(let decoding) = self.outcome(lattices) { decoding } else { nil }
-    }
-
     /// The likeliest MRZ that one of `lattices` can be read as, or whether there is one that is not legible.
     package func outcome(_ lattices: [MRZLattice]) -> Outcome {
         var best: (score: Double, decoding: MRZDecoding)?

@@ -32,11 +32,11 @@ package struct ComparisonReport: Sendable {
             case nil: ("NOT_POSSIBLE", .warning)
             }
         let names = self.facts.images.keys.sorted()
-        let pictures = names.compactMap { name -> ReportImage? in
+        let images = names.compactMap { name -> ReportImage? in
             guard let person = self.facts.images[name] else { return nil }
-            var picture = ReportImage(part: name, image: person.image, preview: self.previews[name])
-            picture.faces = person.faces
-            return picture
+            var image = ReportImage(part: name, image: person.image, preview: self.previews[name])
+            image.faces = person.faces
+            return image
         }
         let faces = names.flatMap {
             ReportTables.faces(
@@ -59,7 +59,7 @@ package struct ComparisonReport: Sendable {
                             similarity: self.match?.similarity, distance: self.match?.distance,
                             threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason)
                     ]),
-                ReportPage.section("Pictures", ["<div class='pictures'>\n\(pictures.map(\.markup))</div>\n"]),
+                ReportPage.section("Images", ["<div class='images'>\n\(images.map(\.markup))</div>\n"]),
                 ReportPage.section("Faces", faces),
                 ReportPage.section("Timings and versions", ReportTables.engine(self.engine)),
             ])

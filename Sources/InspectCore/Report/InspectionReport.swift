@@ -23,7 +23,7 @@ package struct InspectionReport: Sendable {
 
     /// The page: HTML that is well-formed XML.
     package var html: String {
-        let pictures = self.pictures
+        let images = self.images
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
         var body = [self.banner]
         if let error = self.document.error {
@@ -32,9 +32,9 @@ package struct InspectionReport: Sendable {
         }
         body += self.reasons
         body.append(ReportPage.section("Capabilities", [self.capabilities]))
-        if !pictures.isEmpty {
+        if !images.isEmpty {
             body.append(
-                ReportPage.section("Pictures", ["<div class='pictures'>\n\(pictures.map(\.markup))</div>\n"]))
+                ReportPage.section("Images", ["<div class='images'>\n\(images.map(\.markup))</div>\n"]))
         }
         body += ReportFields(extraction: extraction, facts: self.facts).markup
         body += self.dataChecks
@@ -132,36 +132,36 @@ package struct InspectionReport: Sendable {
         }
     }
 
-    private var persons: [(part: String, picture: FaceStageFacts.Image)] {
+    private var persons: [(part: String, facts: FaceStageFacts.Image)] {
         (self.facts.faces?.images ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    private var chipPortrait: [(part: String, picture: FaceStageFacts.Image)] {
+    private var chipPortrait: [(part: String, facts: FaceStageFacts.Image)] {
         (self.facts.documents?.chip?.portrait).map { [(PartKind.dg2.rawValue, $0)] } ?? []
     }
 
-    private var pictures: [ReportImage] {
-        var pictures = self.sides.map { part, side in
-            var picture = ReportImage(part: part, image: side.image, preview: self.previews[part])
-            picture.outline = side.outline
-            picture.mrz = side.mrz
-            picture.barcodes = side.barcodes
-            picture.faces = side.faces
-            return picture
+    private var images: [ReportImage] {
+        var images = self.sides.map { part, side in
+            var image = ReportImage(part: part, image: side.image, preview: self.previews[part])
+            image.outline = side.outline
+            image.mrz = side.mrz
+            image.barcodes = side.barcodes
+            image.faces = side.faces
+            return image
         }
-        pictures += (self.chipPortrait + self.persons).map { part, person in
-            var picture = ReportImage(part: part, image: person.image, preview: self.previews[part])
-            picture.faces = person.faces
-            return picture
+        images += (self.chipPortrait + self.persons).map { part, person in
+            var image = ReportImage(part: part, image: person.image, preview: self.previews[part])
+            image.faces = person.faces
+            return image
         }
         // Images that no stage analysed, because an earlier one rejected the job.
         let others = (self.facts.acquisition?.images ?? [:]).sorted { $0.key < $1.key }
-        for (part, image) in others where !pictures.contains(where: { $0.part == part }) {
-            var picture = ReportImage(part: part, image: image, preview: self.previews[part])
-            if part == PartKind.frames.rawValue { picture.track = self.track(in: image) }
-            pictures.append(picture)
+        for (part, facts) in others where !images.contains(where: { $0.part == part }) {
+            var image = ReportImage(part: part, image: facts, preview: self.previews[part])
+            if part == PartKind.frames.rawValue { image.track = self.track(in: facts) }
+            images.append(image)
         }
-        return pictures
+        return images
     }
 
     private var imageMeasurements: [Markup] {
@@ -183,7 +183,7 @@ package struct InspectionReport: Sendable {
             guard let data = record.data else { continue }
             let faces = record.parts.map { part in
                 self.facts.documents?.sides[part]?.faces
-                    ?? (self.chipPortrait + self.persons).first { $0.part == part }?.picture.faces ?? []
+                    ?? (self.chipPortrait + self.persons).first { $0.part == part }?.facts.faces ?? []
             }
             sections.append(
                 ReportPage.section(
@@ -235,9 +235,9 @@ package struct InspectionReport: Sendable {
     private var faceMeasurements: [Markup] {
         let tables =
             self.sides.flatMap { ReportTables.faces($0.part, $0.facts.faces, isJudged: false) }
-            + self.chipPortrait.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: false) }
+            + self.chipPortrait.flatMap { ReportTables.faces($0.part, $0.facts.faces, isJudged: false) }
             + self.persons.flatMap {
-                ReportTables.faces($0.part, $0.picture.faces, image: $0.picture.image, isJudged: true)
+                ReportTables.faces($0.part, $0.facts.faces, image: $0.facts.image, isJudged: true)
             }
         return tables.isEmpty ? [] : [ReportPage.section("Faces", tables)]
     }

@@ -81,7 +81,7 @@ enum ReportPage {
         .zone { font-size: 16px; letter-spacing: 1px; overflow-x: auto; white-space: pre; }
         figure { margin: 12px 0; break-inside: avoid; } figure svg { width: 100%; max-height: 90vh; height: auto; border: 1px solid var(--line);
           border-radius: 4px; background: var(--panel); }
-        figcaption { color: var(--soft); font-size: 13px; } .pictures { display: grid; gap: 16px; grid-template-columns:
+        figcaption { color: var(--soft); font-size: 13px; } .images { display: grid; gap: 16px; grid-template-columns:
           repeat(auto-fit, minmax(min(100%, 480px), 1fr)); }
         svg polygon, svg rect, svg circle { vector-effect: non-scaling-stroke; }
         .zoneBox { stroke-dasharray: 4 3; } .mark { stroke: #000; stroke-width: 1 !important; }

@@ -12,13 +12,13 @@ extension InspectionDecider {
                     parts: [kind.rawValue], decision: Decision(decision),
                     data: UsabilityData(side, reading: self.evidence(side))))
         }
-        if self.documentParts.isEmpty, let picture = self.selfie {
-            let decision = Self.usability(of: picture)
+        if self.documentParts.isEmpty, let selfie = self.selfie {
+            let decision = Self.usability(of: selfie)
             decisions.append(decision)
             records.append(
                 CapabilityRecord(
                     parts: [PartKind.face.rawValue], decision: Decision(decision),
-                    data: UsabilityData(image: picture.image)))
+                    data: UsabilityData(image: selfie.image)))
         }
         return (records, decisions)
     }
@@ -75,8 +75,8 @@ extension InspectionDecider {
         UsabilityRules.evidence(side, today: self.today)
     }
 
-    private static func usability(of picture: FaceStageFacts.Image) -> CapabilityDecision {
-        let faults = FaceConformity(faces: picture.faces).faults
+    private static func usability(of selfie: FaceStageFacts.Image) -> CapabilityDecision {
+        let faults = FaceConformity(faces: selfie.faces).faults
         if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: .blurred) }
         let isPoor = faults.contains { [.tooDark, .tooBright, .tooSmall].contains($0) }
         return isPoor ? CapabilityDecision(type: .warning, label: .badQuality) : .passed

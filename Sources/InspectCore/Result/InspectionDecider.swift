@@ -121,13 +121,13 @@ package struct InspectionDecider {
                 FaceRecord(part: kind.rawValue, face: $0, withFeature: withFeatures)
             }
         }
-        var pictures = (self.facts.faces?.images ?? [:]).sorted { $0.key < $1.key }
-        if let portrait = self.chipPortrait { pictures.insert((PartKind.dg2.rawValue, portrait), at: 0) }
-        let persons = pictures.flatMap { name, picture in
-            picture.faces.enumerated().map { index, face in
+        var images = (self.facts.faces?.images ?? [:]).sorted { $0.key < $1.key }
+        if let portrait = self.chipPortrait { images.insert((PartKind.dg2.rawValue, portrait), at: 0) }
+        let persons = images.flatMap { name, facts in
+            facts.faces.enumerated().map { index, face in
                 FaceRecord(
                     part: name, face: face, withFeature: withFeatures,
-                    assessment: index == 0 ? FaceAssessment(faces: picture.faces, image: picture.image) : nil)
+                    assessment: index == 0 ? FaceAssessment(faces: facts.faces, image: facts.image) : nil)
             }
         }
         return documents + persons

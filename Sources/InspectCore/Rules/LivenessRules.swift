@@ -8,8 +8,8 @@ package enum LivenessRules {
     package static let assurance = "evidence"
 
     /// Whether measuring signals is worthwhile: liveness runs only where a conforming face was found.
-    package static func isWorthwhile(_ picture: FaceStageFacts.Image) -> Bool {
-        FaceConformity(faces: picture.faces).isConform
+    package static func isWorthwhile(_ image: FaceStageFacts.Image) -> Bool {
+        FaceConformity(faces: image.faces).isConform
     }
 
     /// - Parameters:

@@ -36,10 +36,6 @@ package struct VIZRules: Sendable {
         }
     }
 
-    package func fields(_ outcome: Outcome) -> [String] {
-        self.findings.filter { $0.outcome == outcome }.map(\.field.rawValue)
-    }
-
     /// Certain lines without an expected value that may be the other value of a missing field: reading their labels is
     /// worthwhile.
     package static func unexplained(_ facts: VIZFacts, expected: VIZExpectation) -> [Int] {

@@ -1,0 +1,16 @@
+-- The key store that has the keys of what is sealed here. Its own database knows no more of this one.
+
+CREATE TABLE insp.custody (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    key_store uuid NOT NULL,
+    wrapping_key text NOT NULL CHECK (wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+    former_key text CHECK (former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+    changed_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.custody IS
+    'The key store and the wrapping key; programs with another one refuse to start. No row: nothing is sealed yet';
+COMMENT ON COLUMN insp.custody.single IS 'There is one row';
+COMMENT ON COLUMN insp.custody.key_store IS 'The key store, as it names itself';
+COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key for new keys';
+COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
+COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';

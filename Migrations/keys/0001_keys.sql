@@ -1,0 +1,60 @@
+-- The key store: a database of its own, with a backup of its own. Every key in it is wrapped by the one above it, and the wrapping
+-- key at the top is nowhere in a database. To destroy a key is to delete its row.
+
+CREATE SCHEMA insp;
+COMMENT ON SCHEMA insp IS 'inspectd: wrapped keys of what the main database stores';
+REVOKE ALL ON SCHEMA insp FROM PUBLIC;
+GRANT USAGE ON SCHEMA insp TO keys_custodian, keys_eraser, keys_locksmith;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+
+CREATE TABLE insp.custody (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    key_store uuid NOT NULL DEFAULT gen_random_uuid(),
+    wrapping_key text NOT NULL CHECK (wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+    proof bytea NOT NULL,
+    former_key text,
+    changed_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.custody IS 'Which key store this is, and which wrapping key wraps the keys of partners';
+COMMENT ON COLUMN insp.custody.single IS 'There is one row';
+COMMENT ON COLUMN insp.custody.key_store IS 'Drawn once; the main database has it, too, and takes no other key store';
+COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key that wraps new keys';
+COMMENT ON COLUMN insp.custody.proof IS 'A key of no use, wrapped by it: whoever unwraps this has that wrapping key, and not only one of the name';
+COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
+COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
+
+CREATE TABLE insp.key (
+    id uuid PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('partner', 'person', 'job')),
+    partner_id integer NOT NULL,
+    parent uuid,
+    subject bytea,
+    wrapping_key text,
+    wrapped bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CHECK ((parent IS NULL) = (kind = 'partner')),
+    CHECK ((wrapping_key IS NULL) = (kind <> 'partner')),
+    CHECK ((subject IS NULL) = (kind <> 'person'))
+    -- A destroyed key's bytes stay in the file until VACUUM, so this happens soon.
+) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+-- The parent is no foreign key: a partner or a person is destroyed at once, by one row, however many keys are below.
+CREATE UNIQUE INDEX key_partner ON insp.key (partner_id) WHERE kind = 'partner';
+CREATE UNIQUE INDEX key_person ON insp.key (partner_id, subject) WHERE kind = 'person';
+CREATE INDEX key_parent ON insp.key (parent) WHERE parent IS NOT NULL;
+COMMENT ON TABLE insp.key IS 'Keys, each wrapped by the one above it';
+COMMENT ON COLUMN insp.key.id IS 'Its name, in the header of what it has sealed';
+COMMENT ON COLUMN insp.key.kind IS 'partner; person (or a face without a person); job (and its reruns)';
+COMMENT ON COLUMN insp.key.partner_id IS 'Whose: insp.partner.id of the main database';
+COMMENT ON COLUMN insp.key.parent IS 'The key that wraps it; null: a wrapping key';
+COMMENT ON COLUMN insp.key.subject IS 'A person''s reference, or a face''s id, as blind index; null: not a person''s key';
+COMMENT ON COLUMN insp.key.wrapping_key IS 'Name of the wrapping key that wraps a partner''s key; null: another kind';
+COMMENT ON COLUMN insp.key.wrapped IS 'The wrapped key; id, kind, partner and parent are authenticated with it';
+COMMENT ON COLUMN insp.key.created_at IS 'When it was created';
+
+CREATE TABLE insp.fallen (
+    parent uuid PRIMARY KEY,
+    fallen_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.fallen IS 'Destroyed keys whose children''s rows, which nobody can unwrap any more, insp.sweep_keys has to delete';
+COMMENT ON COLUMN insp.fallen.parent IS 'The destroyed key';
+COMMENT ON COLUMN insp.fallen.fallen_at IS 'When it was destroyed';

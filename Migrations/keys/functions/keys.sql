@@ -1,0 +1,151 @@
+-- Creates, fetches and destroys keys.
+
+CREATE OR REPLACE FUNCTION insp.fetch_keys(p_ids uuid[])
+RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
+    WITH RECURSIVE chain AS (
+        SELECT k.* FROM insp.key k WHERE k.id = ANY (p_ids)
+        UNION
+        SELECT p.* FROM chain c JOIN insp.key p ON p.id = c.parent
+    )
+    SELECT c.id, c.kind, c.partner_id, c.parent, c.wrapping_key, c.wrapped FROM chain c
+$$;
+COMMENT ON FUNCTION insp.fetch_keys(uuid[]) IS 'Keys with all keys above them; one that was destroyed is missing, and so are those above it';
+GRANT EXECUTE ON FUNCTION insp.fetch_keys(uuid[]) TO keys_custodian, keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.partner_keys(p_partners integer[])
+RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT k.id, k.kind, k.partner_id, k.parent, k.wrapping_key, k.wrapped FROM insp.key k
+    WHERE k.partner_id = ANY (p_partners) AND k.kind = 'partner'
+$$;
+COMMENT ON FUNCTION insp.partner_keys(integer[]) IS 'Keys of partners';
+GRANT EXECUTE ON FUNCTION insp.partner_keys(integer[]) TO keys_custodian, keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.add_partner_key(p_partner integer, p_id uuid, p_wrapping_key text, p_wrapped bytea)
+RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+BEGIN
+    -- A rotation that begins waits, so that it finds this key.
+    PERFORM FROM insp.custody c WHERE c.wrapping_key = p_wrapping_key FOR SHARE;
+    IF FOUND THEN
+        INSERT INTO insp.key (id, kind, partner_id, wrapping_key, wrapped)
+        VALUES (p_id, 'partner', p_partner, p_wrapping_key, p_wrapped)
+        ON CONFLICT (partner_id) WHERE kind = 'partner' DO NOTHING;
+    END IF;
+    RETURN QUERY SELECT k.* FROM insp.partner_keys(ARRAY[p_partner]) k;
+END
+$$;
+COMMENT ON FUNCTION insp.add_partner_key(integer, uuid, text, bytea) IS
+    'Creates a partner''s key unless there is one, and returns the one that there is; none: the wrapping key is no longer the one for new keys';
+GRANT EXECUTE ON FUNCTION insp.add_partner_key(integer, uuid, text, bytea) TO keys_custodian;
+
+CREATE OR REPLACE FUNCTION insp.add_person_keys(
+    p_subjects bytea[], p_ids uuid[], p_parents uuid[], p_wrapped bytea[]
+) RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea, subject bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+BEGIN
+    -- Sorted, so that two callers with the same persons do not deadlock.
+    INSERT INTO insp.key (id, kind, partner_id, parent, subject, wrapped)
+    SELECT n.id, 'person', p.partner_id, n.parent, n.subject, n.wrapped
+    FROM unnest(p_subjects, p_ids, p_parents, p_wrapped) AS n (subject, id, parent, wrapped)
+        JOIN insp.key p ON p.id = n.parent AND p.kind = 'partner'
+    ORDER BY p.partner_id, n.subject
+    ON CONFLICT DO NOTHING;
+    RETURN QUERY
+    SELECT k.id, k.kind, k.partner_id, k.parent, k.wrapping_key, k.wrapped, k.subject
+    FROM (SELECT DISTINCT n.subject, n.parent FROM unnest(p_subjects, p_parents) AS n (subject, parent)) n
+        JOIN insp.key p ON p.id = n.parent AND p.kind = 'partner'
+        JOIN insp.key k ON k.partner_id = p.partner_id AND k.subject = n.subject AND k.kind = 'person';
+END
+$$;
+COMMENT ON FUNCTION insp.add_person_keys(bytea[], uuid[], uuid[], bytea[]) IS
+    'Creates keys of persons that have none, under their partners'' keys, and returns those that there are; none for a partner whose key was destroyed';
+GRANT EXECUTE ON FUNCTION insp.add_person_keys(bytea[], uuid[], uuid[], bytea[]) TO keys_custodian;
+
+CREATE OR REPLACE FUNCTION insp.add_job_keys(p_ids uuid[], p_parents uuid[], p_wrapped bytea[]) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+BEGIN
+    -- No parent is locked: all jobs of a partner would write its row. A parent that is destroyed meanwhile leaves keys that nobody
+    -- can unwrap, and insp.sweep_keys looks for them for another hour.
+    INSERT INTO insp.key (id, kind, partner_id, parent, wrapped)
+    SELECT n.id, 'job', p.partner_id, n.parent, n.wrapped
+    FROM unnest(p_ids, p_parents, p_wrapped) AS n (id, parent, wrapped)
+        JOIN insp.key p ON p.id = n.parent AND p.kind IN ('partner', 'person')
+    ORDER BY n.id
+    ON CONFLICT DO NOTHING;
+    RETURN QUERY
+    SELECT k.id FROM unnest(p_ids, p_wrapped) AS n (id, wrapped) JOIN insp.key k ON k.id = n.id AND k.wrapped = n.wrapped;
+END
+$$;
+COMMENT ON FUNCTION insp.add_job_keys(uuid[], uuid[], bytea[]) IS
+    'Creates keys of jobs and returns the ids of those that are there now, also from an earlier call whose answer was lost; not those whose parent was destroyed';
+GRANT EXECUTE ON FUNCTION insp.add_job_keys(uuid[], uuid[], bytea[]) TO keys_custodian;
+
+CREATE OR REPLACE FUNCTION insp.destroy_keys(p_ids uuid[]) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    gone integer;
+BEGIN
+    WITH locked AS (
+        SELECT k.id FROM insp.key k WHERE k.id = ANY (p_ids) ORDER BY k.id FOR UPDATE
+    ), deleted AS (
+        DELETE FROM insp.key k USING locked l WHERE k.id = l.id RETURNING k.id, k.kind
+    ), noted AS (
+        INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind <> 'job' ON CONFLICT DO NOTHING
+    )
+    SELECT count(*) INTO gone FROM deleted;
+    RETURN gone;
+END
+$$;
+COMMENT ON FUNCTION insp.destroy_keys(uuid[]) IS
+    'Destroys keys, and with them all below; returns how many there were. The rows below are deleted by insp.sweep_keys';
+GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_eraser;
+
+CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM insp.key k
+        WHERE k.partner_id = p_partner AND k.subject = p_subject AND k.kind = 'person'))
+$$;
+COMMENT ON FUNCTION insp.destroy_person_key(integer, bytea) IS 'Destroys a person''s key; returns whether there was one, as 1 or 0';
+GRANT EXECUTE ON FUNCTION insp.destroy_person_key(integer, bytea) TO keys_eraser;
+
+CREATE OR REPLACE FUNCTION insp.destroy_partner_key(p_partner integer) RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM insp.partner_keys(ARRAY[p_partner]) k))
+$$;
+COMMENT ON FUNCTION insp.destroy_partner_key(integer) IS 'Destroys a partner''s key; returns whether there was one, as 1 or 0';
+GRANT EXECUTE ON FUNCTION insp.destroy_partner_key(integer) TO keys_eraser;
+
+CREATE OR REPLACE FUNCTION insp.sweep_keys(p_limit integer DEFAULT 1000) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s'
+SET enable_seqscan = off AS $$
+DECLARE
+    f insp.fallen;
+    swept integer := 0;
+    gone integer;
+BEGIN
+    FOR f IN SELECT * FROM insp.fallen x ORDER BY x.fallen_at, x.parent LIMIT 1000 FOR UPDATE SKIP LOCKED LOOP
+        EXIT WHEN swept >= p_limit;
+        WITH deleted AS (
+            DELETE FROM insp.key k WHERE k.id IN (
+                SELECT c.id FROM insp.key c WHERE c.parent = f.parent LIMIT p_limit - swept FOR UPDATE SKIP LOCKED)
+            RETURNING k.id, k.kind
+        ), noted AS (
+            INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind <> 'job' ON CONFLICT DO NOTHING
+        )
+        SELECT count(*) INTO gone FROM deleted;
+        swept := swept + gone;
+        -- A call that found the parent before may add a key for as long as its time-out.
+        IF gone = 0 AND f.fallen_at < now() - interval '1 h' THEN
+            DELETE FROM insp.fallen x WHERE x.parent = f.parent;
+        END IF;
+    END LOOP;
+    RETURN swept;
+END
+$$;
+COMMENT ON FUNCTION insp.sweep_keys(integer) IS 'Deletes at most that many rows below destroyed keys, and returns their number; 0: none is left';
+GRANT EXECUTE ON FUNCTION insp.sweep_keys(integer) TO keys_eraser, keys_locksmith;

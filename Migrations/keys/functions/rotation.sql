@@ -1,0 +1,92 @@
+-- After: keys
+-- The wrapping key, its rotation, and what goes over all keys.
+
+CREATE OR REPLACE FUNCTION insp.custody()
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT c.key_store, c.wrapping_key, c.proof, c.former_key FROM insp.custody c
+$$;
+COMMENT ON FUNCTION insp.custody() IS 'The row of insp.custody; none: the key store has no wrapping key yet';
+GRANT EXECUTE ON FUNCTION insp.custody() TO keys_custodian, keys_eraser, keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.begin_custody(p_wrapping_key text, p_proof bytea)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO insp.custody (wrapping_key, proof) VALUES (p_wrapping_key, p_proof) ON CONFLICT DO NOTHING;
+    RETURN QUERY SELECT * FROM insp.custody();
+END
+$$;
+COMMENT ON FUNCTION insp.begin_custody(text, bytea) IS 'Sets the first wrapping key, unless there is one, and returns the one that there is';
+GRANT EXECUTE ON FUNCTION insp.begin_custody(text, bytea) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE insp.custody c
+    SET wrapping_key = p_wrapping_key, proof = p_proof, former_key = c.wrapping_key, changed_at = clock_timestamp()
+    WHERE c.former_key IS NULL AND c.wrapping_key <> p_wrapping_key;
+    RETURN QUERY SELECT * FROM insp.custody();
+END
+$$;
+COMMENT ON FUNCTION insp.begin_rotation(text, bytea) IS
+    'Lets another wrapping key wrap new keys from now on, unless a rotation is under way, and returns what is so now';
+GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.end_rotation()
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE insp.custody c SET former_key = NULL, changed_at = clock_timestamp()
+    WHERE c.former_key IS NOT NULL AND NOT EXISTS (
+        SELECT FROM insp.key k WHERE k.kind = 'partner' AND k.wrapping_key <> c.wrapping_key);
+    RETURN QUERY SELECT * FROM insp.custody();
+END
+$$;
+COMMENT ON FUNCTION insp.end_rotation() IS 'Forgets the former wrapping key unless it is still needed, and returns what is so now';
+GRANT EXECUTE ON FUNCTION insp.end_rotation() TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.rewrap_keys(p_wrapping_key text, p_ids uuid[], p_olds bytea[], p_wrapped bytea[]) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    changed integer;
+BEGIN
+    -- Only what is still as it was read: another rotator may have been faster.
+    UPDATE insp.key k SET wrapped = n.wrapped, wrapping_key = p_wrapping_key
+    FROM unnest(p_ids, p_olds, p_wrapped) AS n (id, old, wrapped), insp.custody c
+    WHERE k.id = n.id AND k.kind = 'partner' AND k.wrapped = n.old AND c.wrapping_key = p_wrapping_key;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION insp.rewrap_keys(text, uuid[], bytea[], bytea[]) IS
+    'Stores partners'' keys as the wrapping key for new keys has wrapped them, where they are still as they were read; returns how many';
+GRANT EXECUTE ON FUNCTION insp.rewrap_keys(text, uuid[], bytea[], bytea[]) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.all_partner_keys(p_after uuid, p_limit integer)
+RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT k.id, k.kind, k.partner_id, k.parent, k.wrapping_key, k.wrapped FROM insp.key k
+    WHERE k.kind = 'partner' AND (p_after IS NULL OR k.id > p_after) ORDER BY k.id LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.all_partner_keys(uuid, integer) IS 'Partners'' keys by id, from the one after this on; null: from the first on';
+GRANT EXECUTE ON FUNCTION insp.all_partner_keys(uuid, integer) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.all_keys(p_after uuid, p_limit integer) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT k.id FROM insp.key k WHERE p_after IS NULL OR k.id > p_after ORDER BY k.id LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.all_keys(uuid, integer) IS 'Ids of keys, from the one after this on; null: from the first on';
+GRANT EXECUTE ON FUNCTION insp.all_keys(uuid, integer) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.count_keys() RETURNS TABLE (kind text, wrapping_key text, keys bigint, oldest timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT k.kind, k.wrapping_key, count(*), min(k.created_at) FROM insp.key k
+    GROUP BY k.kind, k.wrapping_key ORDER BY k.kind, k.wrapping_key
+$$;
+COMMENT ON FUNCTION insp.count_keys() IS 'How many keys there are of each kind, and under each wrapping key; reads all of them';
+GRANT EXECUTE ON FUNCTION insp.count_keys() TO keys_locksmith;

@@ -1,0 +1,18 @@
+/// Finds rows by what is sealed in them: a keyed digest of the value, which tells nothing without the partner's key.
+package struct BlindIndex: Sendable {
+    private let secret: SecretKey
+
+    /// - Parameter key: The partner's.
+    package init(_ key: CustodyKey) {
+        precondition(key.kind == .partner)
+        self.secret = HKDF.key(from: key.secret, label: "inspectd blind index 1")
+    }
+
+    /// The 32 bytes under which a value is found.
+    ///
+    /// - Parameters:
+    ///   - use: What the value is, such as `user` or `face`: the same text has another index in another use.
+    package func index(_ value: String, use: String) -> [UInt8] {
+        HMACSHA256.code(of: AssociatedData.encode([use, value]), under: self.secret)
+    }
+}

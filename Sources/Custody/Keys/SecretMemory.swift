@@ -1,0 +1,44 @@
+internal import Glibc
+internal import Synchronization
+
+/// Memory for keys: locked where the system allows that, in no core file, zeros in a forked child, overwritten when freed.
+enum SecretMemory {
+    /// Bytes of a slot: those of every key.
+    static let slot = 32
+    /// Bytes that are mapped at once, half of the smallest limit for locked memory that is in use (64 KiB).
+    private static let arena = 32_768
+
+    private struct State {
+        /// Addresses of slots that nobody uses.
+        var free: [UInt] = []
+        var isLocked = true
+    }
+
+    private static let state = Mutex(State())
+
+    /// Whether no key can reach the swap space so far.
+    static var isLocked: Bool { self.state.withLock { $0.isLocked } }
+
+    /// The address of a slot of zeros.
+    static func allocate() -> UInt {
+        self.state.withLock { state in
+            if let address = state.free.popLast() { return address }
+            guard
+                let base = mmap(
+                    nil, self.arena, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                base != MAP_FAILED
+            else { preconditionFailure("no memory for keys") }
+            if mlock(base, self.arena) != 0 { state.isLocked = false }
+            madvise(base, self.arena, MADV_DONTDUMP)
+            madvise(base, self.arena, MADV_WIPEONFORK)
+            let first = UInt(bitPattern: base)
+            state.free = stride(from: first + UInt(self.slot), to: first + UInt(self.arena), by: self.slot).reversed()
+            return first
+        }
+    }
+
+    static func free(_ address: UInt) {
+        explicit_bzero(UnsafeMutableRawPointer(bitPattern: address)!, self.slot)
+        self.state.withLock { $0.free.append(address) }
+    }
+}

@@ -1,0 +1,65 @@
+/// What is wrong with a record, and where.
+package struct RecordFault: Sendable, Equatable {
+    package enum Kind: String, Sendable {
+        /// A row whose values or whose place are not those that were hashed.
+        case changed
+        /// A row that is not there, while later ones are.
+        case missing
+        /// A row that stands behind a later one.
+        case reordered
+        /// A second row for one place.
+        case inserted
+        /// Rows that were made anew with hashes that fit: a checkpoint has other ones.
+        case rewritten
+        /// Rows at the end that a checkpoint or a kept one covers.
+        case truncated
+        /// Rows at the start that retention cannot have removed.
+        case start
+        /// A signature that is not by a key that was given.
+        case signature
+        /// A checkpoint that contradicts another one.
+        case checkpoint
+        /// A line that is none of the record's.
+        case format
+        /// An export without its last line.
+        case cut
+    }
+
+    package var kind: Kind
+    /// The chain, where one is concerned.
+    package var chain: String?
+    /// Place of the first bad row; of a checkpoint its number.
+    package var seq: Int64?
+    /// For people: one sentence without personal data.
+    package var message: String
+}
+
+/// The outcome of verifying a record.
+package struct RecordVerdict: Sendable {
+    package struct Chain: Sendable {
+        /// Places of the first and last row; `nil`: there is none.
+        package var first: Int64?
+        package var last: Int64?
+        /// The last row's hash in hexadecimal digits.
+        package var hash: String
+        package var rows: Int64
+        /// Rows whose words an erasure removed.
+        package var erased: Int64
+        /// Rows behind the last checkpoint.
+        package var unsigned: Int64
+    }
+
+    /// The first fault of each chain, then those of checkpoints and of the export; none: the record is whole.
+    package var faults: [RecordFault]
+    package var chains: [String: Chain]
+    /// Checkpoints whose signature was verified.
+    package var signed: Int
+    /// Checkpoints in all.
+    package var checkpoints: Int
+    /// Number and time (microseconds since 1970) of the last one.
+    package var lastCheckpoint: (number: Int64, at: Int64)?
+    /// The export begins behind the start of a chain.
+    package var isPartial: Bool
+
+    package var isWhole: Bool { self.faults.isEmpty }
+}

@@ -1,0 +1,120 @@
+package import Foundation
+package import InspectCore
+
+/// What sealed bytes are, and of which row: they open nowhere else.
+package struct SealContext: Sendable, Equatable {
+    /// What is sealed. The names are part of the published format (deploy/SEALING.md).
+    package enum Purpose: String, Sendable, CaseIterable {
+        /// A part's bytes; the row: kind, number.
+        case part
+        /// A job's references, face id, consent and callback URL.
+        case personal
+        /// The body of a stage's result; the row: status.
+        case step
+        /// The result of a job.
+        case result
+        /// A callback's body; the row: its `webhook-id`.
+        case callback
+        /// An operator's or a reviewer's text; the row: what it is written at.
+        case note
+        /// An enrolled face; the row: engine.
+        case template
+        /// A secret of an endpoint or a credential; the row: owner, purpose.
+        case secret
+        /// A reference by itself; the row: `customer` or `user`.
+        case reference
+    }
+
+    /// Number of the partner whose it is (`insp.partner.id`).
+    package var partner: Int64
+    package var purpose: Purpose
+    /// What distinguishes the row from the others that are sealed under the same key for the same purpose.
+    package var row: [String]
+
+    package init(partner: Int64, _ purpose: Purpose, row: [String] = []) {
+        self.partner = partner
+        self.purpose = purpose
+        self.row = row
+    }
+
+    /// A part of a job.
+    package static func part(_ kind: PartKind, _ ordinal: Int = 0, of partner: Int64) -> SealContext {
+        SealContext(partner: partner, .part, row: [kind.rawValue, String(ordinal)])
+    }
+}
+
+/// Seals what is stored, and opens it. deploy/SEALING.md describes the format for other programs.
+package enum Seal {
+    /// The format's number, the first byte of sealed bytes, and what a row's column `seal` says of them.
+    package static let version: UInt8 = 1
+    /// Bytes before the ciphertext: version, key id, nonce.
+    package static let headerCount = 1 + 16 + AES256GCM.nonceCount
+    /// Bytes by which sealing makes a text longer.
+    package static let overhead = Self.headerCount + AES256GCM.tagCount
+
+    private static let label = "inspectd seal 1"
+
+    /// Seals a text under a key, with a new nonce.
+    package static func seal(_ text: Data, under key: CustodyKey, for context: SealContext) -> Data {
+        self.seal(text, under: key, for: context, nonce: AES256GCM.nonce())
+    }
+
+    /// With a given nonce, which no other text may have under this key.
+    static func seal(_ text: Data, under key: CustodyKey, for context: SealContext, nonce: [UInt8]) -> Data {
+        precondition(key.partner == context.partner, "another partner's key")
+        let start = [self.version] + key.id.bytes
+        let associated = self.associated(start, context)
+        var sealed = Data(start + nonce)
+        sealed.count += text.count + AES256GCM.tagCount
+        sealed.withUnsafeMutableBytes { sealed in
+            text.withUnsafeBytes { text in
+                nonce.withUnsafeBytes { nonce in
+                    AES256GCM.seal(
+                        text, under: key.secret, nonce: nonce, associated: associated,
+                        into: UnsafeMutableRawBufferPointer(rebasing: sealed[self.headerCount...]))
+                }
+            }
+        }
+        return sealed
+    }
+
+    /// The key that opens sealed bytes.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken`` if they are too short or of another version.
+    package static func keyID(of sealed: Data) throws(InspectError) -> KeyID {
+        guard sealed.count >= self.overhead else { throw InspectError(.sealBroken, "too few bytes") }
+        guard sealed.first == self.version, let id = KeyID(sealed.dropFirst().prefix(16)) else {
+            throw InspectError(.sealBroken, "not a version of the format that this program knows")
+        }
+        return id
+    }
+
+    /// The text.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``: the bytes were changed, are another row's, or belong to another
+    ///   key. It does not say which.
+    package static func open(_ sealed: Data, under key: CustodyKey, for context: SealContext) throws(InspectError)
+        -> Data
+    {
+        guard try self.keyID(of: sealed) == key.id, key.partner == context.partner else {
+            throw InspectError(.sealBroken)
+        }
+        var text = Data(count: sealed.count - self.overhead)
+        let associated = self.associated(Array(sealed.prefix(17)), context)
+        let isGenuine = text.withUnsafeMutableBytes { text in
+            sealed.withUnsafeBytes { sealed in
+                AES256GCM.open(
+                    UnsafeRawBufferPointer(rebasing: sealed[self.headerCount...]), under: key.secret,
+                    nonce: UnsafeRawBufferPointer(rebasing: sealed[17..<self.headerCount]), associated: associated,
+                    into: text)
+            }
+        }
+        guard isGenuine else { throw InspectError(.sealBroken) }
+        return text
+    }
+
+    private static func associated(_ start: [UInt8], _ context: SealContext) -> [UInt8] {
+        let words = [String(context.partner), context.purpose.rawValue] + context.row
+        return AssociatedData.encode([Array(self.label.utf8), start] + words.map { Array($0.utf8) })
+    }
+}

@@ -1,0 +1,56 @@
+internal import Foundation
+internal import InspectCore
+package import Postgres
+
+/// Which key store it is, and which wrapping keys it needs.
+package struct CustodyState: Sendable, Equatable {
+    /// The key store's own name, a UUID.
+    package var keyStore: String
+    /// The name of the wrapping key that wraps new keys.
+    package var wrappingKey: String
+    /// The name of the one from which a rotation moves the keys; `nil`: none is under way.
+    package var formerKey: String?
+    /// A key of no use that the wrapping key has wrapped; empty where the main database tells.
+    var proof: [UInt8] = []
+
+    /// What the main database has noted.
+    ///
+    /// - Returns: `nil` if nothing is sealed yet.
+    package static func noted(on connection: PostgresConnection) async throws -> CustodyState? {
+        try await connection.query("SELECT key_store::text, wrapping_key, former_key FROM insp.v_custody").first.map {
+            CustodyState(keyStore: try $0.string(0), wrappingKey: try $0.string(1), formerKey: try $0.optionalString(2))
+        }
+    }
+
+    /// Notes it in the main database, as an operator.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if that belongs to another key store.
+    package func note(on connection: PostgresConnection) async throws {
+        do {
+            _ = try await connection.query(
+                "SELECT insp.set_custody($1, $2, $3)",
+                [.text(self.keyStore), .text(self.wrappingKey), .optional(self.formerKey)])
+        } catch let error as PostgresError {
+            throw error.meaning
+        }
+    }
+
+    /// From `insp.custody()` of the key store.
+    init(_ row: PostgresRow) throws {
+        self.keyStore = try row.string("key_store")
+        self.wrappingKey = try row.string("wrapping_key")
+        self.formerKey = try row.optionalString("former_key")
+        self.proof = [UInt8](try row.data("proof"))
+    }
+
+    init(keyStore: String, wrappingKey: String, formerKey: String?) {
+        self.keyStore = keyStore
+        self.wrappingKey = wrappingKey
+        self.formerKey = formerKey
+    }
+
+    /// What names the key of the proof: it depends on nothing but the wrapping key, so it can be made before the key store is.
+    static func proofName(_ wrappingKey: String) -> [UInt8] {
+        AssociatedData.encode(["inspectd proof 1", wrappingKey])
+    }
+}

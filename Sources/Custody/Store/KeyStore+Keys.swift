@@ -1,0 +1,183 @@
+internal import Foundation
+package import InspectCore
+internal import Postgres
+
+/// Whom a person's key is for.
+package struct KeySubject: Hashable, Sendable {
+    let use: String
+    let value: String
+
+    /// A person, by the partner's `userReference`.
+    package static func user(_ reference: String) -> KeySubject { KeySubject(use: "user", value: reference) }
+    /// A face that no `userReference` belongs to.
+    package static func face(_ id: String) -> KeySubject { KeySubject(use: "face", value: id) }
+}
+
+/// A person, or a face, of a partner.
+package struct KeyOwner: Hashable, Sendable {
+    package let partner: Int64
+    package let subject: KeySubject?
+
+    /// - Parameter subject: `nil`: the job names nobody, and its key is the partner's alone.
+    package init(partner: Int64, _ subject: KeySubject? = nil) {
+        self.partner = partner
+        self.subject = subject
+    }
+}
+
+extension KeyStore {
+    /// The key of a partner; the first call creates it.
+    package func partnerKey(_ partner: Int64) async throws(InspectError) -> CustodyKey {
+        if let key = self.cache.key(of: partner) { return key }
+        if let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first
+        {
+            return try await self.openPartner(row).get()
+        }
+        // A rotation may begin between the question and the answer; twice is enough, since the next one waits for this one's end.
+        for _ in 0..<3 {
+            guard let state = try await self.state() else {
+                throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+            }
+            let (id, secret) = (KeyID.new(), SecretKey.random())
+            let wrapped = try await self.wrappingKeys.key(state.wrappingKey).wrap(
+                secret, KeyWrap.associated(id, .partner, partner: partner, parent: state.wrappingKey))
+            let row = try await self.rows(
+                "SELECT * FROM insp.add_partner_key($1, $2, $3, $4)",
+                [.int(partner), .text(id.text), .text(state.wrappingKey), .bytes(Data(wrapped))]
+            ).first
+            guard let row else { continue }
+            guard row.id == id else { return try await self.openPartner(row).get() }
+            let key = CustodyKey(id: id, kind: .partner, partner: partner, parent: nil, secret: secret)
+            self.cache.keep(key)
+            return key
+        }
+        throw InspectError(.keysUnavailable, "the wrapping key is being rotated")
+    }
+
+    /// The keys of persons or faces; missing ones are created.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if the partner's key was destroyed meanwhile.
+    package func personKeys(_ owners: [KeyOwner]) async throws(InspectError) -> [KeyOwner: CustodyKey] {
+        try await self.renewing(owners.map(\.partner)) { () throws(InspectError) in
+            let parents = try await self.partnerKeys(owners.map(\.partner))
+            return try await self.personKeys(Set(owners), parents)
+        }
+    }
+
+    /// New keys of jobs, one for each owner in the list, under the owner's key.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if a key above was destroyed meanwhile.
+    package func jobKeys(_ owners: [KeyOwner]) async throws(InspectError) -> [CustodyKey] {
+        guard !owners.isEmpty else { return [] }
+        return try await self.renewing(owners.map(\.partner)) { () throws(InspectError) in
+            let partners = try await self.partnerKeys(owners.map(\.partner))
+            let persons = try await self.personKeys(Set(owners), partners)
+            let made = owners.compactMap { (persons[$0] ?? partners[$0.partner])?.child(.job) }
+            let stored = try await self.count(
+                "SELECT count(*) FROM insp.add_job_keys($1::uuid[], $2::uuid[], $3)",
+                [
+                    .textArray(made.map(\.key.id.text)), .textArray(made.map { $0.key.parent?.text }),
+                    .byteas(made.map { Data($0.wrapped) }),
+                ])
+            guard stored == owners.count else { throw InspectError(.keyUnknown, "a key above it was destroyed") }
+            return made.map(\.key)
+        }
+    }
+
+    /// Tries again without what is known of these partners: the key may be another one by now.
+    private func renewing<Result: Sendable>(
+        _ partners: [Int64], _ body: () async throws(InspectError) -> Result
+    ) async throws(InspectError) -> Result {
+        do {
+            return try await body()
+        } catch {
+            guard error.code == .keyUnknown else { throw error }
+            for partner in Set(partners) { self.cache.forget(partner) }
+            return try await body()
+        }
+    }
+
+    private func partnerKeys(_ partners: [Int64]) async throws(InspectError) -> [Int64: CustodyKey] {
+        var keys: [Int64: CustodyKey] = [:]
+        for partner in Set(partners) { keys[partner] = try await self.partnerKey(partner) }
+        return keys
+    }
+
+    private func personKeys(
+        _ owners: Set<KeyOwner>, _ partners: [Int64: CustodyKey]
+    ) async throws(InspectError) -> [KeyOwner: CustodyKey] {
+        let indexes = partners.mapValues { BlindIndex($0) }
+        var found: [Data: KeyOwner] = [:]
+        var new: [(subject: Data, key: CustodyKey, wrapped: [UInt8])] = []
+        for owner in owners {
+            guard let subject = owner.subject, let parent = partners[owner.partner], let index = indexes[owner.partner]
+            else { continue }
+            let bytes = Data(index.index(subject.value, use: subject.use))
+            let (key, wrapped) = parent.child(.person)
+            found[bytes] = owner
+            new.append((bytes, key, wrapped))
+        }
+        guard !new.isEmpty else { return [:] }
+        let parameters: [PostgresValue] = [
+            .byteas(new.map(\.subject)), .textArray(new.map(\.key.id.text)),
+            .textArray(new.map { $0.key.parent?.text }),
+            .byteas(new.map { Data($0.wrapped) }),
+        ]
+        let rows = try await self.run { connection in
+            try await connection.query("SELECT * FROM insp.add_person_keys($1, $2::uuid[], $3::uuid[], $4)", parameters)
+                .map { (try StoredKey($0), try $0.data("subject")) }
+        }
+        var keys: [KeyOwner: CustodyKey] = [:]
+        for (row, subject) in rows {
+            guard let owner = found[subject], let parent = partners[owner.partner] else { continue }
+            keys[owner] = try parent.child(.person, id: row.id, wrapped: row.wrapped)
+        }
+        guard keys.count == new.count else { throw InspectError(.keyUnknown, "the partner's key was destroyed") }
+        return keys
+    }
+
+    // MARK: Destruction
+
+    /// Destroys keys, and with them what they and the keys below them have sealed. Needs the role `keys_eraser`.
+    ///
+    /// - Returns: How many there were.
+    @discardableResult
+    package func destroy(_ ids: [KeyID]) async throws(InspectError) -> Int {
+        try await self.count("SELECT insp.destroy_keys($1::uuid[])", [.textArray(ids.map(\.text))])
+    }
+
+    /// Destroys the key of a person or a face.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    package func destroyPerson(_ subject: KeySubject, of partner: Int64) async throws(InspectError) -> Bool {
+        var key = self.cache.key(of: partner)
+        if key == nil,
+            let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])])
+                .first
+        {
+            key = try await self.openPartner(row).get()
+        }
+        // Without a partner's key there is no person's.
+        guard let key else { return false }
+        let index = Data(BlindIndex(key).index(subject.value, use: subject.use))
+        return try await self.count("SELECT insp.destroy_person_key($1, $2)", [.int(partner), .bytes(index)]) > 0
+    }
+
+    /// Destroys the key of a partner, and with it all that is sealed of the partner.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    package func destroyPartner(_ partner: Int64) async throws(InspectError) -> Bool {
+        self.cache.forget(partner)
+        return try await self.count("SELECT insp.destroy_partner_key($1)", [.int(partner)]) > 0
+    }
+
+    /// Deletes rows below destroyed keys.
+    ///
+    /// - Returns: How many; 0: none is left.
+    @discardableResult
+    package func sweep(limit: Int = 1_000) async throws(InspectError) -> Int {
+        try await self.count("SELECT insp.sweep_keys($1)", [.int(Int64(limit))])
+    }
+}

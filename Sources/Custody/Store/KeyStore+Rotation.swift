@@ -1,0 +1,182 @@
+internal import Foundation
+package import InspectCore
+internal import Postgres
+
+extension KeyStore {
+    /// Partners' keys that are rewrapped in one statement: each may be a request to a KMS, and a killed process repeats them.
+    private static let page = 50
+
+    /// What a rotation did.
+    package struct Rotation: Sendable {
+        /// Keys that were rewrapped.
+        package var rewrapped = 0
+        /// Keys that the former wrapping key does not open; they stay as they are.
+        package var unreadable = 0
+        package var state: CustodyState
+        /// Whether no key needs another wrapping key any more.
+        package var isDone: Bool { self.state.formerKey == nil }
+    }
+
+    /// Gives a new key store its first wrapping key. One that has a wrapping key keeps it.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if the process does not have it, or another one of that name.
+    package func begin(_ wrappingKey: String) async throws(InspectError) -> CustodyState {
+        let proof = try await self.proof(wrappingKey)
+        _ = try await self.changed("begin_custody($1, $2)", [.text(wrappingKey), .bytes(proof)])
+        return try await self.check(nil)
+    }
+
+    /// Lets another wrapping key wrap new keys from now on. The next step is ``rewrap(all:)``, by this process or another one.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if a rotation to a third one is under way.
+    package func beginRotation(to wrappingKey: String) async throws(InspectError) -> CustodyState {
+        // Before anything changes, it is clear that the key is here and works.
+        let proof = try await self.proof(wrappingKey)
+        let state = try await self.changed("begin_rotation($1, $2)", [.text(wrappingKey), .bytes(proof)])
+        guard state.wrappingKey == wrappingKey else {
+            throw InspectError(
+                .keyMismatch, "a rotation to \(state.wrappingKey) is under way", hint: "inspectd keys rewrap ends it.")
+        }
+        return state
+    }
+
+    /// Wraps partners' keys with the present wrapping key: those that another one has wrapped, or all. Safe to end at any moment,
+    /// to run again and to run twice at once: each key is replaced where it is still as it was read, and both wrapping keys open
+    /// until no key needs the former one.
+    ///
+    /// - Parameters:
+    ///   - all: Also those that it has wrapped already, after its KMS has a new version of it.
+    ///   - report: Called after each page with what is done.
+    package func rewrap(all: Bool = false, report: @Sendable (Rotation) -> Void = { _ in }) async throws(InspectError)
+        -> Rotation
+    {
+        guard let state = try await self.state() else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key")
+        }
+        let present = try self.wrappingKeys.key(state.wrappingKey)
+        var outcome = Rotation(state: state)
+        var last: KeyID?
+        while true {
+            let rows = try await self.page(after: last)
+            guard let end = rows.last else { break }
+            last = end.id
+            var fresh: [(row: StoredKey, wrapped: [UInt8])] = []
+            for row in rows where all || row.wrappingKey != present.id {
+                do throws(InspectError) {
+                    fresh.append((row, try await self.rewrap(row, under: present)))
+                } catch {
+                    guard error.code == .sealBroken else { throw error }
+                    outcome.unreadable += 1
+                }
+            }
+            guard !fresh.isEmpty else { continue }
+            outcome.rewrapped += try await self.count(
+                "SELECT insp.rewrap_keys($1, $2::uuid[], $3, $4)",
+                [
+                    .text(present.id), .textArray(fresh.map(\.row.id.text)),
+                    .byteas(fresh.map { Data($0.row.wrapped) }),
+                    .byteas(fresh.map { Data($0.wrapped) }),
+                ])
+            report(outcome)
+        }
+        outcome.state = try await self.endRotation()
+        return outcome
+    }
+
+    /// Forgets the former wrapping key unless a key still needs it.
+    func endRotation() async throws(InspectError) -> CustodyState { try await self.changed("end_rotation()", []) }
+
+    private func rewrap(_ row: StoredKey, under present: any WrappingKey) async throws(InspectError) -> [UInt8] {
+        let associated = row.associated(present.id)
+        if row.wrappingKey == present.id { return try await present.rewrap(row.wrapped, associated) }
+        return try await present.wrap(try await self.secret(row), associated)
+    }
+
+    /// A key of no use, wrapped.
+    private func proof(_ wrappingKey: String) async throws(InspectError) -> Data {
+        Data(
+            try await self.wrappingKeys.key(wrappingKey).wrap(.random(), CustodyState.proofName(wrappingKey)))
+    }
+
+    private func changed(_ call: String, _ parameters: [PostgresValue]) async throws(InspectError) -> CustodyState {
+        let state = try await self.run { connection in
+            try await connection.query("SELECT * FROM insp.\(call)", parameters).first.map { try CustodyState($0) }
+        }
+        guard let state else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+        }
+        return state
+    }
+
+    func page(after last: KeyID?) async throws(InspectError) -> [StoredKey] {
+        try await self.rows(
+            "SELECT * FROM insp.all_partner_keys($1, $2)", [.optional(last?.text), .int(Int64(Self.page))])
+    }
+
+    // MARK: What is there
+
+    /// Keys of one kind.
+    package struct Tally: Sendable, Encodable {
+        package var kind: String
+        /// Of partners' keys, the wrapping key that wraps them.
+        package var wrappingKey: String?
+        package var keys: Int
+        /// When the oldest one was created, as ISO 8601.
+        package var oldest: String
+    }
+
+    /// How many keys there are. Reads all of them.
+    package func tallies() async throws(InspectError) -> [Tally] {
+        try await self.run { connection in
+            try await connection.query("SELECT * FROM insp.count_keys()", timeout: .seconds(600)).map { row in
+                Tally(
+                    kind: try row.string("kind"), wrappingKey: try row.optionalString("wrapping_key"),
+                    keys: Int(try row.int("keys")), oldest: try row.date("oldest").formatted(.iso8601))
+            }
+        }
+    }
+
+    /// What ``verify(report:)`` found.
+    package struct Verification: Sendable, Encodable {
+        package var opened = 0
+        /// Keys that do not open though all above them do: damaged, or not where they were made.
+        package var unreadable = 0
+        /// Keys below destroyed ones, which the sweep will delete.
+        package var destroyed = 0
+        /// Ids of the first unreadable ones.
+        package var examples: [String] = []
+    }
+
+    /// Opens every key.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` or ``ErrorCode/keyMismatch`` if it cannot be known.
+    package func verify(report: @Sendable (Verification) -> Void = { _ in }) async throws(InspectError) -> Verification
+    {
+        var found = Verification()
+        var last: KeyID?
+        while true {
+            let after = last?.text
+            let ids = try await self.run { connection in
+                try await connection.query("SELECT insp.all_keys($1, 1000)::text", [.optional(after)])
+                    .compactMap { KeyID(try $0.string(0)) }
+            }
+            guard let end = ids.last else { return found }
+            last = end
+            for (id, result) in try await self.keys(ids).sorted(by: { $0.key.text < $1.key.text }) {
+                do throws(InspectError) {
+                    _ = try result.get()
+                    found.opened += 1
+                } catch {
+                    switch error.code {
+                    case .sealBroken:
+                        found.unreadable += 1
+                        if found.examples.count < 20 { found.examples.append(id.text) }
+                    case .keyUnknown: found.destroyed += 1
+                    default: throw error
+                    }
+                }
+            }
+            report(found)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+internal import Foundation
+package import InspectCore
+internal import Postgres
+
+/// The key store: a database of its own with the wrapped keys of partners, persons and jobs.
+///
+/// Where it, or what holds the wrapping key, does not answer, every call throws ``InspectError`` with
+/// ``ErrorCode/keysUnavailable``: callers wait and call again.
+package final class KeyStore: Sendable {
+    let pool: ConnectionPool
+    let wrappingKeys: WrappingKeys
+    let cache: PartnerKeyCache
+
+    /// - Parameters:
+    ///   - url: A libpq connection string or URL of the key store. Never logged.
+    ///   - connections: At most so many.
+    ///   - cached: Partners' keys that are kept in memory.
+    package init(
+        _ url: String, wrappingKeys: WrappingKeys, name: String = "inspectd keys", connections: Int = 2,
+        cached: Int = 1_000
+    ) {
+        var options = ConnectionOptions(name: name)
+        options.connectTimeout = .seconds(5)
+        options.timeout = .seconds(10)
+        self.pool = ConnectionPool(url, options: options, size: connections, queueLimit: 256)
+        self.wrappingKeys = wrappingKeys
+        self.cache = PartnerKeyCache(limit: cached)
+    }
+
+    package func close() async { await self.pool.close() }
+
+    /// Fetches and opens keys, in one statement.
+    ///
+    /// - Returns: For each id its key, or why it does not open: ``ErrorCode/keyUnknown``, ``ErrorCode/sealBroken``,
+    ///   ``ErrorCode/keyMismatch`` or ``ErrorCode/keysUnavailable``.
+    package func keys(_ ids: [KeyID]) async throws(InspectError) -> [KeyID: Result<CustodyKey, InspectError>] {
+        guard !ids.isEmpty else { return [:] }
+        let wanted = Set(ids)
+        let rows = try await self.rows("SELECT * FROM insp.fetch_keys($1::uuid[])", [.textArray(wanted.map(\.text))])
+        let known = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
+        var opened: [KeyID: Result<CustodyKey, InspectError>] = [:]
+        // A row's parents are opened before it.
+        for kind in KeyKind.allCases {
+            for row in known.values where row.kind == kind { opened[row.id] = await self.open(row, opened) }
+        }
+        return Dictionary(uniqueKeysWithValues: wanted.map { ($0, opened[$0] ?? .failure(InspectError(.keyUnknown))) })
+    }
+
+    /// One key.
+    package func key(_ id: KeyID) async throws(InspectError) -> CustodyKey {
+        guard let result = try await self.keys([id])[id] else { throw InspectError(.keyUnknown) }
+        return try result.get()
+    }
+
+    private func open(
+        _ row: StoredKey, _ opened: [KeyID: Result<CustodyKey, InspectError>]
+    ) async -> Result<CustodyKey, InspectError> {
+        guard let parent = row.parent else { return await self.openPartner(row) }
+        switch opened[parent] {
+        case nil: return .failure(InspectError(.keyUnknown, "a key above it"))
+        case .failure(let error): return .failure(error)
+        case .success(let key):
+            // The partner of a person is in its associated data, so a row under another partner's does not open.
+            return Result { () throws(InspectError) in try key.child(row.kind, id: row.id, wrapped: row.wrapped) }
+        }
+    }
+
+    func openPartner(_ row: StoredKey) async -> Result<CustodyKey, InspectError> {
+        await self.cache.key(row.id) { await self.unwrapPartner(row) }
+    }
+
+    private func unwrapPartner(_ row: StoredKey) async -> Result<CustodyKey, InspectError> {
+        do throws(InspectError) {
+            let secret = try await self.secret(row)
+            return .success(CustodyKey(id: row.id, kind: .partner, partner: row.partner, parent: nil, secret: secret))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Asks the holder of the wrapping key, whatever the cache has.
+    func secret(_ row: StoredKey) async throws(InspectError) -> SecretKey {
+        guard let name = row.wrappingKey else { throw InspectError(.sealBroken, "a key") }
+        return try await self.wrappingKeys.key(name).unwrap(row.wrapped, row.associated(name))
+    }
+
+    // MARK: The database
+
+    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, also for what an operator has to mend: a role without
+    ///   rights, a key store without its schema.
+    func run<Rows: Sendable>(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Rows
+    ) async throws(InspectError) -> Rows {
+        do {
+            return try await self.pool.run(body)
+        } catch let error as PostgresError {
+            throw InspectError(.keysUnavailable, "the key store: \(error.reason)")
+        } catch let error as InspectError {
+            switch error.code {
+            case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store")
+            case .gatewayOverloaded: throw InspectError(.keysUnavailable, "too many wait for the key store")
+            default: throw error
+            }
+        } catch {
+            throw InspectError(unexpected: error)
+        }
+    }
+
+    func rows(_ sql: String, _ parameters: [PostgresValue]) async throws(InspectError) -> [StoredKey] {
+        try await self.run { connection in try await connection.query(sql, parameters).map { try StoredKey($0) } }
+    }
+
+    func count(_ sql: String, _ parameters: [PostgresValue]) async throws(InspectError) -> Int {
+        try await self.run { connection in Int(try await connection.query(sql, parameters)[0].int(0)) }
+    }
+
+    // MARK: Which wrapping key
+
+    /// Which wrapping keys the key store needs; `nil`: it has no wrapping key yet.
+    package func state() async throws(InspectError) -> CustodyState? {
+        try await self.run { connection in
+            try await connection.query("SELECT * FROM insp.custody()").first.map { try CustodyState($0) }
+        }
+    }
+
+    /// Verifies that this process has the wrapping keys of the key store, and that it is the main database's.
+    ///
+    /// - Parameter noted: What the main database has noted; `nil`: nothing is sealed there yet.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` or ``ErrorCode/keyMismatch``: the process must not start; with
+    ///   ``ErrorCode/keysUnavailable``: it is not known yet.
+    @discardableResult
+    package func check(_ noted: CustodyState?) async throws(InspectError) -> CustodyState {
+        guard let state = try await self.state() else {
+            guard noted == nil else {
+                throw InspectError(.keyMismatch, "the key store is empty, and the database has sealed data")
+            }
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+        }
+        if let noted {
+            guard noted.keyStore == state.keyStore else {
+                throw InspectError(
+                    .keyMismatch, "the database belongs to key store \(noted.keyStore), and this is \(state.keyStore)")
+            }
+            guard [state.wrappingKey, state.formerKey].contains(noted.wrappingKey) else {
+                throw InspectError(
+                    .keyMismatch,
+                    "the database has noted the wrapping key \(noted.wrappingKey), and the key store \(state.wrappingKey)",
+                    hint: "The key store may be older than the database (deploy/SEALING.md, \"Backups\").")
+            }
+        }
+        if let former = state.formerKey { _ = try self.wrappingKeys.key(former) }
+        do {
+            _ = try await self.wrappingKeys.key(state.wrappingKey).unwrap(
+                state.proof, CustodyState.proofName(state.wrappingKey))
+        } catch {
+            guard error.code == .sealBroken else { throw error }
+            throw InspectError(
+                .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is another one of that name")
+        }
+        return state
+    }
+}

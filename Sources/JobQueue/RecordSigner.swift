@@ -1,0 +1,114 @@
+package import Custody
+internal import Foundation
+internal import Glibc
+
+/// Signs checkpoints of the record, each only if the rows since the one before it extend what was signed.
+///
+/// The key stays in this process. It remembers the last checkpoint that it saw, so that a record that is cut or made anew while
+/// it runs is not signed.
+package final class RecordSigner {
+    /// Why nothing is signed any more.
+    package struct Refusal: Error, CustomStringConvertible {
+        package var description: String
+    }
+
+    private let store: RecordStore
+    private let key: Ed25519PrivateKey
+    /// Those whose checkpoints may be continued.
+    private let trusted: [Ed25519PublicKey]
+    private var last: RecordCheckpoint?
+
+    /// Without new rows a checkpoint is signed this often, to prove that there were none; in microseconds.
+    private static let longestSilence: Int64 = 600_000_000
+
+    /// - Parameters:
+    ///   - former: Keys that signed before this one.
+    ///   - last: The last checkpoint that is known from elsewhere.
+    package init(
+        _ store: RecordStore, key: Ed25519PrivateKey, former: [Ed25519PublicKey], last: RecordCheckpoint?
+    ) {
+        self.store = store
+        self.key = key
+        self.trusted = former + [key.publicKey]
+        self.last = last
+    }
+
+    /// Signs one checkpoint.
+    ///
+    /// - Returns: The checkpoint; `nil` if there is nothing new, or another signer was first.
+    /// - Throws: ``Refusal`` if the record is not what it was at the last checkpoint; errors of the database.
+    package func sign() async throws -> RecordCheckpoint? {
+        // Read before the ends of the chains, so that it is not ahead of them.
+        let newest = try await self.newest()
+        let (heads, text) = try await self.store.heads()
+        let now = Self.now()
+        let isNews = newest.map { heads != $0.heads || now - $0.at >= Self.longestSilence } ?? true
+        guard isNews || newest?.number != self.last?.number else { return nil }
+        try await self.verify(heads, newest)
+        self.last = newest
+        guard isNews else { return nil }
+        guard
+            let checkpoint = RecordCheckpoint(
+                number: (newest?.number ?? 0) + 1, at: max(now, newest?.at ?? 0), headsText: text, key: self.key)
+        else { throw Refusal(description: "insp.record_heads returned something else") }
+        guard try await self.store.add(checkpoint) else { return nil }
+        self.last = checkpoint
+        return checkpoint
+    }
+
+    /// The newest checkpoint of the database.
+    private func newest() async throws -> RecordCheckpoint? {
+        let number = try await self.store.lastCheckpoint()
+        if let last, number < last.number {
+            throw Refusal(
+                description: "checkpoint \(last.number) is not in the database any more: the last one is \(number)")
+        }
+        guard number > 0 else { return nil }
+        guard let line = try await self.store.checkpoints(after: number - 1).first,
+            let newest = line.text.withUnsafeBytes({ RecordCheckpoint(line: $0) }),
+            self.trusted.contains(where: { newest.isSigned(by: $0) })
+        else {
+            throw Refusal(
+                description: "checkpoint \(number) is not signed by a known key: give former keys by --public-key")
+        }
+        return newest
+    }
+
+    /// Verifies all rows since the last known checkpoint; without one, the whole record.
+    private func verify(_ heads: RecordHeads, _ newest: RecordCheckpoint?) async throws {
+        let known = self.last ?? newest
+        var verifier = RecordVerifier(keys: self.trusted, needsCheckpoint: false)
+        var starts: [String: RecordPlace] = [:]
+        for (name, ends) in heads.chains {
+            // Retention may have passed a checkpoint that is older than a year.
+            let head = known?.heads.chains[name]?.head ?? ends.anchor
+            starts[name] = head.seq < ends.anchor.seq ? ends.anchor : head
+        }
+        verifier.begin(starts, isPartial: true)
+        if let known { verifier.expect(known) }
+        if let newest { Data(newest.line.utf8).withUnsafeBytes { verifier.take($0) } }
+        for (name, start) in starts.sorted(by: { $0.key < $1.key }) {
+            guard let end = heads.chains[name]?.head else { continue }
+            var place = start.seq
+            while place < end.seq {
+                let lines = try await self.store.rows(of: name, after: place)
+                guard let last = lines.last else { break }
+                for line in lines where line.number <= end.seq {
+                    line.text.withUnsafeBytes { verifier.take($0) }
+                }
+                place = last.number
+            }
+            verifier.expect(end, in: name)
+        }
+        verifier.end()
+        if let fault = verifier.finish().faults.first {
+            throw Refusal(description: "the record is not what was signed: \(fault.message)")
+        }
+    }
+
+    private static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+}

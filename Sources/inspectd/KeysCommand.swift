@@ -1,0 +1,259 @@
+import Custody
+import Foundation
+import InspectCore
+import Postgres
+
+extension Command {
+    static let keys = Command(
+        name: "keys",
+        summary: "makes, lists, rotates, checks and escrows the keys of what is stored",
+        synopsis: """
+            init|list|rewrap|verify
+                   inspectd keys make --key-file FILE [--name NAME]
+                   inspectd keys rotate --to NAME
+                   inspectd keys escrow --public-key FILE > ESCROW
+                   inspectd keys restore --escrow ESCROW --private-key FILE --to NAME
+            """,
+        words: ["init", "list", "make", "rotate", "rewrap", "verify", "escrow", "restore"],
+        takesOperands: true,
+        options: [
+            .value("to", "NAME", "the wrapping key for new keys; init: where several are configured"),
+            .value("key-file", "FILE", "make: the file that gets a new wrapping key"),
+            .value("name", "NAME", "make: the new key's name [the day and four digits]"),
+            .flag("all", "rewrap: also what the present wrapping key has wrapped, for a new version in its KMS"),
+            .flag("roles", "init: creates only the missing roles; run by an administrator, once for a cluster"),
+            .value("public-key", "FILE", "escrow: PEM of an RSA key of 3072 bits or more"),
+            .value("private-key", "FILE", "restore: PEM of its private half"),
+            .value("escrow", "FILE", "restore: what escrow has printed"),
+            .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
+        ] + Configuration.keyOptions + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
+            let configuration = try Configuration(arguments)
+            guard arguments.operands.count == 1 else {
+                throw UsageError("keys needs init, list, make, rotate, rewrap, verify, escrow or restore")
+            }
+            switch arguments.operands[0] {
+            case "init": try await Self.initialize(configuration, arguments)
+            case "list": try await Self.list(configuration)
+            case "make": try Self.make(arguments)
+            case "rotate": try await Self.rotate(configuration, arguments)
+            case "rewrap": try await Self.rewrap(configuration, arguments)
+            case "verify": try await Self.verify(configuration)
+            case "escrow": try await Self.escrow(configuration, arguments)
+            case "restore": try await Self.restore(configuration, arguments)
+            default: throw UsageError("keys needs init, list, make, rotate, rewrap, verify, escrow or restore")
+            }
+        }
+    )
+
+    private struct InitAnswer: Encodable {
+        var applied: [String]
+        var keyStore: String
+        var wrappingKey: String
+    }
+
+    private struct RotationAnswer: Encodable {
+        var wrappingKey: String
+        var formerKey: String?
+        var rewrapped: Int
+        var unreadable: Int
+    }
+
+    private static func make(_ arguments: Arguments) throws {
+        guard let path = arguments["key-file"] else { throw UsageError("keys make needs --key-file") }
+        Output.line(ResultEnvelope.json(["wrappingKey": try KeyFile.add(to: path, name: arguments["name"])]))
+    }
+
+    /// Brings the key store's schema up to date, gives it its wrapping key, and notes both in the main database.
+    private static func initialize(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        try InputFile.check(configuration.migrations, of: "--migrations")
+        if arguments.has("roles") {
+            return Output.line(ResultEnvelope.json(["created": try await KeyStoreSchema.createRoles(configuration)]))
+        }
+        let keys = try Self.wrappingKeys(configuration)
+        guard let name = arguments["to"] ?? (keys.ids.count == 1 ? keys.ids[0] : nil) else {
+            throw UsageError("several wrapping keys are configured: --to says which one wraps new keys")
+        }
+        _ = try keys.key(name)
+        let applied = try await KeyStoreSchema.migrate(configuration)
+        let store = try Self.keyStore(configuration, keys)
+        let state = try await store.begin(name)
+        await store.close()
+        try await Self.note(state, configuration)
+        Output.line(
+            ResultEnvelope.json(
+                InitAnswer(applied: applied, keyStore: state.keyStore, wrappingKey: state.wrappingKey)))
+    }
+
+    private static func list(_ configuration: Configuration) async throws {
+        struct Answer: Encodable {
+            var keyStore: String
+            var wrappingKey: String
+            var formerKey: String?
+            var configured: [String]
+            var keys: [KeyStore.Tally]
+        }
+        let keys = try Self.wrappingKeys(configuration, isNeeded: false)
+        let store = try Self.keyStore(configuration, keys)
+        guard let state = try await store.state() else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+        }
+        let answer = Answer(
+            keyStore: state.keyStore, wrappingKey: state.wrappingKey, formerKey: state.formerKey, configured: keys.ids,
+            keys: try await store.tallies())
+        await store.close()
+        Output.line(ResultEnvelope.json(answer))
+    }
+
+    private static func rotate(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        guard let name = arguments["to"] else { throw UsageError("keys rotate needs --to") }
+        let store = try Self.keyStore(configuration)
+        // The process must have the present keys as well.
+        try await store.check(nil)
+        try await Self.note(try await store.beginRotation(to: name), configuration)
+        try await Self.finish(try await Self.rewrap(store, all: false, configuration), store, configuration)
+    }
+
+    private static func rewrap(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        let store = try Self.keyStore(configuration)
+        let state = try await store.check(nil)
+        // A rotator that was killed may not have come so far.
+        try await Self.note(state, configuration)
+        let outcome = try await Self.rewrap(store, all: arguments.has("all"), configuration)
+        try await Self.finish(outcome, store, configuration)
+    }
+
+    private static func rewrap(
+        _ store: KeyStore, all: Bool, _ configuration: Configuration
+    ) async throws -> KeyStore.Rotation {
+        try await Self.waiting(configuration) {
+            try await store.rewrap(all: all) {
+                configuration.log.info(
+                    "keys are rewrapped",
+                    ["rewrapped": .integer(Int64($0.rewrapped)), "unreadable": .integer(Int64($0.unreadable))])
+            }
+        }
+    }
+
+    /// Repeats what a key store or a KMS that is away interrupts, for up to ten minutes.
+    private static func waiting<Result>(
+        _ configuration: Configuration, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let deadline = ContinuousClock.now + .seconds(600)
+        while true {
+            do { return try await body() } catch let error as InspectError
+                where error.code == .keysUnavailable && .now < deadline
+            {
+                configuration.log.warning("waiting for the keys", ["reason": .string(error.text)])
+                try await Task.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    private static func finish(_ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration)
+        async throws
+    {
+        await store.close()
+        try await Self.note(outcome.state, configuration)
+        Output.line(
+            ResultEnvelope.json(
+                RotationAnswer(
+                    wrappingKey: outcome.state.wrappingKey, formerKey: outcome.state.formerKey,
+                    rewrapped: outcome.rewrapped, unreadable: outcome.unreadable)))
+        guard outcome.isDone, outcome.unreadable == 0 else { throw Failure() }
+    }
+
+    private static func verify(_ configuration: Configuration) async throws {
+        let store = try Self.keyStore(configuration)
+        try await store.check(try await Self.noted(configuration))
+        let found = try await Self.waiting(configuration) { try await store.verify() }
+        await store.close()
+        Output.line(ResultEnvelope.json(found))
+        guard found.unreadable == 0 else { throw Failure() }
+    }
+
+    private static func escrow(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        guard let path = arguments["public-key"] else { throw UsageError("keys escrow needs --public-key") }
+        let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
+        let store = try Self.keyStore(configuration)
+        try await store.check(nil)
+        _ = try await store.escrow(to: recipient) { Output.line(ResultEnvelope.json($0)) }
+        await store.close()
+    }
+
+    private static func restore(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        guard let escrow = arguments["escrow"], let key = arguments["private-key"], let name = arguments["to"] else {
+            throw UsageError("keys restore needs --escrow, --private-key and --to")
+        }
+        let opener = try KeyEscrow.Opener(pem: try InputFile.read(key, of: "--private-key", isSetting: true))
+        let entries = try InputFile.read(escrow, of: "--escrow", isSetting: true).split(separator: 0x0A).map {
+            try JSONDecoder().decode(KeyEscrow.Entry.self, from: $0)
+        }
+        let store = try Self.keyStore(configuration)
+        try await Self.finish(try await store.restore(entries, with: opener, to: name), store, configuration)
+    }
+
+    // MARK: Settings
+
+    private static func wrappingKeys(_ configuration: Configuration, isNeeded: Bool = true) throws -> WrappingKeys {
+        guard !isNeeded || !configuration.wrappingKeys.isEmpty else {
+            throw InspectError(
+                .keyMissing, "no wrapping key is configured", hint: "--wrapping-keys or INSPECTD_WRAPPING_KEYS.")
+        }
+        return try WrappingKeySource.open(configuration.wrappingKeys)
+    }
+
+    private static func keyStore(_ configuration: Configuration, _ keys: WrappingKeys? = nil) throws -> KeyStore {
+        guard !configuration.keysURL.isEmpty else {
+            throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
+        }
+        return KeyStore(configuration.keysURL, wrappingKeys: try keys ?? Self.wrappingKeys(configuration))
+    }
+
+    private static func noted(_ configuration: Configuration) async throws -> CustodyState? {
+        let connection = try await Self.mainDatabase(configuration)
+        let state = try await CustodyState.noted(on: connection)
+        await connection.close()
+        return state
+    }
+
+    private static func note(_ state: CustodyState, _ configuration: Configuration) async throws {
+        let connection = try await Self.mainDatabase(configuration)
+        try await state.note(on: connection)
+        await connection.close()
+    }
+
+    private static func mainDatabase(_ configuration: Configuration) async throws -> PostgresConnection {
+        try await PostgresConnection.connect(
+            configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
+    }
+}
+
+/// The key store's own schema: `Migrations/keys`.
+enum KeyStoreSchema {
+    /// - Returns: The files that were applied.
+    static func migrate(_ configuration: Configuration) async throws -> [String] {
+        let connection = try await Self.connect(configuration)
+        let outcome = try await Migrator(directory: configuration.migrations + "/keys").run(on: connection) {
+            configuration.log.warning("waiting for the key store", ["reason": .string($0)])
+        }
+        await connection.close()
+        return outcome.applied
+    }
+
+    /// - Returns: The roles that were missing.
+    static func createRoles(_ configuration: Configuration) async throws -> [String] {
+        let connection = try await Self.connect(configuration)
+        let created = try await Migrator(directory: configuration.migrations + "/keys").createRoles(on: connection)
+        await connection.close()
+        return created
+    }
+
+    private static func connect(_ configuration: Configuration) async throws -> PostgresConnection {
+        guard !configuration.keysURL.isEmpty else {
+            throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
+        }
+        return try await PostgresConnection.connect(
+            configuration.keysURL, options: ConnectionOptions(name: "inspectd keys"))
+    }
+}

@@ -1,0 +1,225 @@
+import Custody
+import Foundation
+import InspectCore
+import Postgres
+import TestSupport
+import Testing
+
+/// `inspectd keys` as its users run it.
+@Suite struct KeysTests {
+    /// A main database, a key store and a file with two wrapping keys, of which the first one wraps.
+    private struct Setting {
+        let store: ScratchDatabase
+        let main: ScratchDatabase
+        let admin: PostgresConnection
+        let folder: URL
+
+        init(begins: Bool = true) async throws {
+            self.store = try await .empty()
+            self.main = try await .migrated()
+            self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+            self.admin = try await self.store.connect()
+            for name in ["one", "two"] {
+                _ = try await Program.run(["keys", "make", "--key-file", self.file("keys"), "--name", name])
+            }
+            guard begins else { return }
+            #expect(try await self.run("init", "--roles").status == 0)
+            let done = try await self.run("init", "--to", "one")
+            #expect(done.status == 0, "\(done.errors)")
+        }
+
+        func file(_ name: String) -> String { self.folder.appendingPathComponent(name).path }
+
+        var environment: [String: String] {
+            [
+                "INSPECTD_DATABASE_URL": self.main.url, "INSPECTD_KEYS_URL": self.store.url,
+                "INSPECTD_WRAPPING_KEYS": "file:" + self.file("keys"),
+            ]
+        }
+
+        func run(_ words: String...) async throws -> (status: Int32, output: Data, errors: String) {
+            try await Program.run(["keys"] + words, environment: self.environment)
+        }
+
+        /// A process's client of the key store.
+        func client() throws -> KeyStore {
+            KeyStore(
+                self.store.url, wrappingKeys: try WrappingKeySource.open(self.environment["INSPECTD_WRAPPING_KEYS"]!))
+        }
+
+        func count(under key: String) async throws -> Int {
+            Int(
+                try await self.admin.query("SELECT count(*) FROM insp.key WHERE wrapping_key = $1", [.text(key)])[0]
+                    .int(0))
+        }
+    }
+
+    @Test func `A new key store gets its schema and wrapping key once, and the database notes them`() async throws {
+        let setting = try await Setting(begins: false)
+        #expect(try await setting.run("list").status == 1)
+        #expect(try await setting.run("init", "--roles").status == 0)
+        let unclear = try await setting.run("init")
+        #expect(unclear.status == 2 && unclear.errors.contains("--to"))
+        let first = try members(try await setting.run("init", "--to", "one").output)
+        #expect((first["applied"] as? [String])?.first == "0001_keys")
+        let again = try members(try await setting.run("init", "--to", "two").output)
+        #expect(
+            again["wrappingKey"] as? String == "one" && again["keyStore"] as? String == first["keyStore"] as? String)
+        #expect((again["applied"] as? [String])?.isEmpty == true)
+        let main = try await setting.main.connect()
+        let noted = try await main.query("SELECT key_store::text, wrapping_key FROM insp.v_custody")[0]
+        #expect(try noted.string(0) == first["keyStore"] as? String && noted.string(1) == "one")
+        let list = try members(try await setting.run("list").output)
+        #expect(list["configured"] as? [String] == ["one", "two"] && (list["keys"] as? [Any])?.isEmpty == true)
+        let verified = try members(try await setting.run("verify").output)
+        #expect(verified["opened"] as? Int == 0 && verified["unreadable"] as? Int == 0)
+        // `migrate` does the same for the schema.
+        let migrated = try await ScratchDatabase.empty()
+        for words in [["migrate", "--roles"], ["migrate"]] {
+            let environment = setting.environment.merging(["INSPECTD_KEYS_URL": migrated.url]) { $1 }
+            let done = try await Program.run(words, environment: environment)
+            #expect(done.status == 0, "\(done.errors)")
+            if words.count == 1 { #expect((try members(done.output)["keyStore"] as? [String])?.first == "0001_keys") }
+        }
+        // Many at the same time, on another database.
+        let racing = try await Setting(begins: false)
+        let stores = try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<4 {
+                group.addTask { try members(try await racing.run("init", "--to", "one").output)["keyStore"] as? String }
+            }
+            return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+        }
+        #expect(stores.count == 1 && !stores.contains(nil))
+    }
+
+    @Test func `Without keys, with a readable file or with others' keys nothing starts, and the code says why`()
+        async throws
+    {
+        let setting = try await Setting()
+        func errors(_ change: [String: String], _ words: String...) async throws -> String {
+            let done = try await Program.run(["keys"] + words, environment: setting.environment.merging(change) { $1 })
+            #expect(done.status == 1)
+            return done.errors
+        }
+        #expect(try await errors(["INSPECTD_WRAPPING_KEYS": ""], "verify").contains("KEY_MISSING"))
+        #expect(try await errors(["INSPECTD_KEYS_URL": ""], "verify").contains("KEY_MISSING"))
+        #expect(try await errors(["INSPECTD_WRAPPING_KEYS": "file:/nonexistent"], "verify").contains("KEY_MISSING"))
+        #expect(
+            try await errors(["INSPECTD_KEYS_URL": "postgresql://127.0.0.1:1/x"], "list").contains("KEYS_UNAVAILABLE"))
+        for name in ["one", "three"] {
+            let path = setting.file("strange-\(name)")
+            _ = try await Program.run(["keys", "make", "--key-file", path, "--name", name])
+            let text = try await errors(["INSPECTD_WRAPPING_KEYS": "file:\(path)"], "verify")
+            #expect(text.contains("KEY_MISMATCH"), "\(text)")
+        }
+        let other = try await Setting()
+        #expect(
+            try await errors(
+                [
+                    "INSPECTD_KEYS_URL": other.store.url,
+                    "INSPECTD_WRAPPING_KEYS": other.environment["INSPECTD_WRAPPING_KEYS"]!,
+                ], "verify"
+            ).contains("KEY_MISMATCH"))
+        // The main database is no key store, and the reverse.
+        #expect(
+            try await errors(["INSPECTD_KEYS_URL": setting.main.url], "init", "--to", "one").contains(
+                "ahead of the folder"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: setting.file("keys"))
+        let open = try await errors([:], "verify")
+        #expect(open.contains("KEY_FILE_INVALID") && open.contains("640"), "\(open)")
+    }
+
+    @Test(arguments: [
+        ["keys"], ["keys", "turn"], ["keys", "list", "verify"], ["keys", "make"], ["keys", "rotate"],
+        ["keys", "escrow"], ["keys", "restore", "--to", "x"],
+    ])
+    func `A command line that says too little ends with status 2`(words: [String]) async throws {
+        #expect(try await Program.run(words).status == 2)
+    }
+
+    @Test func `A rotation that is killed at any moment is continued, and nothing is unreadable in between`()
+        async throws
+    {
+        let setting = try await Setting()
+        let client = try setting.client()
+        let jobs = try await client.jobKeys(
+            (Int64(1)...300).map { KeyOwner(partner: $0, $0 % 2 == 0 ? .user("x") : nil) })
+        func check() async throws {
+            // One that knows no key yet.
+            let fresh = try setting.client()
+            for result in try await fresh.keys(jobs.map(\.id)).values { _ = try result.get() }
+            await fresh.close()
+        }
+        // It waits at a row in the middle, and is killed there.
+        let holder = try await setting.store.connect()
+        try await holder.execute("BEGIN")
+        // OFFSET would lock what it skips.
+        _ = try await holder.query(
+            """
+            SELECT FROM insp.key WHERE id = (SELECT k.id FROM insp.key k WHERE k.kind = 'partner' ORDER BY k.id OFFSET 220 LIMIT 1)
+            FOR UPDATE
+            """)
+        let rotator = try Program(["keys", "rotate", "--to", "two"], environment: setting.environment)
+        try await waitUntil("the rotation is at the held row") { try await setting.count(under: "two") == 200 }
+        // Others go on meanwhile, also with new partners.
+        let late = try await client.jobKeys([KeyOwner(partner: 1), KeyOwner(partner: 1_000)])
+        try await check()
+        rotator.send(SIGKILL)
+        #expect(try await rotator.wait() == -SIGKILL)
+        try await holder.execute("ROLLBACK")
+        try await check()
+        // The server may still finish the statement that waited, of 50 keys.
+        let left = try await setting.count(under: "one")
+        #expect([50, 100].contains(left))
+        let list = try members(try await setting.run("list").output)
+        #expect(list["wrappingKey"] as? String == "two" && list["formerKey"] as? String == "one")
+        let done = try await setting.run("rewrap")
+        let answer = try members(done.output)
+        #expect(done.status == 0 && answer["unreadable"] as? Int == 0)
+        #expect([left, left - 50].contains(answer["rewrapped"] as? Int), "\(left)")
+        #expect(answer["formerKey"] == nil)
+        #expect(try await setting.count(under: "one") == 0)
+        try await check()
+        // And at moments that nobody chose, there and back.
+        var random = TestRandom("kills of the rotator")
+        var target = "one"
+        for _ in 0..<6 {
+            let begun = try Program(["keys", "rotate", "--to", target], environment: setting.environment)
+            try await Task.sleep(for: .milliseconds(Int.random(in: 20...300, using: &random)))
+            begun.send(SIGKILL)
+            _ = try await begun.wait()
+            try await check()
+            #expect(try await setting.run("rewrap").status == 0)
+            #expect(try await setting.run("rotate", "--to", target).status == 0)
+            target = target == "one" ? "two" : "one"
+        }
+        let verified = try members(try await setting.run("verify").output)
+        #expect(verified["unreadable"] as? Int == 0 && verified["opened"] as? Int == 301 + 150 + 302)
+        let last = try setting.client()
+        for key in late { _ = try await last.key(key.id) }
+    }
+
+    @Test func `An escrow replaces a lost wrapping key at the command line`() async throws {
+        let setting = try await Setting()
+        let jobs = try await (try setting.client()).jobKeys((Int64(1)...5).map { KeyOwner(partner: $0) })
+        for words in [
+            ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:3072", "-out", setting.file("safe.pem")],
+            ["pkey", "-in", setting.file("safe.pem"), "-pubout", "-out", setting.file("safe.pub")],
+        ] {
+            let pid = try CallbackReceiver.spawn("/usr/bin/openssl", words, isQuiet: true)
+            #expect(try await ChildProcess(pid: pid).exitStatus() == 0)
+        }
+        let escrow = try await setting.run("escrow", "--public-key", setting.file("safe.pub"))
+        #expect(escrow.status == 0 && escrow.output.split(separator: 0x0A).count == 5)
+        try escrow.output.write(to: URL(fileURLWithPath: setting.file("escrow")))
+        try FileManager.default.removeItem(atPath: setting.file("keys"))
+        _ = try await Program.run(["keys", "make", "--key-file", setting.file("keys"), "--name", "new"])
+        #expect(try await setting.run("verify").errors.contains("KEY_MISMATCH"))
+        let done = try await setting.run(
+            "restore", "--escrow", setting.file("escrow"), "--private-key", setting.file("safe.pem"), "--to", "new")
+        #expect(done.status == 0, "\(done.errors)")
+        #expect(try await setting.run("verify").status == 0)
+        for result in try await (try setting.client()).keys(jobs.map(\.id)).values { _ = try result.get() }
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import InspectCore
+import Postgres
+import TestSupport
+import Testing
+
+/// Four eyes: what one login proposes another one approves, where a deployment asks for it.
+@Suite struct ApprovalTests {
+    /// Two logins of operators in one session.
+    private struct Office {
+        let fixture: QueueFixture
+        let session: PostgresConnection
+        let first = "a_" + UUID().uuidString.lowercased().replacing("-", with: "")
+        let second = "b_" + UUID().uuidString.lowercased().replacing("-", with: "")
+
+        init() async throws {
+            self.fixture = try await QueueFixture()
+            self.session = try await self.fixture.database.connect()
+            for login in [self.first, self.second] {
+                try await self.fixture.admin.execute("CREATE ROLE \(login) LOGIN IN ROLE insp_operator")
+            }
+        }
+
+        func end() async throws {
+            await self.session.close()
+            for login in [self.first, self.second] { try await self.fixture.admin.execute("DROP ROLE \(login)") }
+        }
+
+        /// A call as one of them; its first value, or the code that it was refused with.
+        func call(_ call: String, as login: String) async throws -> String {
+            try await self.session.execute("SET SESSION AUTHORIZATION \(login)")
+            do {
+                let row = try await self.session.query("SELECT (insp.\(call))::text")[0]
+                try await self.session.execute("RESET SESSION AUTHORIZATION")
+                return try row.optionalString(0) ?? ""
+            } catch let error as PostgresError {
+                try await self.session.execute("RESET SESSION AUTHORIZATION")
+                return error.refusal?.code.rawValue ?? error.sqlState ?? "?"
+            }
+        }
+    }
+
+    @Test func `What needs four eyes is proposed by one login and approved by another, and both are on record`()
+        async throws
+    {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        // Until a deployment asks for it, one login suffices.
+        #expect(try await office.call("set_endpoint(1, '{\"inlineResult\": true}')", as: first) == "")
+        #expect(
+            try await office.call("set_approval('set_endpoint', true)", as: first) == "set_endpoint: needs two logins")
+        let settings = "{\"url\": \"https://new.example.com/x\", \"allowedNetworks\": [\"10.0.0.0/8\"]}"
+        #expect(try await office.call("set_endpoint(1, '\(settings)')", as: first) == "APPROVAL_NEEDED")
+        // What decides not where data goes stays with one.
+        #expect(try await office.call("set_endpoint(1, '{\"maxInflight\": 3}')", as: first) == "")
+        let proposal = try await office.call(
+            "propose('set_endpoint', '{\"p_endpoint\": 1, \"p_settings\": \(settings)}')", as: first)
+        #expect(proposal == "1")
+        #expect(try await office.call("approve(1)", as: first) == "APPROVAL_REFUSED")
+        #expect(try await office.fixture.count("insp.endpoint WHERE url LIKE '%new%'") == 0)
+        // A setting of the session opens nothing.
+        #expect(
+            try await office.fixture.count("insp.v_proposal WHERE (state, proposed_by) = ('open', '\(first)')") == 1)
+        #expect(try await office.call("approve(1)", as: second) == "\"\"")
+        #expect(
+            try await office.fixture.count(
+                "insp.endpoint WHERE url = 'https://new.example.com/x' AND allowed_networks = '{10.0.0.0/8}'") == 1)
+        #expect(try await office.call("approve(1)", as: second) == "APPROVAL_REFUSED")
+        // The approval was for that call alone.
+        #expect(try await office.call("set_endpoint(1, '\(settings)')", as: second) == "APPROVAL_NEEDED")
+        let rows = try await office.fixture.admin.query(
+            """
+            SELECT actor || ' ' || action || ' ' || subject FROM insp.record
+            WHERE chain = 'operator' AND (subject LIKE 'proposal%' OR action = 'set_endpoint') ORDER BY id
+            """
+        ).map { try $0.string(0) }
+        #expect(
+            rows == [
+                "\(first) set_endpoint endpoint 1", "\(first) set_endpoint endpoint 1", "\(first) propose proposal 1",
+                "\(second) set_endpoint endpoint 1", "\(second) approve proposal 1",
+            ])
+        try await office.end()
+    }
+
+    @Test func `One alone asks for four eyes, and cannot end it`() async throws {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        #expect(try await office.call("set_approval('create_credential', true)", as: first).hasSuffix("two logins"))
+        #expect(try await office.call("create_credential('acme')", as: first) == "APPROVAL_NEEDED")
+        #expect(try await office.call("set_approval('create_credential', false)", as: first) == "APPROVAL_NEEDED")
+        #expect(
+            try await office.call(
+                "propose('set_approval', '{\"action\": \"create_credential\", \"needed\": false}')", as: first) == "1")
+        #expect(try await office.call("approve(1)", as: first) == "APPROVAL_REFUSED")
+        // The one who approves is told the secret.
+        #expect(
+            try await office.call(
+                "propose('create_credential', '{\"partner\": \"acme\", \"scopes\": [\"read\"], \"expires\": \"1 day\"}')",
+                as: second) == "2")
+        let made = try members(try await office.call("approve(2)", as: first))
+        #expect((made["bearer"] as? String)?.hasPrefix("ik_") == true)
+        #expect(
+            try await office.fixture.count("insp.credential WHERE scopes = '{read}' AND expires_at IS NOT NULL") == 1)
+        #expect(try await office.call("approve(1)", as: second).contains("needs one login"))
+        #expect(try await office.call("create_credential('acme')", as: first).contains("ik_"))
+        try await office.end()
+    }
+
+    private func members(_ text: String) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    }
+
+    @Test func `A proposal that expired, was rejected, is unknown or makes no sense changes nothing`() async throws {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        for call in [
+            "create_partner('club')", "create_endpoint('acme', 'https://x.example.com/')",
+            "set_retention(what => 'events', keep => '9 days')",
+        ] {
+            let action = String(call.prefix { $0 != "(" })
+            #expect(try await office.call("set_approval('\(action)', true)", as: first).hasSuffix("two logins"))
+            #expect(try await office.call(call, as: first) == "APPROVAL_NEEDED", "\(call)")
+        }
+        let events = "'{\"what\": \"events\", \"keep\": \"9 days\"}'"
+        #expect(try await office.call("propose('set_retention', \(events), '1 millisecond')", as: first) == "1")
+        #expect(try await office.call("propose('set_retention', \(events))", as: first) == "2")
+        #expect(
+            try await office.call("propose('set_retention', '{\"what\": \"events\", \"keep\": \"soon\"}')", as: first)
+                == "3")
+        #expect(try await office.call("reject_proposal(2)", as: first) == "")
+        for number in [1, 2, 3, 99] {
+            #expect(try await office.call("approve(\(number))", as: second) == "APPROVAL_REFUSED", "\(number)")
+        }
+        for bad in [
+            "propose('erase', '{}')", "propose('set_retention', '{\"whom\": 1}')", "propose('set_retention', '[]')",
+            "propose('set_retention', \(events), '31 days')", "propose(NULL, NULL)", "set_approval('erase', true)",
+            "propose('set_endpoint', '{\"p_endpoint\": 1, \"p_settings\": {\"apiKey\": \"x\"}}')",
+        ] {
+            #expect(try await office.call(bad, as: first) == "PARAMETER_INVALID", "\(bad)")
+        }
+        #expect(
+            try await office.fixture.admin.query(
+                "SELECT string_agg(state, ' ' ORDER BY proposal) FROM insp.v_proposal")[0].string(0)
+                == "expired rejected open")
+        #expect(try await office.fixture.count("insp.retention WHERE what = 'events' AND keep = '9 days'") == 0)
+        for role in ["insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_gateway"] {
+            for call in ["propose('set_retention', '{}')", "approve(3)", "set_approval('set_retention', true)"] {
+                #expect(try await office.call(call, as: role) == "42501", "\(role): \(call)")
+            }
+        }
+        try await office.end()
+    }
+}

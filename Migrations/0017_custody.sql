@@ -1,4 +1,4 @@
--- The key store that has the keys of what is sealed here. Its own database knows no more of this one.
+-- Which key store has the keys of sealed data. The key store itself refers to nothing here.
 
 CREATE TABLE insp.custody (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),

@@ -26,7 +26,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'action ' || left(quote_nullable(set_approval.action), 40), insp.approval_hint());
     END IF;
-    -- One alone may ask for four eyes, and not end it.
+    -- One login may ask for four eyes; to end that takes two.
     IF was AND NOT set_approval.needed AND NOT EXISTS (SELECT FROM insp.proposal p WHERE p.approving = pg_current_xact_id()) THEN
         PERFORM insp.refuse('APPROVAL_NEEDED', 'set_approval',
             format('SELECT insp.propose(''set_approval'', ''{"action": "%s", "needed": false}''); another login then calls insp.approve.',

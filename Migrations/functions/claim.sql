@@ -134,8 +134,9 @@ BEGIN
     IF paused IS NOT NULL OR restricted THEN
         caps := allowed;
     END IF;
-    -- last_seq was read before this snapshot: a transaction that drew a place up to there has an id below its xmax, and has
-    -- ended once a later snapshot's xmin reaches that xmax.
+    -- last_seq was read before this snapshot: a transaction that drew a place up to there has an id below its xmax, or that very
+    -- one if it got it at the same moment, and has ended once a later snapshot's xmin exceeds it. The worker waits for xmin to
+    -- reach xmax; insp.sweep finds what the rare transaction with that very id leaves behind.
     IF p_horizon THEN
         running := pg_current_snapshot();
         snapshot_xmin := pg_snapshot_xmin(running);

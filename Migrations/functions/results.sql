@@ -41,11 +41,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT pg_has_role(session_user, 'insp_operator', 'MEMBER') OR pg_has_role(session_user, 'insp_reviewer', 'MEMBER')
 $$;
 COMMENT ON FUNCTION insp.is_staff() IS
-    'Whether the login is a person''s of ours, an operator''s or a reviewer''s, whose reads need a purpose and are recorded. A producer''s calls are its partner''s own; the gateway''s are recorded with the credential';
+    'Whether the login is an operator''s or a reviewer''s, whose reads are recorded. A producer''s reads are its partner''s own; the gateway''s are recorded with the credential';
 
 CREATE OR REPLACE FUNCTION insp.needs_purpose() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- A superuser reads the tables themselves: to ask him here would only seem to help.
+    -- A superuser can read the tables, so asking here would protect nothing.
     SELECT insp.is_staff() AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = session_user)
 $$;
 COMMENT ON FUNCTION insp.needs_purpose() IS 'Whether the login''s reads of personal data are refused without a purpose';

@@ -19,7 +19,7 @@ COMMENT ON TABLE insp.custody IS 'Which key store this is, and which wrapping ke
 COMMENT ON COLUMN insp.custody.single IS 'There is one row';
 COMMENT ON COLUMN insp.custody.key_store IS 'Drawn once; the main database has it, too, and takes no other key store';
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key that wraps new keys';
-COMMENT ON COLUMN insp.custody.proof IS 'A key of no use, wrapped by it: whoever unwraps this has that wrapping key, and not only one of the name';
+COMMENT ON COLUMN insp.custody.proof IS 'An unused key, wrapped by it: unwrapping it proves that a program has this wrapping key, and not another of the same name';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 

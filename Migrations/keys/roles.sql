@@ -7,7 +7,7 @@ BEGIN
     FOR role IN
         SELECT * FROM (VALUES
             ('keys_custodian', 'inspectd: may create keys and fetch those whose ids it knows; workers and gateways'),
-            ('keys_eraser', 'inspectd: may destroy keys; whoever erases or expires'),
+            ('keys_eraser', 'inspectd: may destroy keys, for erasure and retention'),
             ('keys_locksmith', 'inspectd: may list and rotate keys')) AS r (name, description)
     LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role.name) THEN

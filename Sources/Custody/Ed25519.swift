@@ -3,8 +3,8 @@ package import Foundation
 
 /// A private Ed25519 key (RFC 8032) from a PEM file, as `openssl genpkey -algorithm ed25519` writes it.
 package struct Ed25519PrivateKey: Sendable {
-    /// The 32 bytes of RFC 8032 section 5.1.5.
-    private let seed: [UInt8]
+    /// The 32 bytes of RFC 8032 section 5.1.5. Never to be logged.
+    package let seed: [UInt8]
     package let publicKey: Ed25519PublicKey
 
     /// - Returns: `nil` if the text is not a PEM private key of Ed25519 without a passphrase.
@@ -26,8 +26,11 @@ package struct Ed25519PrivateKey: Sendable {
         self.init(seed: seed)!
     }
 
-    private init?(seed: [UInt8]) {
-        guard let key = EVP_PKEY_new_raw_private_key(NID_ED25519, nil, seed, seed.count) else { return nil }
+    /// - Returns: `nil` unless the seed has 32 bytes.
+    package init?(seed: [UInt8]) {
+        guard seed.count == 32, let key = EVP_PKEY_new_raw_private_key(NID_ED25519, nil, seed, seed.count) else {
+            return nil
+        }
         defer { EVP_PKEY_free(key) }
         var bytes = [UInt8](repeating: 0, count: 32)
         var count = bytes.count
@@ -43,21 +46,17 @@ package struct Ed25519PrivateKey: Sendable {
         return armored(prefix + self.seed, "PRIVATE KEY")
     }
 
-    /// Signs by pure Ed25519 (RFC 8032 section 5.1.6): 64 bytes.
-    package func sign(_ message: [UInt8]) -> [UInt8] {
-        let key = EVP_PKEY_new_raw_private_key(NID_ED25519, nil, self.seed, self.seed.count)
-        let context = EVP_MD_CTX_new()
-        defer {
-            EVP_MD_CTX_free(context)
-            EVP_PKEY_free(key)
-        }
+    /// Signs by pure Ed25519 (RFC 8032 section 5.1.6): 64 bytes, or `nil` if libcrypto lacks memory.
+    package func sign(_ message: [UInt8]) -> [UInt8]? {
+        guard let key = EVP_PKEY_new_raw_private_key(NID_ED25519, nil, self.seed, self.seed.count) else { return nil }
+        defer { EVP_PKEY_free(key) }
+        guard let context = EVP_MD_CTX_new() else { return nil }
+        defer { EVP_MD_CTX_free(context) }
         var signature = [UInt8](repeating: 0, count: 64)
         var count = signature.count
-        // Fails only without memory: the key was taken before.
-        precondition(
-            EVP_DigestSignInit(context, nil, nil, nil, key) == 1
-                && EVP_DigestSign(context, &signature, &count, message, message.count) == 1 && count == 64,
-            "libcrypto cannot sign")
+        guard EVP_DigestSignInit(context, nil, nil, nil, key) == 1,
+            EVP_DigestSign(context, &signature, &count, message, message.count) == 1, count == 64
+        else { return nil }
         return signature
     }
 }
@@ -70,13 +69,15 @@ extension Ed25519PrivateKey: CustomStringConvertible, CustomDebugStringConvertib
 
 /// A public Ed25519 key.
 package struct Ed25519PublicKey: Sendable, Hashable {
-    private let bytes: [UInt8]
+    /// The 32 bytes of RFC 8032 section 5.1.5.
+    package let bytes: [UInt8]
     /// The first 16 hexadecimal digits of the SHA-256 of the key's 32 bytes.
     package let id: String
 
-    fileprivate init(bytes: [UInt8]) {
+    /// - Parameter bytes: 32.
+    package init(bytes: [UInt8]) {
         self.bytes = bytes
-        self.id = SHA256.digest(bytes).prefix(8).map { hexadecimal($0) }.joined()
+        self.id = Array(SHA256.digest(bytes).prefix(8)).hexadecimal
     }
 
     /// - Returns: `nil` if the text is not a PEM public key of Ed25519.
@@ -95,21 +96,18 @@ package struct Ed25519PublicKey: Sendable, Hashable {
         armored([0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0] + self.bytes, "PUBLIC KEY")
     }
 
+    /// Verifies by pure Ed25519 (RFC 8032 section 5.1.7).
     package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         guard signature.count == 64,
-            let key = EVP_PKEY_new_raw_public_key(NID_ED25519, nil, self.bytes, self.bytes.count),
-            let context = EVP_MD_CTX_new()
+            let key = EVP_PKEY_new_raw_public_key(NID_ED25519, nil, self.bytes, self.bytes.count)
         else { return false }
-        defer {
-            EVP_MD_CTX_free(context)
-            EVP_PKEY_free(key)
-        }
+        defer { EVP_PKEY_free(key) }
+        guard let context = EVP_MD_CTX_new() else { return false }
+        defer { EVP_MD_CTX_free(context) }
         return EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
             && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     }
 }
-
-private func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 
 private func armored(_ bytes: [UInt8], _ label: String) -> Data {
     // Both kinds fit into one line of 64 characters.

@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 import JobQueue
 
-/// Signs checkpoints of the record until it is stopped, and prints each: whoever keeps them can prove what was there.
+/// Signs checkpoints of the record until it is stopped, and prints each: one that is kept elsewhere proves what was there.
 struct AuditSigning {
     private let log: Log
     private let signer: RecordSigner

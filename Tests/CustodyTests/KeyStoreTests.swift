@@ -178,7 +178,7 @@ import Testing
         let fixture = try await KeyStoreFixture()
         let store = try fixture.store()
         let keys = try await store.jobKeys([KeyOwner(partner: 7), KeyOwner(partner: 7), KeyOwner(partner: 8)])
-        // Whoever can write the key store gives one job the key of another, or one partner the key of another.
+        // An attacker who can write the key store gives one job the key of another, or one partner the key of another.
         try await fixture.admin.execute(
             "UPDATE insp.key SET wrapped = (SELECT wrapped FROM insp.key WHERE id = '\(keys[0].id.text)') WHERE id = '\(keys[1].id.text)'"
         )

@@ -83,15 +83,17 @@ package struct RecordCheckpoint: Sendable {
     /// Signs the ends of the chains.
     ///
     /// - Parameter headsText: The exact text of `insp.record_heads`.
-    /// - Returns: `nil` if the text is none of that function.
+    /// - Returns: `nil` if the text is none of that function, or libcrypto cannot sign.
     package init?(number: Int64, at: Int64, headsText: String, key: Ed25519PrivateKey) {
-        guard let heads = RecordHeads(json: Data(headsText.utf8)) else { return nil }
+        guard let heads = RecordHeads(json: Data(headsText.utf8)),
+            let signature = key.sign(Self.message(number, at, key.publicKey.id, headsText))
+        else { return nil }
         self.number = number
         self.at = at
         self.keyID = key.publicKey.id
         self.heads = heads
         self.headsText = headsText
-        self.signature = key.sign(Self.message(number, at, key.publicKey.id, headsText))
+        self.signature = signature
     }
 
     /// Reads a line of `insp.record_checkpoints`.

@@ -162,7 +162,7 @@ package struct RecordVerifier {
                     message: "the export ends at line \(self.line), without its last line: the rest was cut off"))
         }
         let last = self.checkpoints.last
-        // Whoever makes all rows anew leaves the checkpoints out.
+        // An attacker who makes all rows anew leaves the checkpoints out.
         if self.needsCheckpoint, !self.keys.isEmpty, last == nil, self.chains.values.contains(where: { !$0.isEmpty }) {
             self.faults.append(
                 RecordFault(kind: .checkpoint, chain: nil, seq: nil, message: "there are rows and no checkpoint"))

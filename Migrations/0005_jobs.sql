@@ -47,8 +47,9 @@ CREATE TABLE insp.job (
     own_callback boolean NOT NULL DEFAULT false,
     traceparent text,
     request jsonb,
-    seal smallint NOT NULL DEFAULT 0,
     personal bytea,
+    sealed bytea,
+    key_id uuid,
     consent_proof jsonb,
     forgotten_at timestamptz,
     PRIMARY KEY (id)
@@ -56,6 +57,8 @@ CREATE TABLE insp.job (
 -- No index on a column that changes, so that every status update is HOT. The public id is random; a unique index, which must
 -- include the partition key, would guarantee no more than this one.
 CREATE INDEX job_public_id ON insp.job (public_id);
+-- Neither does the key change. A job that is not sealed costs nothing here.
+CREATE INDEX job_key_id ON insp.job (key_id) WHERE key_id IS NOT NULL;
 COMMENT ON TABLE insp.job IS 'Inspections, one row each, from enqueue to 128';
 COMMENT ON COLUMN insp.job.id IS 'Internal number; never leaves the system';
 COMMENT ON COLUMN insp.job.public_id IS 'The id that callers know';
@@ -78,14 +81,15 @@ COMMENT ON COLUMN insp.job.rerun_of IS 'The job that it runs again';
 COMMENT ON COLUMN insp.job.own_callback IS 'Whether the request has a callback URL in place of the endpoint''s';
 COMMENT ON COLUMN insp.job.traceparent IS 'W3C trace context of the caller';
 COMMENT ON COLUMN insp.job.request IS 'Instructions for the worker; contains no name and no part';
-COMMENT ON COLUMN insp.job.seal IS 'How personal is sealed; 0: not at all, it is JSON';
 COMMENT ON COLUMN insp.job.personal IS
-    'What may identify a person: references, face id, consent, callback URL; only insp.personal reads it. Null: nothing';
+    'What may identify a person, as JSON: references, face id, consent, callback URL; only insp.personal reads it. In a sealed job, pseudonyms by which the database compares and finds them. Null: nothing';
+COMMENT ON COLUMN insp.job.sealed IS 'The sealed values for which personal has pseudonyms (deploy/SEALING.md, purpose personal); null: the job is not sealed, or they were removed';
+COMMENT ON COLUMN insp.job.key_id IS 'Name of the key that sealed it, with its parts and results; null: it is not sealed';
 COMMENT ON COLUMN insp.job.consent_proof IS 'What remains of the consent after erasure (insp.consent_proof)';
 COMMENT ON COLUMN insp.job.forgotten_at IS 'When retention or erasure removed personal and request';
 -- What may identify a person is read by functions that record who reads it.
 GRANT SELECT (id, public_id, partner_id, endpoint_id, person_id, lane, region, status, created_at, started_at, completed_at,
-        expires_at, workflow, document_format, review, enrollment_mode, rerun_of, own_callback, request, seal,
+        expires_at, workflow, document_format, review, enrollment_mode, rerun_of, own_callback, request, key_id,
         forgotten_at)
     ON insp.job TO insp_operator;
 
@@ -104,9 +108,9 @@ COMMENT ON TABLE insp.part IS 'Inputs of jobs, and where their bytes are';
 COMMENT ON COLUMN insp.part.job_id IS 'The job';
 COMMENT ON COLUMN insp.part.kind IS 'What it is (insp.part_kind)';
 COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kinds';
-COMMENT ON COLUMN insp.part.size IS 'Bytes; null for a part by URL';
-COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes; a part by URL is refused if the fetched bytes have another';
-COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed; 0: not at all';
+COMMENT ON COLUMN insp.part.size IS 'Bytes as stored; null for a part by URL';
+COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes as stored; a part by URL is refused if the fetched bytes have another';
+COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed (deploy/SEALING.md); 0: not at all';
 COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from; null: they are in insp.content';
 COMMENT ON COLUMN insp.part.content_id IS 'The bytes in insp.content; null for a part by URL. A rerun refers to those of the first job of its chain';
 

@@ -26,6 +26,7 @@ CREATE TABLE insp.callback (
     is_expired boolean NOT NULL DEFAULT false,
     has_reference boolean NOT NULL DEFAULT false,
     has_result boolean NOT NULL DEFAULT false,
+    is_sealed boolean NOT NULL DEFAULT false,
     is_erased boolean NOT NULL DEFAULT false,
     form smallint NOT NULL DEFAULT 1,
     UNIQUE (job_id, event, endpoint_id),
@@ -51,12 +52,13 @@ COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished 
 COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
 COMMENT ON COLUMN insp.callback.has_result IS
     'Whether the body contains the whole result, by the endpoint''s setting when the job was finished. If it may no longer be sent, the rest is sent';
+COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dispatcher opens the reference, the result, and the job''s own URL, of which url has only the origin';
 COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
 -- Not the URL and the trace, which a job's caller chose: either may identify a person. insp.v_callback has the origin.
 GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
-    has_reference, has_result, is_erased, form) ON insp.callback TO insp_operator, insp_auditor;
+    has_reference, has_result, is_sealed, is_erased, form) ON insp.callback TO insp_operator, insp_auditor;
 
 -- What changes with each attempt is in two narrow tables, like insp.ready and insp.lease for jobs; the wide row of insp.callback
 -- is written once. A callback in neither of the two is delivered, and its attempts say when. Updating the wide row with each

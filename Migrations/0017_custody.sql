@@ -14,3 +14,14 @@ COMMENT ON COLUMN insp.custody.key_store IS 'The key store, as it names itself';
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key for new keys';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
+
+-- Erasure and retention take effect in this database at once. A process that has the key store destroys these keys within seconds,
+-- and none is lost if it dies.
+CREATE TABLE insp.key_gone (
+    key_id uuid PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.key_gone IS 'Keys of jobs of which nothing sealed is left, until the key store has destroyed them';
+COMMENT ON COLUMN insp.key_gone.key_id IS 'The key';
+COMMENT ON COLUMN insp.key_gone.since IS 'Since when nothing is left';
+GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;

@@ -138,7 +138,8 @@ RETURNS TABLE (
     floor bigint, endpoints insp.callback_endpoint[],
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
     waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamptz,
-    definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint
+    definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint,
+    sealed bytea, sealed_body bytea
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -222,17 +223,18 @@ BEGIN
     )
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
-        said.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
+        said.elsewhere, c.event, c.created_at, c.definition_key, CASE WHEN NOT c.is_sealed THEN (said.personal -> 'userReference')::text END,
         to_json(c.decision)::text, c.is_expired, whole.result,
         -- Less than may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
-        c.form
+        c.form, said.sealed, CASE WHEN c.is_sealed AND whole.result IS NOT NULL THEN insp.callback_sealed_body(c.job_id) END
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
         CROSS JOIN LATERAL (SELECT
             -- Opens no partition of jobs when nothing is read from it.
-            CASE WHEN c.has_reference THEN (SELECT insp.readable_personal(j.personal, j.seal) FROM insp.job j
+            CASE WHEN c.has_reference THEN (SELECT insp.readable_personal(j.personal) FROM insp.job j
                 WHERE j.id = c.job_id) END AS personal,
+            CASE WHEN c.is_sealed THEN (SELECT j.sealed FROM insp.job j WHERE j.id = c.job_id) END AS sealed,
             -- A job may have its own URL. Usually it equals the endpoint's.
             coalesce(m.endpoint_id = ANY (guarded), false)
                 AND c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
@@ -245,6 +247,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
+    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON, and what is missing there from sealed and sealed_body, once they are opened; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
     TO insp_worker;

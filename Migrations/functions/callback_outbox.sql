@@ -58,17 +58,19 @@ BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.events && ARRAY['job.status', 'job.review_needed']) THEN
         RETURN NULL;
     END IF;
-    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference)
+    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference,
+        is_sealed)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
         coalesce(CASE WHEN j.own_callback THEN said.personal ->> 'callbackUrl' END, e.url),
-        insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(said.personal ? 'userReference', false)
+        insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(said.personal ? 'userReference', false),
+        j.key_id IS NOT NULL
     FROM inserted i
         -- Only statuses that the job's row had: stages stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
         JOIN insp.endpoint e ON e.id = ANY (ARRAY[j.endpoint_id])
         CROSS JOIN LATERAL (SELECT CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status' END AS kind,
             CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status.' || i.status END AS event) w
-        CROSS JOIN LATERAL (SELECT CASE WHEN w.kind = ANY (e.events) THEN insp.readable_personal(j.personal, j.seal) END AS personal
+        CROSS JOIN LATERAL (SELECT CASE WHEN w.kind = ANY (e.events) THEN insp.readable_personal(j.personal) END AS personal
             OFFSET 0) said
     WHERE i.status < 128 AND w.kind = ANY (e.events)
         AND (e.url IS NOT NULL OR j.own_callback AND said.personal ? 'callbackUrl')
@@ -87,7 +89,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- A user's reference appears only as a digest: keys need to be compared, not read.
     SELECT CASE p_ordering
         WHEN 'user' THEN coalesce((SELECT 'user '
-            || encode(sha256(convert_to(insp.readable_personal(j.personal, j.seal) ->> 'userReference', 'UTF8')), 'hex')
+            || encode(sha256(convert_to(insp.readable_personal(j.personal) ->> 'userReference', 'UTF8')), 'hex')
             FROM insp.job j WHERE j.id = p_job), 'job ' || p_job)
         WHEN 'job' THEN 'job ' || p_job END
 $$;
@@ -103,7 +105,14 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_result(bigint) IS
-    'The whole result for the body of a job.finished callback; null: the job no longer exists or cannot be read';
+    'The whole result for the body of a job.finished callback, of a sealed job without what is sealed; null: the job no longer exists or cannot be read';
+
+CREATE OR REPLACE FUNCTION insp.callback_sealed_body(p_job bigint) RETURNS bytea
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT s.body FROM insp.step s WHERE s.job_id = p_job AND s.status = 128 AND s.seal > 0
+$$;
+COMMENT ON FUNCTION insp.callback_sealed_body(bigint) IS
+    'The sealed body of a finished job''s result, for the body of its callback; null: there is none';
 
 CREATE OR REPLACE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

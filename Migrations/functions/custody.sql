@@ -1,5 +1,5 @@
 -- After: errors, record
--- Which key store and which wrapping key the programs must have.
+-- Which key store and which wrapping key the programs must have, and what becomes of the keys of jobs.
 
 CREATE OR REPLACE VIEW insp.v_custody AS
 SELECT c.key_store, c.wrapping_key, c.former_key, c.changed_at FROM insp.custody c;
@@ -42,3 +42,68 @@ $$;
 COMMENT ON FUNCTION insp.set_custody(uuid, text, text) IS
     'Notes the key store and the wrapping key, as inspectd keys does after a change in the key store; returns whether that is new. Another key store is refused';
 GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN substr(p_bytes, 1, 1) = '\x01'::bytea THEN 1::smallint ELSE 0::smallint END $$;
+COMMENT ON FUNCTION insp.seal_of(bytea) IS
+    'How bytes are sealed: 1, the version with which sealed bytes begin (deploy/SEALING.md), or 0, not at all, as JSON never begins so';
+
+CREATE OR REPLACE FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) RETURNS uuid
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    -- Version, key, nonce and tag have 45 bytes.
+    IF insp.seal_of(p_sealed) = 0 OR length(p_sealed) < 45 OR length(p_sealed) > 65536 OR EXISTS (SELECT FROM unnest(p_contents) c
+        WHERE (substr(c, 1, 17) = substr(p_sealed, 1, 17) AND length(c) >= 45) IS NOT TRUE) THEN
+        PERFORM insp.refuse('SEAL_BROKEN', 'sealed values and parts begin with 01 and the id of one key, and have 45 bytes or more');
+    END IF;
+    RETURN encode(substr(p_sealed, 2, 16), 'hex')::uuid;
+END
+$$;
+COMMENT ON FUNCTION insp.check_sealed(bytea, bytea[]) IS
+    'Refuses sealed bytes that are not of the published format or not all of one key; returns the key''s id';
+
+CREATE OR REPLACE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    INSERT INTO insp.key_gone (key_id)
+    SELECT k.key_id FROM (SELECT DISTINCT j.key_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL) k
+    -- Other jobs may have the key, too: reruns, or all of a person.
+    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k.key_id AND (j.sealed IS NOT NULL
+        OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
+        OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
+    ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION insp.forget_keys(bigint[]) IS
+    'Lists the keys of these jobs in insp.key_gone, if nothing is left that they sealed';
+
+CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT g.key_id FROM insp.key_gone g ORDER BY g.key_id LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys that the key store must destroy';
+GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[]) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.key_gone x WHERE x.key_id = ANY (p_keys) FOR UPDATE SKIP LOCKED))
+$$;
+COMMENT ON FUNCTION insp.keys_destroyed(uuid[]) IS 'Notes that the key store has destroyed these keys';
+GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[]) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT k FROM unnest(p_keys) AS k WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k)
+$$;
+COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
+    'Which of these keys no job has: their requests were refused, repeated or never arrived, or their jobs are history';
+GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.custody_partner(partner text) RETURNS integer
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT insp.partner_number(custody_partner.partner)
+$$;
+COMMENT ON FUNCTION insp.custody_partner(text) IS
+    'The number of a partner, which programs need for its keys and for what they seal; refuses partners for which the login may not act';
+GRANT EXECUTE ON FUNCTION insp.custody_partner(text) TO insp_producer, insp_operator;

@@ -12,7 +12,7 @@ LANGUAGE sql VOLATILE AS $$ SELECT overlay(gen_random_uuid()::text PLACING p_pre
 COMMENT ON FUNCTION insp.random_id(text) IS 'A new id (UUID version 7) that begins with what insp.id_prefix() returned';
 
 CREATE OR REPLACE FUNCTION insp.accept(
-    p_payloads jsonb[], p_inline text[], p_content bytea,
+    p_payloads jsonb[], p_inline text[], p_content bytea, p_sealed bytea DEFAULT NULL, p_key uuid DEFAULT NULL,
     OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb
 )
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -31,7 +31,7 @@ DECLARE
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
     -- The texts of more would take hundreds of megabytes.
-    IF p_inline = '{}' AND cardinality(p_payloads) <= 4096 THEN
+    IF p_inline = '{}' AND p_key IS NULL AND cardinality(p_payloads) <= 4096 THEN
         SELECT a.public_ids, a.job_ids INTO public_ids, job_ids FROM insp.accept_plain(p_payloads) a;
         IF public_ids IS NOT NULL THEN
             RETURN;
@@ -88,10 +88,10 @@ BEGIN
         SELECT f.n, f.id, f.run_at, q.id AS queue FROM fresh f JOIN queues q USING (region, lane, partner_id)
     ), jobs AS (
         INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
-            document_format, review, enrollment_mode, own_callback, traceparent, request, personal)
+            document_format, review, enrollment_mode, own_callback, traceparent, request, personal, sealed, key_id)
         SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, persons[f.n], f.lane, f.region, f.expires_at, f.workflow,
             f.document_format, f.review, f.enrollment_mode, f.personal ? 'callbackUrl', f.traceparent, f.request,
-            insp.personal_bytes(f.personal)
+            insp.personal_bytes(f.personal), p_sealed, p_key
         FROM fresh f
     ), waiting AS (
         INSERT INTO insp.ready (job_id, queue)
@@ -163,10 +163,12 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea) IS
+COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea, bytea, uuid) IS
     'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
 
-CREATE OR REPLACE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) RETURNS uuid
+CREATE OR REPLACE FUNCTION insp.enqueue_parts(
+    payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL, request_hmac bytea DEFAULT NULL
+) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     -- Before anything else: the payload with digests may have any shape.
@@ -180,11 +182,16 @@ DECLARE
     sums bytea[] := '{}'::bytea[];
     size bigint := 0;
     accepted record;
+    key uuid;
 BEGIN
     PERFORM insp.require(coalesce(array_length(kinds, 1), 0) = coalesce(array_length(contents, 1), 0)
             AND coalesce(array_ndims(kinds), 1) = 1 AND coalesce(array_ndims(contents), 1) = 1
             AND coalesce(array_lower(kinds, 1), 1) = 1 AND coalesce(array_lower(contents, 1), 1) = 1,
         'kinds and contents', 'Give one kind for each content, in two arrays of one dimension that begin at 1.');
+    IF sealed IS NOT NULL THEN
+        key := insp.check_sealed(sealed, contents);
+        PERFORM insp.require(length(request_hmac) = 32, 'request_hmac', 'Whoever seals a request gives the HMAC-SHA-256 of what it was.');
+    END IF;
     IF cardinality(kinds) > 0 THEN
         FOR part IN
             SELECT u.kind, k.is_many, count(*) AS count, array_agg(u.n::integer ORDER BY u.n) AS places
@@ -210,7 +217,7 @@ BEGIN
         -- The payload first: its errors say more than those of the bytes.
         PERFORM insp.check_request(payload, given);
         FOR i IN 1 .. cardinality(places) LOOP
-            sums := sums || insp.check_part(kinds[places[i]], contents[places[i]],
+            sums := sums || insp.check_part(kinds[places[i]], contents[places[i]], CASE WHEN key IS NULL THEN 0 ELSE 45 END,
                 CASE jsonb_typeof(named -> kinds[places[i]]) WHEN 'array' THEN named -> kinds[places[i]] ->> ordinals[i]::integer
                     ELSE named ->> kinds[places[i]] END);
             size := size + octet_length(contents[places[i]]);
@@ -219,8 +226,10 @@ BEGIN
 
     SELECT * INTO accepted FROM insp.accept(ARRAY[payload], given,
         -- Encoded as hexadecimal digits: a cast of bytea to text depends on the caller's settings.
-        convert_to(array_to_string(given, ',') || coalesce((SELECT string_agg(E'\\x' || encode(s.sum, 'hex'), ',' ORDER BY s.n)
-            FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8'));
+        -- What is sealed differs each time.
+        CASE WHEN key IS NOT NULL THEN request_hmac ELSE convert_to(array_to_string(given, ',')
+            || coalesce((SELECT string_agg(E'\\x' || encode(s.sum, 'hex'), ',' ORDER BY s.n)
+                FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8') END, sealed, key);
     IF accepted.job_ids[1] IS NOT NULL AND given <> '{}' THEN
         PERFORM insp.take_bytes(p.id, p.max_bytes, size)
         FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
@@ -229,16 +238,17 @@ BEGIN
             SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, contents[u.place]
             FROM unnest(places, ordinals) AS u (place, ordinal)
         )
-        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, content_id)
-        SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, octet_length(contents[u.place]), u.sum, accepted.job_ids[1]
+        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, seal, content_id)
+        SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, octet_length(contents[u.place]), u.sum,
+            CASE WHEN key IS NULL THEN 0 ELSE 1 END, accepted.job_ids[1]
         FROM unnest(places, ordinals, sums) AS u (place, ordinal, sum);
     END IF;
     RETURN accepted.public_ids[1];
 END
 $$;
-COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[]) IS
-    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
-GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[]) TO insp_producer, insp_operator;
+COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea) IS
+    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. sealed, with request_hmac: the contents are sealed, and so are the values for which the payload has pseudonyms (deploy/SEALING.md). Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
+GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.enqueue(
     payload jsonb,

@@ -65,7 +65,7 @@ BEGIN
     -- What another job's open request needs is deleted with the window.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.job j JOIN insp.face_rate x ON x.partner_id = j.partner_id
-            AND x.face_id = insp.readable_personal(j.personal, j.seal) ->> 'faceId'
+            AND x.face_id = insp.readable_personal(j.personal) ->> 'faceId'
         WHERE j.id = ANY (chain) FOR UPDATE OF x SKIP LOCKED));
     DELETE FROM insp.face_job f WHERE f.job_id = ANY (chain);
     DELETE FROM insp.face_pending f WHERE f.job_id = ANY (chain);
@@ -105,6 +105,7 @@ BEGIN
         AND NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[c.id]))
         AND NOT EXISTS (SELECT FROM insp.rerun r, LATERAL (
             SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[r.job_id]) LIMIT 1) p WHERE r.first_id = c.id);
+    PERFORM insp.forget_keys(p_jobs);
     RETURN removed;
 END
 $$;
@@ -123,6 +124,7 @@ BEGIN
         AND (s.body IS NOT NULL OR (s.summary ?| ARRAY['purgedAt', 'erasedAt']) IS NOT TRUE);
     GET DIAGNOSTICS removed = ROW_COUNT;
     PERFORM insp.forget_words(p_jobs);
+    PERFORM insp.forget_keys(p_jobs);
     RETURN removed;
 END
 $$;
@@ -143,11 +145,12 @@ DECLARE
     words integer;
 BEGIN
     PERFORM insp.need_consent_key();
-    UPDATE insp.job j SET person_id = NULL, rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL, seal = 0,
-        personal = NULL,
-        consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.readable_personal(j.personal, j.seal) -> 'consent')),
+    UPDATE insp.job j SET person_id = NULL, rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL,
+        personal = NULL, sealed = NULL,
+        consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.readable_personal(j.personal) -> 'consent')),
         forgotten_at = clock_timestamp()
     WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
+        OR j.sealed IS NOT NULL
         OR j.request - ARRAY['partner', 'workflow'] <> '{}');
     GET DIAGNOSTICS removed = ROW_COUNT;
     IF p_remove THEN
@@ -156,6 +159,7 @@ BEGIN
     END IF;
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
     DELETE FROM insp.job_reference r WHERE r.job_id = ANY (p_jobs);
+    PERFORM insp.forget_keys(p_jobs);
     PERFORM insp.forget_persons(persons);
     -- Texts last: a transaction that holds a callback may still write some.
     words := insp.forget_callbacks(ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
@@ -269,7 +273,7 @@ DECLARE
     given jsonb;
     kept jsonb;
 BEGIN
-    SELECT insp.readable_personal(j.personal, j.seal) -> 'consent', j.consent_proof INTO given, kept
+    SELECT insp.readable_personal(j.personal) -> 'consent', j.consent_proof INTO given, kept
     FROM insp.job j WHERE j.public_id = consent_holds.id;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');

@@ -40,7 +40,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_s
 BEGIN
     IF p_job.workflow = 'enrollment' AND p_job.enrollment_mode IS DISTINCT FROM 'replace' THEN
         PERFORM insp.check_face_owner(p_job.partner_id, p_face,
-            insp.reference_index(insp.personal(p_job.personal, p_job.seal) ->> 'userReference'));
+            insp.reference_index(insp.personal(p_job.personal) ->> 'userReference'));
     END IF;
 END
 $$;
@@ -52,7 +52,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     limits record;
     used integer;
-    id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
+    id constant text := insp.personal(NEW.personal) ->> 'faceId';
 BEGIN
     -- A rerun of a job whose face id was deleted.
     IF id IS NULL THEN
@@ -161,7 +161,7 @@ BEGIN
             -- A template is found only by its person: if the job is not linked yet, this waits for the person.
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
                 pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id, insp.person_of(
-                    NEW.partner_id, insp.reference_index(insp.personal(NEW.personal, NEW.seal) ->> 'userReference'))));
+                    NEW.partner_id, insp.reference_index(insp.personal(NEW.personal) ->> 'userReference'))));
         END IF;
     END IF;
     PERFORM insp.remove_parts(ARRAY[NEW.id]);

@@ -174,7 +174,7 @@ BEGIN
     -- Removes it from all requests.
     open := ARRAY(SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = owner AND n.face_id = face_delete.face_id);
     PERFORM FROM insp.job j WHERE j.id = ANY (open) ORDER BY j.id FOR NO KEY UPDATE;
-    UPDATE insp.job j SET personal = insp.personal_bytes(insp.readable_personal(j.personal, j.seal) - 'faceId') WHERE j.id = ANY (open);
+    UPDATE insp.job j SET personal = insp.personal_bytes(insp.readable_personal(j.personal) - 'faceId') WHERE j.id = ANY (open);
     DELETE FROM insp.face_named n WHERE n.job_id = ANY (open);
     persons := ARRAY(SELECT f.person_id FROM insp.face f
         WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE);

@@ -3,7 +3,7 @@
 -- digest of the secret, which only the credential's owner can have provided.
 
 CREATE OR REPLACE FUNCTION insp.gateway_credential(
-    p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[],
+    p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[],
     OUT rate_per_second double precision, OUT rate_burst integer
 ) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -19,7 +19,7 @@ BEGIN
         SELECT x.ctid FROM insp.credential x
         WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
     RETURN QUERY
-    SELECT c.id, p.name, c.scopes, c.rate_per_second, c.rate_burst
+    SELECT c.id, p.name, p.id, c.scopes, c.rate_per_second, c.rate_burst
     FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id WHERE c.id = number;
 END
 $$;
@@ -53,6 +53,8 @@ CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_traceparent text,
     p_kinds text[] DEFAULT '{}',
     p_contents bytea[] DEFAULT '{}',
+    p_sealed bytea DEFAULT NULL,
+    p_request_hmac bytea DEFAULT NULL,
     OUT id uuid,
     OUT job bigint
 )
@@ -71,7 +73,7 @@ BEGIN
     SELECT insp.enqueue_parts(p_payload || jsonb_build_object('partner', p.name)
             -- A person waits in front of a camera.
             || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
-        p_kinds, p_contents)
+        p_kinds, p_contents, p_sealed, p_request_hmac)
     INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
     SELECT j.id INTO gateway_create.job FROM insp.job j WHERE j.public_id = gateway_create.id;
     -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span.
@@ -82,12 +84,13 @@ BEGIN
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[]) IS
+COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea) IS
     'insp.enqueue_parts for the partner of a credential; returns the public id and the internal number';
-GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[]) TO insp_gateway;
+GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
-    p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb
+    p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb,
+    OUT sealed bytea, OUT body bytea
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -102,14 +105,14 @@ BEGIN
     END IF;
     job := j.id;
     finished := j.status = 128;
-    document := insp.result_document(j);
+    SELECT r.document, r.sealed, r.body INTO document, sealed, body FROM insp.sealed_document(j) r;
     IF finished THEN
         PERFORM insp.record_access(p_credential, p_scope, p_scope, p_id);
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) IS
-    'insp.job_result for the partner of a credential, with the job''s internal number; records that a result was read';
+    'insp.sealed_result for the partner of a credential, with the job''s internal number; records that a result was read';
 GRANT EXECUTE ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint

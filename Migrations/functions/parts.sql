@@ -1,13 +1,13 @@
 -- The inputs of jobs: their checks, and how a worker reads them. Checks set no search_path: see urls.sql.
 
-CREATE OR REPLACE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
+CREATE OR REPLACE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     digest bytea;
 BEGIN
-    IF p_bytes IS NULL OR length(p_bytes) = 0 THEN
+    IF p_bytes IS NULL OR length(p_bytes) = p_overhead THEN
         PERFORM insp.refuse('PART_EMPTY', p_kind);
-    ELSIF length(p_bytes) > 20971520 THEN
+    ELSIF length(p_bytes) > 20971520 + p_overhead THEN
         PERFORM insp.refuse('PART_TOO_LARGE', p_kind);
     ELSIF p_digest IS NOT NULL AND p_digest !~ '^[0-9A-Fa-f]{64}$' THEN
         PERFORM insp.refuse('DIGEST_INVALID', p_kind);
@@ -19,7 +19,7 @@ BEGIN
     RETURN digest;
 END
 $$;
-COMMENT ON FUNCTION insp.check_part(text, bytea, text) IS 'Checks the bytes of a part and returns their SHA-256';
+COMMENT ON FUNCTION insp.check_part(text, bytea, integer, text) IS 'Checks the bytes of a part, of which sealing added p_overhead, and returns their SHA-256';
 
 CREATE OR REPLACE FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -132,7 +132,7 @@ COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
 -- The sum of the parts is known before a byte is read; the job's endpoint decides where parts by URL may lead.
 CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)
 RETURNS TABLE (
-    kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[]
+    kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off AS $$
@@ -151,7 +151,7 @@ BEGIN
         PERFORM insp.refuse('PARTS_TOO_LARGE', format('%s bytes, limit %s', total, p_limit));
     END IF;
     RETURN QUERY
-    SELECT p.kind, p.ordinal, p.sha256, p.location,
+    SELECT p.kind, p.ordinal, p.sha256, p.seal > 0, p.location,
         -- Known before execution, so that the plan opens one partition.
         (SELECT c.bytes FROM insp.content c
             WHERE c.id = content AND c.id = p.content_id AND c.kind = p.kind AND c.ordinal = p.ordinal),

@@ -96,7 +96,8 @@ COMMENT ON FUNCTION insp.record_search(text, text, text, boolean, jsonb) IS
 CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
-    said constant jsonb := insp.readable_personal(j.personal, j.seal);
+    -- Pseudonyms are of no use to anyone else.
+    said constant jsonb := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;
 BEGIN
     RETURN coalesce((SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
         || insp.result_frame(j)
@@ -107,6 +108,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that check the reader';
+
+CREATE OR REPLACE FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+BEGIN
+    document := insp.result_document(j);
+    IF j.key_id IS NOT NULL THEN
+        sealed := j.sealed;
+        SELECT s.body INTO body FROM insp.step s WHERE s.job_id = j.id AND s.status = 128 AND s.seal > 0;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.sealed_document(insp.job) IS 'What insp.sealed_result returns, for functions that check the reader';
 
 CREATE OR REPLACE FUNCTION insp.result_frame(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -127,22 +140,49 @@ END
 $$;
 COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'Id, status, workflow and times of a job, as in its result document';
 
+CREATE OR REPLACE FUNCTION insp.plain_result(j insp.job) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT coalesce((SELECT s.summary - 'labels' FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
+        || insp.result_frame(j)
+$$;
+COMMENT ON FUNCTION insp.plain_result(insp.job) IS 'The part of a result document that names no person';
+
 CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid, p_purpose text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j constant insp.job := insp.visible_job(p_id);
+    -- Why the rest is missing.
+    mark constant jsonb := CASE WHEN j.key_id IS NULL THEN '{}' ELSE '{"isSealed": true}' END;
+BEGIN
+    IF p_purpose IS NULL AND insp.needs_purpose() THEN
+        RETURN insp.plain_result(j) || mark;
+    END IF;
+    PERFORM insp.record_reading(j.public_id, p_purpose);
+    RETURN insp.result_document(j) || mark;
+END
+$$;
+COMMENT ON FUNCTION insp.job_result(uuid, text) IS
+    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Operators and reviewers give a purpose (review, support, export or delivery), which is recorded (insp.v_access); without one they get what names no person: decision, labels, reasons, error, status and times. Of a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
+GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
+
+CREATE OR REPLACE FUNCTION insp.sealed_result(
+    p_id uuid, p_purpose text DEFAULT NULL, OUT document jsonb, OUT sealed bytea, OUT body bytea
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j constant insp.job := insp.visible_job(p_id);
 BEGIN
     IF p_purpose IS NULL AND insp.needs_purpose() THEN
-        RETURN coalesce((SELECT s.summary - 'labels' FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
-            || insp.result_frame(j);
+        document := insp.plain_result(j);
+        RETURN;
     END IF;
     PERFORM insp.record_reading(j.public_id, p_purpose);
-    RETURN insp.result_document(j);
+    SELECT d.document, d.sealed, d.body INTO document, sealed, body FROM insp.sealed_document(j) d;
 END
 $$;
-COMMENT ON FUNCTION insp.job_result(uuid, text) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Operators and reviewers give a purpose (review, support, export or delivery), which is recorded (insp.v_access); without one they get what names no person: decision, labels, reasons, error, status and times';
-GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
+COMMENT ON FUNCTION insp.sealed_result(uuid, text) IS
+    'Like insp.job_result, with what a program that has the key adds to the document of a sealed job: references and body, sealed';
+GRANT EXECUTE ON FUNCTION insp.sealed_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.stage_result(
     p_id uuid, p_status integer DEFAULT 64, p_purpose text DEFAULT NULL

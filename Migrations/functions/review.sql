@@ -20,8 +20,8 @@ BEGIN
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
                 insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
     ), stored AS (
-        INSERT INTO insp.step (job_id, status, fence, summary, body)
-        SELECT r.id, 64, r.fence, r.summary, r.body FROM risen r
+        INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
+        SELECT r.id, 64, r.fence, r.summary, insp.seal_of(r.body), r.body FROM risen r
     ), noted AS (
         INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
         SELECT r.id, 'review_needed', r.fence, r.worker_id, jsonb_build_object('decision', r.summary #> '{decision,type}')
@@ -32,8 +32,8 @@ BEGIN
         INSERT INTO insp.review_wait (job_id) SELECT r.id FROM risen r
     )
     SELECT coalesce(array_agg(r.id), '{}'), array_agg(r.fence) INTO held, fences FROM risen r;
-    INSERT INTO insp.step (job_id, status, fence, body)
-    SELECT u.job_id, u.status, u.fence, u.body
+    INSERT INTO insp.step (job_id, status, fence, seal, body)
+    SELECT u.job_id, u.status, u.fence, insp.seal_of(u.body), u.body
     FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
     -- A fence is given out once and so identifies the claim; a stage of an earlier claim is not stored.
     WHERE u.fence = ANY (fences)
@@ -133,7 +133,7 @@ BEGIN
             'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
                 'risk', jsonb_build_object('score',
                     CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
-            ARRAY[decided.body], NULL, decided.seal);
+            ARRAY[decided.body]);
     EXCEPTION WHEN OTHERS THEN
         IF insp.is_passing(SQLSTATE) THEN
             RAISE;

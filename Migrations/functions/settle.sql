@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION insp.finish(
     p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL,
-    p_started timestamptz[] DEFAULT NULL, p_seal smallint DEFAULT 0::smallint, p_readable boolean DEFAULT true
+    p_started timestamptz[] DEFAULT NULL, p_readable boolean DEFAULT true
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -15,35 +15,35 @@ BEGIN
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
-        RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal, j.seal,
-            u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+        RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal,
+            j.key_id, u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
                 insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
-        SELECT d.id, 128, d.fence, d.summary, p_seal, d.body FROM done d
+        SELECT d.id, 128, d.fence, d.summary, insp.seal_of(d.body), d.body FROM done d
     ), terminal AS (
         INSERT INTO insp.event (job_id, kind, fence, detail)
         SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
         FROM done d
     ), outbox AS (
         INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, definition_key, decision, is_expired,
-            has_reference, has_result)
+            has_reference, has_result, is_sealed)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
-            coalesce(CASE WHEN d.own_callback AND p_readable THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
+            coalesce(CASE WHEN d.own_callback AND p_readable THEN insp.personal(d.personal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
-            d.person_id IS NOT NULL OR p_readable AND coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false),
+            d.person_id IS NOT NULL OR p_readable AND coalesce(insp.personal(d.personal) ? 'userReference', false),
             -- The job's own URL is read only if a result must be withheld from it.
             CASE WHEN NOT p_readable THEN false WHEN e.inline_result AND d.own_callback THEN (
-                SELECT insp.endpoint_owns(x, insp.personal(d.personal, d.seal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
-                ELSE e.inline_result END
+                SELECT insp.endpoint_owns(x, insp.personal(d.personal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
+                ELSE e.inline_result END, d.key_id IS NOT NULL
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE d.own_callback AND p_readable OR e.url IS NOT NULL
     )
     SELECT d.id FROM done d;
 END
 $$;
-COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], smallint, boolean) IS
+COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], boolean) IS
     'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
@@ -112,7 +112,7 @@ BEGIN
     DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
     DELETE FROM insp.review_wait w WHERE w.job_id = p_job;
     PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
-        ARRAY[p_started], 0::smallint, false);
+        ARRAY[p_started], false);
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
     RETURN NEXT p_job;
@@ -156,8 +156,8 @@ BEGIN
         -- Only jobs that are locked and not finished: nothing may be written for a job that was cancelled, and perhaps erased, since.
         SELECT * FROM risen UNION ALL SELECT * FROM level
     ), stored AS (
-        INSERT INTO insp.step (job_id, status, fence, body)
-        SELECT i.job_id, i.status, i.fence, i.body FROM input i JOIN open o USING (job_id, fence)
+        INSERT INTO insp.step (job_id, status, fence, seal, body)
+        SELECT i.job_id, i.status, i.fence, insp.seal_of(i.body), i.body FROM input i JOIN open o USING (job_id, fence)
         ON CONFLICT DO NOTHING
     )
     SELECT o.job_id FROM open o;
@@ -180,8 +180,8 @@ BEGIN
         RETURN ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS f (id));
     END IF;
     -- Before the end of the job, which may remove them again: insp.face_finished.
-    INSERT INTO insp.step (job_id, status, fence, body)
-    SELECT u.job_id, u.status, u.fence, u.body
+    INSERT INTO insp.step (job_id, status, fence, seal, body)
+    SELECT u.job_id, u.status, u.fence, insp.seal_of(u.body), u.body
     FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
     -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once and so
     -- identifies the claim.

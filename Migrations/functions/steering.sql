@@ -235,10 +235,10 @@ BEGIN
     END IF;
     number := nextval('insp.job_id');
     INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
-        document_format, review, enrollment_mode, rerun_of, own_callback, traceparent, seal, personal, request)
+        document_format, review, enrollment_mode, rerun_of, own_callback, traceparent, personal, sealed, key_id, request)
     VALUES (number, fresh, old.partner_id, old.endpoint_id, old.person_id, old.lane, old.region, now() + partner.job_lifetime,
-        old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent, old.seal,
-        old.personal,
+        old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent,
+        old.personal, old.sealed, old.key_id,
         -- Passive signals that no longer suffice for the partner do not suffice for the rerun.
         CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)

@@ -60,8 +60,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
             SELECT FROM insp.job j WHERE j.id = h.job_id AND j.status < 128 FOR NO KEY UPDATE) j
     ), stored AS (
         -- With the answer itself: a worker that dies after this loses nothing, and the session cannot be used again.
-        INSERT INTO insp.step (job_id, status, fence, body)
-        SELECT o.job_id, 32, p_fence, p_body FROM open o
+        INSERT INTO insp.step (job_id, status, fence, seal, body)
+        SELECT o.job_id, 32, p_fence, insp.seal_of(p_body), p_body FROM open o
         ON CONFLICT DO NOTHING
     )
     -- Claims return results of jobs by their status, which shows that there are some.

@@ -1,6 +1,6 @@
 /// Finds rows by what is sealed in them: a keyed digest of the value, which tells nothing without the partner's key.
 package struct BlindIndex: Sendable {
-    private let secret: SecretKey
+    let secret: SecretKey
 
     /// - Parameter key: The partner's.
     package init(_ key: CustodyKey) {

@@ -11,6 +11,8 @@ package struct GatewayCredential: Sendable {
 
     package var id: Int64
     package var partner: String
+    /// Number of the partner (`insp.partner.id`).
+    package var partnerID: Int64
     /// SHA-256 of the secret, which is 256 random bits: nobody can guess it, so a slow hash would protect nothing and let
     /// strangers spend the gateway's time.
     package var secretSHA256: Data

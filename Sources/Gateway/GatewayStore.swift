@@ -1,3 +1,4 @@
+package import Custody
 package import Foundation
 internal import InspectCore
 internal import Postgres
@@ -8,16 +9,20 @@ package final class GatewayStore: Sendable {
     /// Requests that may wait for a connection; more are refused at once.
     private static let queueLimit = 512
     private let pool: ConnectionPool
+    /// `nil`: nothing is sealed.
+    private let keys: KeyStore?
     /// Waits have their own connection, so that uploads of large parts do not delay them.
     private let looker: ConnectionPool
     private let report: @Sendable (GatewayFault) -> Void
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
+    ///   - keys: Seals requests and opens results; `nil`: nothing is sealed.
     ///   - connections: Concurrent requests to the database.
     ///   - report: Called with the reason why a request will be answered with 500 or 503.
     package init(
-        databaseURL: String, connections: Int, report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
+        databaseURL: String, keys: KeyStore? = nil, connections: Int,
+        report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
             // Time for a part of 20 MB, while the client waits.
@@ -29,6 +34,7 @@ package final class GatewayStore: Sendable {
         self.pool = pool("gateway", connections, Self.queueLimit)
         self.looker = pool("gateway waits", 1, 2)
         self.report = report
+        self.keys = keys
     }
 
     /// Whether the last statement reached the database; true before the first.
@@ -42,7 +48,8 @@ package final class GatewayStore: Sendable {
             "SELECT * FROM insp.gateway_credential($1, $2)", [.text(keyID), .bytes(secretSHA256)]
         ).first.map { row in
             GatewayCredential(
-                id: try row.int("id"), partner: try row.string("partner"), secretSHA256: secretSHA256,
+                id: try row.int("id"), partner: try row.string("partner"), partnerID: try row.int("partner_id"),
+                secretSHA256: secretSHA256,
                 scopes: Set(try row.textArray("scopes")), ratePerSecond: try row.optionalDouble("rate_per_second"),
                 rateBurst: try row.optionalInt("rate_burst").map(Int.init))
         }
@@ -55,15 +62,26 @@ package final class GatewayStore: Sendable {
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
         traceparent: String?
     ) async throws -> CreatedJob {
+        var (payload, parts) = (payload, parts)
+        let request = try await self.sealed(payload, parts, of: credential.partnerID)
+        if let request { (payload, parts) = (request.payload, request.parts) }
         let row = try await self.ask(
-            "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7)",
+            "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
                 .text(try PostgresValue.json(payload)), .optional(traceparent),
                 .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }), .byteas(parts.flatMap(\.value)),
+                .optional(request?.sealed), .optional(request?.hmac),
             ]
         ).single()
         return CreatedJob(id: try row.string("id"), number: try row.int("job"))
+    }
+
+    private func sealed(
+        _ payload: Data, _ parts: [PartKind: [Data]], of partner: Int64
+    ) async throws(InspectError) -> SealedRequest? {
+        guard let keys else { return nil }
+        return try await RequestSealer(keys).seal(payload: payload, parts: parts, partner: partner)
     }
 
     /// A job's status, with its result once it is finished, if the credential's partner owns it.
@@ -71,11 +89,12 @@ package final class GatewayStore: Sendable {
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
     ) async throws -> JobAnswer {
         let row = try await self.ask(
-            "SELECT job, finished, document FROM insp.gateway_result($1, $2, $3, $4)",
+            "SELECT job, finished, document, sealed, body FROM insp.gateway_result($1, $2, $3, $4)",
             [.int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue), .text(id)]
         ).single()
         return JobAnswer(
-            number: try row.int("job"), isFinished: try row.bool("finished"), document: try row.data("document"))
+            number: try row.int("job"), isFinished: try row.bool("finished"),
+            document: try await SealedResult(row).document(opening: self.keys))
     }
 
     /// Which of these jobs are finished, or gone.

@@ -1,3 +1,4 @@
+package import Custody
 internal import Foundation
 internal import InspectCore
 package import JobQueue
@@ -7,6 +8,8 @@ package struct InspectionPipeline: JobHandler {
     package let runner: InspectionRunner
     package let fetcher: PartFetcher
     package let decryption: PartDecryption
+    /// Opens sealed jobs; `nil`: this worker has no key store.
+    package var keys: KeyStore?
     /// `nil` where no vendor's server is configured.
     package var vendor: VendorSessionClient?
     /// Called after each stage, before its result is stored.
@@ -36,21 +39,24 @@ package struct InspectionPipeline: JobHandler {
             // `enqueue` validated the payload, so the schema is newer than this worker; another worker may know it.
             throw InspectError(.internalError, "the payload is of a newer version")
         }
+        let seal = try await self.seal(of: job)
         // Checked before any image is fetched: without a template, there is nothing to do.
         let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
         }
-        let parts = try await self.inputs(of: context)
+        let parts = try await self.inputs(of: context, seal)
         let bytes = parts.reduce(0) { $0 + $1.bytes.count }
-        let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
+        let stored = try seal.map { seal in try job.steps.map { ($0, try seal.open($1, of: $0)) } }
+        let ledger = InspectionRunner.Ledger(stored: stored.map { Dictionary(uniqueKeysWithValues: $0) } ?? job.steps) {
+            stage, output, duration in
             self.onStage(job.reference(at: stage), duration)
-            try await context.complete(stage, output: output)
+            try await context.complete(stage, output: output, seal: seal)
         }
         let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
             // A vendor's server may be slow, so another job gets the slot meanwhile.
             try context.leaveSlot(holding: bytes)
-            return try await self.ask(about: blob, context)
+            return try await self.ask(about: blob, context, seal)
         }
         if let template = outcome.template, let enrolled {
             try await context.hand(over: template, generation: enrolled.generation)
@@ -58,19 +64,19 @@ package struct InspectionPipeline: JobHandler {
         let document = outcome.document
         return JobResult(
             decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
-            body: ResultEnvelope.json(document.body))
+            body: ResultEnvelope.json(document.body), seal: seal)
     }
 
     /// The vendor server's answer about a session, as the liveness stage's facts. Each access is recorded before and after
     /// it happens.
-    private func ask(about blob: Data, _ context: JobContext) async throws -> Data {
+    private func ask(about blob: Data, _ context: JobContext, _ seal: JobSeal?) async throws -> Data {
         guard let vendor = self.vendor else { throw InspectError(.vendorNotConfigured) }
         try VendorSessionClient.check(blob)
         try await context.beginSession()
         do {
             let answer = try await vendor.process(blob)
             let output = try JSONEncoder().encode(LivenessStageFacts(passive: nil, vendor: answer.facts))
-            try await context.endSession(outcome: "answered", status: answer.status, output: output)
+            try await context.endSession(outcome: "answered", status: answer.status, output: output, seal: seal)
             return output
         } catch let failure as VendorSessionClient.Failure {
             try await context.endSession(outcome: failure.outcome, status: failure.status)
@@ -80,7 +86,7 @@ package struct InspectionPipeline: JobHandler {
 
     /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its
     /// slot while a part must be fetched, as its server may be slow.
-    private func inputs(of context: JobContext) async throws -> [InspectionRunner.Part] {
+    private func inputs(of context: JobContext, _ seal: JobSeal?) async throws -> [InspectionRunner.Part] {
         let parts = try await context.parts()
         var sources: [PartFetcher.Source] = []
         var size = 0
@@ -103,8 +109,10 @@ package struct InspectionPipeline: JobHandler {
         if !sources.isEmpty, parts.contains(where: { !$0.kind.isOpaque }) { try await context.returnToSlot() }
         var rest = fetched.makeIterator()
         return try parts.compactMap { part in
-            let bytes = if case .bytes(let bytes) = part.source { bytes } else { rest.next() }
-            return try bytes.map { InspectionRunner.Part(kind: part.kind, bytes: try self.open($0, of: part.kind)) }
+            let given = if case .bytes(let bytes) = part.source { bytes } else { rest.next() }
+            guard let bytes = given else { return nil }
+            let plain = try part.isSealed ? Self.unseal(bytes, of: part, seal) : bytes
+            return InspectionRunner.Part(kind: part.kind, bytes: try self.open(plain, of: part.kind))
         }
     }
 

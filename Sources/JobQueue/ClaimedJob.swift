@@ -1,3 +1,4 @@
+package import Custody
 package import Foundation
 internal import Glibc
 package import InspectCore
@@ -20,16 +21,18 @@ package final class ClaimedJob: Sendable {
     package let status: JobStatus
     /// The worker's instructions as JSON: workflow, partner, preselection; nothing that identifies a person.
     package let payload: Data
-    /// Results of stages that earlier attempts completed, as JSON: they are not computed again.
+    /// Results of stages that earlier attempts completed, as JSON or sealed: they are not computed again.
     package let steps: [JobStatus: Data]
     /// W3C trace context of the caller.
     package let traceparent: String?
     /// `insp.queue.id` of the queue it was claimed from; 0 if unknown.
     package let queue: Int
+    /// The key that sealed it, with its parts and results; `nil`: it is not sealed.
+    package let key: KeyID?
 
     package init(
         id: Int64, publicID: String, fence: Int64, attempt: Int, crashes: Int, status: JobStatus, payload: Data,
-        steps: [JobStatus: Data], traceparent: String?, queue: Int = 0
+        steps: [JobStatus: Data], traceparent: String?, queue: Int = 0, key: KeyID? = nil
     ) {
         self.id = id
         self.publicID = publicID
@@ -41,6 +44,7 @@ package final class ClaimedJob: Sendable {
         self.steps = steps
         self.traceparent = traceparent
         self.queue = queue
+        self.key = key
     }
 }
 

@@ -1,3 +1,4 @@
+package import Custody
 package import Foundation
 package import InspectCore
 internal import Postgres
@@ -5,9 +6,14 @@ internal import Postgres
 /// The queue's interface for callers in Swift: the same SQL functions that every other language calls.
 package actor JobClient {
     private let connection: ReconnectingConnection
+    /// `nil`: nothing is sealed here, and nothing opened.
+    private let keys: KeyStore?
 
-    /// - Parameter databaseURL: A libpq connection string or URL. Never logged.
-    package init(databaseURL: String) {
+    /// - Parameters:
+    ///   - databaseURL: A libpq connection string or URL. Never logged.
+    ///   - keys: Seals what is enqueued, and opens results.
+    package init(databaseURL: String, keys: KeyStore? = nil) {
+        self.keys = keys
         var options = ConnectionOptions(name: "inspectd client")
         options.timeout = .seconds(60)
         self.connection = ReconnectingConnection(databaseURL, options: options)
@@ -22,13 +28,31 @@ package actor JobClient {
     /// - Throws: ``InspectError`` with the code of the database's refusal.
     package func enqueue(payload: Data, parts: [PartKind: [Data]] = [:]) async throws -> String {
         if let none = parts.first(where: \.value.isEmpty) { throw InspectError(.partEmpty, none.key.rawValue) }
+        guard let keys else { return try await self.enqueue(payload, parts, nil) }
+        // Whose job it is must be known first: without a number, the database says what is wrong.
+        let names = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any]
+        let partner = try await self.number(of: names?["partner"] as? String ?? "")
+        let request = try await RequestSealer(keys).seal(payload: payload, parts: parts, partner: partner)
+        return try await self.enqueue(request.payload, request.parts, request)
+    }
+
+    private func enqueue(_ payload: Data, _ parts: [PartKind: [Data]], _ seal: SealedRequest?) async throws -> String {
         let parameters: [PostgresValue] = [
             .text(try PostgresValue.json(payload)),
             .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }),
-            .byteas(parts.flatMap(\.value)),
+            .byteas(parts.flatMap(\.value)), .optional(seal?.sealed), .optional(seal?.hmac),
         ]
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3)", parameters).single().string(0)
+            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3, $4, $5)", parameters).single().string(0)
+        }
+    }
+
+    /// The number of a partner, for keys and what they seal.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/partnerUnknown``.
+    package func number(of partner: String) async throws -> Int64 {
+        try await self.translating { connection in
+            try await connection.query("SELECT insp.custody_partner($1)", [.text(partner)]).single().int(0)
         }
     }
 
@@ -48,11 +72,13 @@ package actor JobClient {
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``.
     package func result(of id: String, purpose: String? = nil) async throws -> Data {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
-        return try await self.translating { connection in
+        let row = try await self.translating { connection in
             try await connection.query(
-                "SELECT insp.job_result($1, $2)", [.text(id), purpose.map { .text($0) } ?? .null]
-            ).single().data(0)
+                "SELECT document, sealed, body FROM insp.sealed_result($1, $2)",
+                [.text(id), purpose.map { .text($0) } ?? .null]
+            ).single()
         }
+        return try await SealedResult(row).document(opening: self.keys)
     }
 
     /// The id of a job whose last twelve digits, or all of them, are given, as `insp.find_job` finds it for operators.

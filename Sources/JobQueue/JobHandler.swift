@@ -1,3 +1,4 @@
+package import Custody
 package import Foundation
 internal import Glibc
 package import InspectCore
@@ -13,10 +14,11 @@ package struct JobResult: Sendable {
     /// - Parameters:
     ///   - summary: The part that the database reads, as JSON: ``ResultSummary``.
     ///   - body: The rest, as JSON: ``ResultBody``. The database does not read it, so it is checked here.
-    package init(decision: DecisionType, summary: Data, body: Data) {
+    ///   - seal: The job's; `nil`: it is not sealed.
+    package init(decision: DecisionType, summary: Data, body: Data, seal: JobSeal? = nil) {
         self.decision = decision
         self.stored = StorableJSON.checked(body).map {
-            StorableResult(summary: StorableJSON.text(summary), body: $0)
+            StorableResult(summary: StorableJSON.text(summary), body: seal?.seal(result: $0) ?? $0)
         }
     }
 }
@@ -91,10 +93,11 @@ package final class JobContext: Sendable {
     /// - Parameters:
     ///   - stage: The status that the job thereby reaches.
     ///   - output: The result as JSON.
+    ///   - seal: The job's; `nil`: it is not sealed.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` if the job is known to be no longer this worker's.
-    package func complete(_ stage: JobStatus, output: Data) async throws {
+    package func complete(_ stage: JobStatus, output: Data, seal: JobSeal? = nil) async throws {
         precondition(stage.isStage, "\(stage.name) is not a stage whose result is stored")
-        let body = StorableJSON.checked(output)
+        let body = StorableJSON.checked(output).map { seal?.seal($0, of: stage) ?? $0 }
         let isHeld = self.worker.send { machine, actions in
             guard let body else {
                 machine.refused(self.job, at: .now, &actions)
@@ -122,9 +125,14 @@ package final class JobContext: Sendable {
     /// - Parameters:
     ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.
     ///   - output: The liveness stage's result as JSON; stored at once, since the session cannot be used again.
-    package func endSession(outcome: String, status: Int?, output: Data? = nil) async throws {
+    ///   - seal: The job's; `nil`: it is not sealed.
+    package func endSession(
+        outcome: String, status: Int?, output: Data? = nil, seal: JobSeal? = nil
+    ) async throws {
         _ = try await self.asking(
-            QueueStatements.endSession(of: self.job, outcome: outcome, status: status, output: output))
+            QueueStatements.endSession(
+                of: self.job, outcome: outcome, status: status,
+                output: output.map { seal?.seal($0, of: .liveness) ?? $0 }))
     }
 
     // MARK: Outside the slot
@@ -225,6 +233,8 @@ package struct JobPart: Sendable {
     /// Place among the frames; 0 for other kinds.
     package var ordinal: Int
     package var source: Source
+    /// Whether ``Source/bytes(_:)`` are sealed. The digest is of these bytes.
+    package var isSealed = false
     /// Whether it must be fetched.
     package var isRemote: Bool { if case .url = self.source { true } else { false } }
     /// SHA-256 that the bytes must have.
@@ -234,6 +244,7 @@ package struct JobPart: Sendable {
 /// A job's result as PostgreSQL can hold it.
 package struct StorableResult: Sendable {
     package var summary: String
+    /// JSON, or sealed.
     package var body: Data
 }
 

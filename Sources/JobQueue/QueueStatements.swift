@@ -1,3 +1,4 @@
+internal import Custody
 package import Foundation
 package import InspectCore
 package import Postgres
@@ -251,7 +252,8 @@ package enum QueueStatements {
                 throw InspectError(.partNotFound, "\(name) was purged")
             }
             return JobPart(
-                kind: kind, ordinal: Int(try row.int("ordinal")), source: source, sha256: try row.data("sha256"))
+                kind: kind, ordinal: Int(try row.int("ordinal")), source: source, isSealed: try row.bool("is_sealed"),
+                sha256: try row.data("sha256"))
         }
     }
 
@@ -284,7 +286,7 @@ package enum QueueStatements {
 
     /// The positions of a job's columns, looked up once for all jobs.
     private struct JobColumns {
-        let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps: Int
+        let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps, key: Int
 
         init(_ row: PostgresRow) throws {
             self.id = try row.position(of: "job_id")
@@ -299,6 +301,7 @@ package enum QueueStatements {
             self.payload = try row.position(of: "payload")
             self.traceparent = try row.position(of: "traceparent")
             self.steps = try row.position(of: "steps")
+            self.key = try row.position(of: "key_id")
         }
     }
 
@@ -338,7 +341,8 @@ package enum QueueStatements {
                     status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
                     payload: try row.optionalData(column.payload) ?? Data(),
                     steps: try Self.steps(of: row, column.steps),
-                    traceparent: try row.optionalString(column.traceparent), queue: queue),
+                    traceparent: try row.optionalString(column.traceparent), queue: queue,
+                    key: try row.optionalString(column.key).flatMap { KeyID($0) }),
                 queue: queue, seq: try row.int(column.seq), isOpen: status != nil,
                 isExpired: try status != nil && row.bool(column.expired))
         }

@@ -1,3 +1,4 @@
+import Custody
 import Foundation
 import Gateway
 import InspectCore
@@ -28,10 +29,11 @@ extension Command {
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
-        ] + Configuration.databaseOptions + Configuration.logOptions,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
-            try await GatewayProcess(configuration, arguments).run()
+            let keys = try await configuration.checkedKeyStore(isPatient: true)
+            try await GatewayProcess(configuration, arguments, keys).run()
         }
     )
 }
@@ -48,7 +50,7 @@ private struct GatewayProcess {
     let proxyHeader: Bool
     let stopAfter: Duration
 
-    init(_ configuration: Configuration, _ arguments: Arguments) throws {
+    init(_ configuration: Configuration, _ arguments: Arguments, _ keys: KeyStore?) throws {
         self.log = configuration.log
         func listen(_ text: String, _ flag: String) throws(UsageError) -> ListenAddress {
             guard let address = ListenAddress(text) else {
@@ -96,7 +98,7 @@ private struct GatewayProcess {
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
         let log = self.log
         self.store = GatewayStore(
-            databaseURL: configuration.databaseURL,
+            databaseURL: configuration.databaseURL, keys: keys,
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4
         ) { Events.log($0, to: log) }
     }

@@ -70,7 +70,7 @@ extension Command {
         if arguments.has("roles") {
             return Output.line(ResultEnvelope.json(["created": try await KeyStoreSchema.createRoles(configuration)]))
         }
-        let keys = try Self.wrappingKeys(configuration)
+        let keys = try configuration.openWrappingKeys()
         guard let name = arguments["to"] ?? (keys.ids.count == 1 ? keys.ids[0] : nil) else {
             throw UsageError("several wrapping keys are configured: --to says which one wraps new keys")
         }
@@ -93,7 +93,7 @@ extension Command {
             var configured: [String]
             var keys: [KeyStore.Tally]
         }
-        let keys = try Self.wrappingKeys(configuration, isNeeded: false)
+        let keys = try configuration.openWrappingKeys(isNeeded: false)
         let store = try Self.keyStore(configuration, keys)
         guard let state = try await store.state() else {
             throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
@@ -195,19 +195,11 @@ extension Command {
 
     // MARK: Settings
 
-    private static func wrappingKeys(_ configuration: Configuration, isNeeded: Bool = true) throws -> WrappingKeys {
-        guard !isNeeded || !configuration.wrappingKeys.isEmpty else {
-            throw InspectError(
-                .keyMissing, "no wrapping key is configured", hint: "--wrapping-keys or INSPECTD_WRAPPING_KEYS.")
-        }
-        return try WrappingKeySource.open(configuration.wrappingKeys)
-    }
-
     private static func keyStore(_ configuration: Configuration, _ keys: WrappingKeys? = nil) throws -> KeyStore {
         guard !configuration.keysURL.isEmpty else {
             throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
         }
-        return KeyStore(configuration.keysURL, wrappingKeys: try keys ?? Self.wrappingKeys(configuration))
+        return KeyStore(configuration.keysURL, wrappingKeys: try keys ?? configuration.openWrappingKeys())
     }
 
     private static func noted(_ configuration: Configuration) async throws -> CustodyState? {

@@ -11,12 +11,13 @@ extension Command {
         options: [
             .flag("explain", "explains in sentences where the job is, why it waits and what to do (operators)"),
             .purpose,
-        ] + Configuration.databaseOptions + Configuration.logOptions,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             guard arguments.operands.count == 1 else {
                 throw UsageError("status takes one job id; operators may shorten it to the last twelve digits")
             }
-            let client = JobClient(databaseURL: try Configuration(arguments).databaseURL)
+            let configuration = try Configuration(arguments)
+            let client = JobClient(databaseURL: configuration.databaseURL, keys: try configuration.openKeyStore())
             let id = arguments.operands[0]
             guard arguments.has("explain") else {
                 let whole = id.count == Self.idEnd ? try await client.find(id) : id

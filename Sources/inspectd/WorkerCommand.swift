@@ -1,5 +1,6 @@
 import Analyzer
 import Callbacks
+import Custody
 import Dispatch
 import Foundation
 import Gateway
@@ -38,12 +39,14 @@ extension Command {
                 "PEM RSA key for encrypted parts; its file's name is the key id; may be repeated [INSPECTD_DECRYPTION_KEYS]"
             ),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
-        ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.analyzerOptions
+        ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.keyOptions
+            + Configuration.analyzerOptions
             + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             let roles = try Roles(arguments["roles"] ?? "inspect,callback,maintain")
-            try await WorkerService(configuration, arguments, roles: roles).run()
+            let service = try WorkerService(configuration, arguments, roles: roles)
+            try await service.run(try await configuration.checkedKeyStore(isPatient: true))
         }
     )
 
@@ -144,10 +147,13 @@ private struct WorkerService {
         self.callbacks = callbacks
     }
 
-    func run() async throws {
+    /// - Parameter keys: Opens and seals jobs; `nil`: nothing is sealed.
+    func run(_ keys: KeyStore?) async throws {
         let log = self.log
         let metrics = WorkerMetrics()
-        let dispatcher = CallbackDispatcher(configuration: self.callbacks) {
+        var callbacks = self.callbacks
+        callbacks.keys = keys
+        let dispatcher = CallbackDispatcher(configuration: callbacks) {
             Events.log($0, to: log)
             metrics.take($0)
         }
@@ -173,7 +179,7 @@ private struct WorkerService {
                     health.take($0)
                 }
             ) { pool in
-                try await self.inspect(with: pool, metrics, health)
+                try await self.inspect(with: pool, keys, metrics, health)
             }
             health.stopping()
             if self.drains {
@@ -194,13 +200,16 @@ private struct WorkerService {
         log.info("worker stopped")
     }
 
-    private func inspect(with pool: AnalyzerPool, _ metrics: WorkerMetrics, _ health: HealthService) async throws {
+    private func inspect(
+        with pool: AnalyzerPool, _ keys: KeyStore?, _ metrics: WorkerMetrics, _ health: HealthService
+    ) async throws {
         let log = self.log
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadline)
         runner.calibration = try self.configuration.faces.calibration()
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
         pipeline.fetchDeadline = .seconds(self.fetchDeadline)
+        pipeline.keys = keys
         pipeline.onFetchFailure = { Events.log(fetchOf: $1, for: $0, failed: $2, to: log) }
         pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in

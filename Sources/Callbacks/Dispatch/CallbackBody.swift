@@ -18,15 +18,20 @@ struct CallbackBody {
     /// The only form so far.
     private static let form = 1
 
-    /// - Parameter row: One of `insp.callback_claim`, of a job's event.
+    /// - Parameters:
+    ///   - row: One of `insp.callback_claim`, of a job's event.
+    ///   - opened: What is sealed of it.
     /// - Returns: `nil` if the row has a form that this program does not know.
-    init?(_ row: PostgresRow, _ column: ClaimedCallback.Columns) throws(PostgresError) {
+    init?(
+        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ opened: OpenedCallback
+    ) throws(PostgresError) {
         guard try row.int(column.form) == Self.form else { return nil }
         let event = try row.string(column.event)
         let job = try row.string(column.job)
         let time = try Self.time(try row.date(column.time))
         let key = try row.optionalString(column.definitionKey) ?? ""
-        let reference = try row.optionalString(column.userReference).map { #""userReference":\#($0),"# } ?? ""
+        let user = try row.optionalString(column.userReference)
+        let reference = (opened.userReference ?? user).map { #""userReference":\#($0),"# } ?? ""
         // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
         func compose(_ type: Substring, _ execution: String, _ data: String) -> [UInt8] {
             Array(
@@ -37,7 +42,8 @@ struct CallbackBody {
         switch event {
         case "job.finished":
             let decision = try row.optionalString(column.decision) ?? "null"
-            let result = try row.optionalString(column.result).map { #","result":\#($0)"# } ?? ""
+            let plain = try row.optionalString(column.result)
+            let result = (opened.result ?? plain).map { #","result":\#($0)"# } ?? ""
             self.bytes = compose(
                 event[...], try row.bool(column.isExpired) ? "SESSION_EXPIRED" : "PROCESSED",
                 #""status":128,"decision":\#(decision)\#(result)"#)

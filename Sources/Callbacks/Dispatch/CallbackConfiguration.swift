@@ -1,3 +1,5 @@
+package import Custody
+
 /// The settings of a ``CallbackDispatcher``.
 package struct CallbackConfiguration: Sendable {
     /// Connection string of the database; a pooler in transaction mode suffices.
@@ -7,6 +9,8 @@ package struct CallbackConfiguration: Sendable {
     package var listenURL: String?
     /// Whether statements are prepared once and kept; a pooler in transaction mode needs `false`.
     package var preparesStatements = true
+    /// Opens what is sealed of jobs; `nil`: there is no key store.
+    package var keys: KeyStore?
     /// Name under which attempts are recorded.
     package var worker: String
     /// Callbacks under way at once, over all endpoints. Each may hold a socket: stay well below `RLIMIT_NOFILE`.

@@ -244,6 +244,6 @@ package final class CallbackDispatcher: Sendable {
     ) async throws -> CallbackStore {
         CallbackStore(
             connection: try await connection.open(), worker: self.configuration.worker, lease: self.configuration.lease,
-            holder: self.holder, endpoints: known)
+            holder: self.holder, keys: self.configuration.keys, endpoints: known)
     }
 }

@@ -139,7 +139,7 @@ struct CallbackSender: Sendable {
             throw HTTPError(.localFault, "the endpoint has no key, or one that is no Standard Webhooks key")
         }
         guard let body = callback.body else {
-            throw HTTPError(.localFault, "the callback was created by a newer version, which must compose its body")
+            throw HTTPError(.localFault, callback.fault ?? "the callback has no body")
         }
         // Each attempt has a new timestamp: the receiver refuses old ones.
         let signature = try WebhookSignature(

@@ -1,3 +1,4 @@
+internal import Custody
 internal import Foundation
 internal import InspectCore
 internal import Postgres
@@ -11,8 +12,10 @@ final class ClaimedCallback: Sendable {
     let webhookID: String
     let endpoint: CallbackEndpoint
     let url: String
-    /// `nil`: a newer version wrote the row, and only that version can compose the body.
+    /// `nil`: see ``fault``.
     let body: [UInt8]?
+    /// Why there is no body: a newer version wrote the row, and only that version can compose it, or its job's key does not open.
+    let fault: String?
     /// Counted attempts before this one.
     let attempts: Int
     /// Uncounted attempts before this one.
@@ -31,7 +34,7 @@ final class ClaimedCallback: Sendable {
     struct Columns {
         let id, claim, webhookID, endpoint, url, body, attempts, released, waited, job, trace, elsewhere, isReduced: Int
         /// The columns of a body.
-        let form, event, time, definitionKey, userReference, decision, isExpired, result: Int
+        let form, event, time, definitionKey, userReference, decision, isExpired, result, sealed, sealedBody: Int
 
         init(_ row: PostgresRow) throws(PostgresError) {
             self.id = try row.position(of: "id")
@@ -55,15 +58,24 @@ final class ClaimedCallback: Sendable {
             self.decision = try row.position(of: "decision")
             self.isExpired = try row.position(of: "is_expired")
             self.result = try row.position(of: "result")
+            self.sealed = try row.position(of: "sealed")
+            self.sealedBody = try row.position(of: "sealed_body")
         }
     }
 
-    /// - Parameter row: A row of `insp.callback_claim` other than the first.
-    init(_ row: PostgresRow, _ column: Columns, _ endpoint: CallbackEndpoint) throws(PostgresError) {
+    /// - Parameters:
+    ///   - row: A row of `insp.callback_claim` other than the first.
+    ///   - opened: What is sealed of it, or why it does not open.
+    init(
+        _ row: PostgresRow, _ column: Columns, _ endpoint: CallbackEndpoint,
+        _ opened: Result<OpenedCallback, InspectError>
+    ) throws(PostgresError) {
         self.id = try row.int(column.id)
         self.claim = try row.int(column.claim)
         self.endpoint = endpoint
-        self.url = try row.string(column.url)
+        let sealed = try? opened.get()
+        let url = try row.string(column.url)
+        self.url = sealed?.url(inPlaceOf: url) ?? url
         self.attempts = Int(try row.int(column.attempts))
         self.released = Int(try row.int(column.released))
         self.waitedMilliseconds = try row.double(column.waited)
@@ -71,8 +83,16 @@ final class ClaimedCallback: Sendable {
         self.trace = try row.optionalString(column.trace).flatMap { TraceContext(traceparent: $0) }
         self.isElsewhere = try row.bool(column.elsewhere)
         let stored = try row.optionalData(column.body)
-        let body = if let stored { [UInt8](stored) } else { try CallbackBody(row, column)?.bytes }
+        let body =
+            if let stored { [UInt8](stored) } else {
+                try sealed.flatMap { sealed throws(PostgresError) in try CallbackBody(row, column, sealed)?.bytes }
+            }
         self.body = body
+        if case .failure(let error) = opened {
+            self.fault = "\(error.code.rawValue): \(error.code.row.message)"
+        } else {
+            self.fault = body == nil ? "the callback was created by a newer version, which must compose its body" : nil
+        }
         let name = try row.string(column.webhookID)
         self.webhookID = try row.bool(column.isReduced) ? CallbackBody.name(name, ofReduced: body ?? []) : name
     }
@@ -162,6 +182,8 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
+    /// Opens what is sealed of jobs; `nil`: there is no key store.
+    let keys: KeyStore?
     /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
@@ -169,12 +191,13 @@ struct CallbackStore: Sendable {
     private let endpoints: CallbackEndpoints
 
     init(
-        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil,
+        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, keys: KeyStore? = nil,
         endpoints: CallbackEndpoints = CallbackEndpoints()
     ) {
         self.connection = connection
         self.worker = worker
         self.lease = lease
+        self.keys = keys
         self.holder = holder
         self.endpoints = endpoints
     }
@@ -197,11 +220,14 @@ struct CallbackStore: Sendable {
                 .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
                 .bigints(endpoints.map { floors.claims[$0] ?? 0 }), .optional(self.holder),
             ])
-        return try self.read(try await self.connection.pipeline([statement])[0], floors)
+        let rows = try await self.connection.pipeline([statement])[0]
+        return try self.read(rows, floors, try await self.openers(of: rows))
     }
 
     /// The first row is the claim itself, with each endpoint that has something due; each other row is a callback.
-    private func read(_ rows: [PostgresRow], _ before: CallbackFloors) throws -> CallbackClaim {
+    private func read(
+        _ rows: [PostgresRow], _ before: CallbackFloors, _ openers: [KeyID: Result<JobSeal, InspectError>]
+    ) throws -> CallbackClaim {
         guard let head = rows.first else { throw PostgresError(.decoding, "a claim returned no row") }
         var claim = CallbackClaim(
             floors: CallbackFloors(base: try head.int("floor"), claims: before.claims))
@@ -225,7 +251,8 @@ struct CallbackStore: Sendable {
         for row in rows.dropFirst() {
             // The endpoint was removed between the two queries: the claim lapses.
             guard let endpoint = endpoints[try row.int(column.endpoint)] else { continue }
-            claim.callbacks.append(try ClaimedCallback(row, column, endpoint))
+            claim.callbacks.append(
+                try ClaimedCallback(row, column, endpoint, try OpenedCallback.open(row, column, openers)))
         }
         return claim
     }

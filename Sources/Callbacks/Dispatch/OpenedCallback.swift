@@ -1,0 +1,69 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// What is sealed of a callback, opened; all `nil` for a job that is not sealed.
+struct OpenedCallback: Sendable {
+    /// The user's reference as JSON.
+    var userReference: String?
+    /// The job's own URL.
+    var url: String?
+    /// The whole result as JSON.
+    var result: String?
+
+    /// The URL to send to: the database has only the origin of a sealed job's own one.
+    ///
+    /// - Returns: `nil`: the database's.
+    func url(inPlaceOf url: String) -> String? {
+        guard let own = self.url, let origin = SealedURL.origin(own), origin == SealedURL.origin(url) else {
+            return nil
+        }
+        return own
+    }
+
+    /// - Parameter openers: Of every key that sealed something in the claim, or why it does not open.
+    /// - Returns: A failure if something is sealed and does not open.
+    static func open(
+        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ openers: [KeyID: Result<JobSeal, InspectError>]
+    ) throws(PostgresError) -> Result<OpenedCallback, InspectError> {
+        let sealed = try row.optionalData(column.sealed)
+        let body = try row.optionalData(column.sealedBody)
+        guard let any = sealed ?? body else { return .success(OpenedCallback()) }
+        let result = try row.optionalString(column.result)
+        return Result { () throws(InspectError) in
+            guard let opener = openers[try Seal.keyID(of: any)] else { throw InspectError(.keyUnknown) }
+            let seal = try opener.get()
+            let values = try sealed.map { sealed throws(InspectError) in try seal.values(sealed) }
+            let whole = try result.map { text throws(InspectError) in
+                try seal.document(Data(text.utf8), sealed: sealed, body: body)
+            }
+            return OpenedCallback(
+                userReference: values?.userReferenceJSON, url: values?.callbackUrl,
+                result: whole.map { String(decoding: $0, as: UTF8.self) })
+        }
+    }
+}
+
+extension CallbackStore {
+    /// The keys of everything sealed in a claim's rows, fetched in one statement.
+    func openers(of rows: [PostgresRow]) async throws(PostgresError) -> [KeyID: Result<JobSeal, InspectError>] {
+        guard rows.count > 1 else { return [:] }
+        let column = try ClaimedCallback.Columns(rows[1])
+        var ids: Set<KeyID> = []
+        for row in rows.dropFirst() {
+            let sealed = try row.optionalData(column.sealed)
+            let body = try row.optionalData(column.sealedBody)
+            guard let any = sealed ?? body, let id = try? Seal.keyID(of: any) else { continue }
+            ids.insert(id)
+        }
+        if ids.isEmpty { return [:] }
+        do throws(InspectError) {
+            guard let keys else { throw InspectError(.keyMissing) }
+            return try await keys.keys(Array(ids)).mapValues { $0.map { JobSeal($0) } }
+        } catch {
+            // They wait; those that are not sealed are sent.
+            return Dictionary(uniqueKeysWithValues: ids.map { ($0, .failure(error)) })
+        }
+    }
+}

@@ -1,0 +1,115 @@
+package import Foundation
+package import InspectCore
+
+/// Seals and opens what belongs to one sealed job. deploy/SEALING.md lists the purposes and rows.
+package struct JobSeal: Sendable {
+    /// The job's key, or its person's.
+    package let key: CustodyKey
+
+    package init(_ key: CustodyKey) { self.key = key }
+
+    private func context(_ purpose: SealContext.Purpose, _ row: [String] = []) -> SealContext {
+        SealContext(partner: self.key.partner, purpose, row: row)
+    }
+
+    // MARK: What workers store
+
+    /// Seals the result of a stage.
+    package func seal(_ output: Data, of stage: JobStatus) -> Data {
+        Seal.seal(output, under: self.key, for: self.context(.step, [String(stage.rawValue)]))
+    }
+
+    /// Opens the result of a stage. One that was stored before its job was sealed does not exist.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
+    package func open(_ output: Data, of stage: JobStatus) throws(InspectError) -> Data {
+        try Seal.open(output, under: self.key, for: self.context(.step, [String(stage.rawValue)]))
+    }
+
+    /// Seals the body of a job's result, decided or final: a review keeps the body.
+    package func seal(result body: Data) -> Data { Seal.seal(body, under: self.key, for: self.context(.result)) }
+
+    // MARK: What clients send
+
+    /// Opens the bytes of a part.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
+    package func open(_ bytes: Data, part kind: PartKind, _ ordinal: Int) throws(InspectError) -> Data {
+        try Seal.open(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
+    }
+
+    /// The values that a request had in place of its pseudonyms, by their keys.
+    ///
+    /// - Parameter sealed: The job's `sealed`.
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
+    package func values(_ sealed: Data) throws(InspectError) -> SealedValues {
+        let text = try Seal.open(sealed, under: self.key, for: self.context(.personal))
+        guard let values = try? JSONDecoder().decode(SealedValues.self, from: text) else {
+            throw InspectError(.sealBroken, "not values of a request")
+        }
+        return values
+    }
+
+    /// The whole result document of a job.
+    ///
+    /// - Parameters:
+    ///   - document: What the database has in plain text, a JSON object.
+    ///   - sealed: The job's `sealed`; `nil`: removed.
+    ///   - body: The sealed body of its result; `nil`: there is none.
+    package func document(_ document: Data, sealed: Data?, body: Data?) throws(InspectError) -> Data {
+        var members: [Data] = []
+        if let body { members.append(try Seal.open(body, under: self.key, for: self.context(.result))) }
+        members.append(document)
+        if let sealed { members.append(try self.values(sealed).references) }
+        return Self.joined(members)
+    }
+
+    /// Objects without common keys as one. Joined as text, so that every number stays as it was written.
+    private static func joined(_ objects: [Data]) -> Data {
+        var text = Data("{".utf8)
+        for object in objects {
+            let inner = object.trimmed.dropFirst().dropLast().trimmed
+            if inner.isEmpty { continue }
+            if text.count > 1 { text.append(UInt8(ascii: ",")) }
+            text += inner
+        }
+        return text + Data("}".utf8)
+    }
+}
+
+extension Data {
+    /// Without white space at both ends.
+    fileprivate var trimmed: Data {
+        let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        guard let first = self.firstIndex(where: { !isSpace($0) }), let last = self.lastIndex(where: { !isSpace($0) })
+        else { return Data() }
+        return self[first...last]
+    }
+}
+
+/// What a request says that may identify a person, as far as a program needs it again.
+package struct SealedValues: Codable, Sendable, Equatable {
+    package var customerInternalReference: String?
+    package var userReference: String?
+    package var reportingCriteria: String?
+    package var callbackUrl: String?
+
+    /// The members of a result document that are made of it, as a JSON object.
+    var references: Data {
+        var copy = self
+        copy.callbackUrl = nil
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings alone cannot fail.
+        return (try? encoder.encode(copy)) ?? Data("{}".utf8)
+    }
+
+    /// The user's reference as a JSON string; `nil`: there is none.
+    package var userReferenceJSON: String? {
+        self.userReference.flatMap { reference in
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .withoutEscapingSlashes
+            return (try? encoder.encode(reference)).map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+package import Foundation
+package import InspectCore
+
+/// A request as `insp.enqueue_parts` takes it from whoever seals.
+package struct SealedRequest: Sendable {
+    /// The payload with pseudonyms in place of what may identify a person.
+    package var payload: Data
+    /// The parts, each sealed.
+    package var parts: [PartKind: [Data]]
+    /// The values, sealed.
+    package var sealed: Data
+    /// A keyed digest of the request as it was, by which a repeated one is recognised.
+    package var hmac: Data
+}
+
+/// Seals requests before PostgreSQL sees a byte of them. deploy/SEALING.md describes the outcome for other programs.
+///
+/// The database goes on to validate requests, so what it must refuse stays refusable: an invalid value is replaced by another one
+/// that is invalid for the same reason.
+package struct RequestSealer: Sendable {
+    let store: KeyStore
+
+    package init(_ store: KeyStore) { self.store = store }
+
+    /// - Parameters:
+    ///   - payload: A JSON object as `insp.enqueue_parts` describes it.
+    ///   - partner: The partner's number (`insp.partner.id`).
+    /// - Throws: ``InspectError``: of the parts and their digests, which only this side can check; ``ErrorCode/keysUnavailable``.
+    package func seal(
+        payload: Data, parts: [PartKind: [Data]], partner: Int64
+    ) async throws(InspectError) -> SealedRequest {
+        guard let request = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any] else {
+            throw InspectError(.payloadInvalid, "not an object")
+        }
+        let sums = try Self.check(parts)
+        let draft = try RequestDraft(request, sums)
+        let partnerKey = try await self.store.partnerKey(partner)
+        guard let key = try await self.store.jobKeys([KeyOwner(partner: partner, draft.subject)]).first else {
+            throw InspectError(.keyUnknown)
+        }
+        let seal = JobSeal(key)
+        let sealed = Seal.seal(try draft.values(), under: key, for: SealContext(partner: partner, .personal))
+        var contents: [PartKind: [Data]] = [:]
+        for (kind, list) in parts {
+            contents[kind] = list.enumerated().map { ordinal, bytes in seal.seal(bytes, part: kind, ordinal) }
+        }
+        return SealedRequest(
+            payload: try draft.payload(BlindIndex(partnerKey)), parts: contents, sealed: sealed,
+            hmac: Data(HMACSHA256.code(of: try draft.canonical(), under: BlindIndex(partnerKey).secret)))
+    }
+
+    /// The parts' digests; what `insp.check_part` refuses of plain parts is refused here.
+    private static func check(_ parts: [PartKind: [Data]]) throws(InspectError) -> [PartKind: [[UInt8]]] {
+        var sums: [PartKind: [[UInt8]]] = [:]
+        for (kind, list) in parts {
+            guard !list.isEmpty, !list.contains(where: \.isEmpty) else { throw InspectError(.partEmpty, kind.rawValue) }
+            guard list.allSatisfy({ $0.count <= PartKind.byteLimit }) else {
+                throw InspectError(.partTooLarge, kind.rawValue)
+            }
+            sums[kind] = list.map { SHA256.digest([UInt8]($0)) }
+        }
+        return sums
+    }
+}
+
+extension JobSeal {
+    fileprivate func seal(_ bytes: Data, part kind: PartKind, _ ordinal: Int) -> Data {
+        Seal.seal(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
+    }
+}
+
+/// A request on its way to be sealed.
+struct RequestDraft {
+    private var request: [String: Any]
+    private let sums: [PartKind: [[UInt8]]]
+
+    /// Keys that identify nobody and stay; `insp.request_personal` has the same list.
+    private static let plainKeys: Set<String> = [
+        "partner", "workflow", "documentFormat", "documentTypes", "countries", "idempotencyKey", "digests", "parts",
+        "lane", "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
+        "enrollmentMode",
+    ]
+    /// Keys whose values are sealed.
+    private static let personalKeys: Set<String> = [
+        "customerInternalReference", "userReference", "reportingCriteria", "callbackUrl", "consent", "faceId",
+    ]
+    /// The longest reference, in characters.
+    private static let limit = 100
+
+    /// - Throws: ``InspectError`` with ``ErrorCode/digestInvalid`` or ``ErrorCode/digestMismatch``.
+    init(_ request: [String: Any], _ sums: [PartKind: [[UInt8]]]) throws(InspectError) {
+        self.request = request
+        self.sums = sums
+        try self.checkDigests()
+    }
+
+    /// Digests are of the plain bytes, so the database cannot compare them. What names no part of the request is left for it to refuse.
+    private mutating func checkDigests() throws(InspectError) {
+        guard var digests = self.request["digests"] as? [String: Any] else { return }
+        for (name, value) in digests {
+            guard let kind = PartKind(rawValue: name), let sums = self.sums[kind] else { continue }
+            let texts: [String]? = kind.row.isMany ? value as? [String] : (value as? String).map { [$0] }
+            guard let texts, texts.count == sums.count,
+                texts.allSatisfy({ $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) })
+            else { throw InspectError(.digestInvalid, name) }
+            guard zip(texts, sums).allSatisfy({ $0.lowercased() == $1.hexadecimal }) else {
+                throw InspectError(.digestMismatch, name)
+            }
+            digests[name] = nil
+        }
+        self.request["digests"] = digests.isEmpty ? nil : digests
+    }
+
+    private static func isReference(_ value: Any?) -> Bool {
+        guard let text = value as? String else { return false }
+        return (1...Self.limit).contains(text.unicodeScalars.count)
+    }
+
+    /// Whose key the job's key is below.
+    var subject: KeySubject? {
+        if Self.isReference(self.request["userReference"]), let text = self.request["userReference"] as? String {
+            return .user(text)
+        }
+        return Self.isReference(self.request["faceId"]) ? (self.request["faceId"] as? String).map { .face($0) } : nil
+    }
+
+    /// What is sealed: a JSON object.
+    func values() throws(InspectError) -> Data {
+        try Self.json(self.request.filter { Self.personalKeys.contains($0.key) })
+    }
+
+    /// What a repeated request has in common with the first one.
+    func canonical() throws(InspectError) -> [UInt8] {
+        let request = try Self.json(self.request.filter { $0.key != "traceparent" })
+        let parts = self.sums.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { kind, sums in
+            sums.map { Array(kind.rawValue.utf8) + $0 }
+        }
+        return AssociatedData.encode([Array("inspectd request 1".utf8), [UInt8](request)] + parts)
+    }
+
+    /// The payload for the database.
+    func payload(_ index: BlindIndex) throws(InspectError) -> Data {
+        var payload = self.request
+        for (key, value) in self.request where !Self.plainKeys.contains(key) {
+            switch key {
+            case "customerInternalReference": payload[key] = Self.pseudonym(value, "customer", index)
+            case "userReference": payload[key] = Self.pseudonym(value, "user", index)
+            case "faceId":
+                let isPrintable = (value as? String)?.unicodeScalars.allSatisfy {
+                    $0.properties.generalCategory != .control
+                }
+                payload[key] = isPrintable == false ? "\u{1}" : Self.pseudonym(value, "face", index)
+            case "callbackUrl": payload[key] = Self.url(value, index)
+            case "consent": payload[key] = try Self.consent(value, index)
+            // Nothing finds a job by it.
+            case "reportingCriteria":
+                payload[key] =
+                    Self.isReference(value) || value as? String == "" ? nil : Self.pseudonym(value, "", index)
+            // Unknown: the database names the key, and must not see the value.
+            default: payload[key] = NSNull()
+            }
+        }
+        if let key = self.request["idempotencyKey"] {
+            payload["idempotencyKey"] = Self.pseudonym(key, "idempotency", index)
+        }
+        return try Self.json(payload)
+    }
+
+    /// - Returns: For an invalid value another one that is refused likewise.
+    private static func pseudonym(_ value: Any, _ use: String, _ index: BlindIndex) -> Any {
+        guard let text = value as? String else { return 0 }
+        if text.isEmpty { return "" }
+        return Self.isReference(text) ? index.pseudonym(text, use: use) : String(repeating: "x", count: Self.limit + 1)
+    }
+
+    /// The origin stays, as the database decides by it where a callback may go; the path may name a person.
+    private static func url(_ value: Any, _ index: BlindIndex) -> Any {
+        guard let text = value as? String else { return 0 }
+        guard let origin = SealedURL.origin(text), text.utf8.count <= 255,
+            text.allSatisfy({ $0.isASCII && !$0.isWhitespace }),
+            !text.contains("#"), !origin.contains("@")
+        else { return "invalid" }
+        return origin + "/" + index.pseudonym(text, use: "url")
+    }
+
+    /// What the database checks of a consent, with a pseudonym of the whole.
+    private static func consent(_ value: Any, _ index: BlindIndex) throws(InspectError) -> Any {
+        guard let consent = value as? [String: Any] else { return 0 }
+        var kept: [String: Any] = [
+            "digest": index.pseudonym(String(decoding: try Self.json(consent), as: UTF8.self), use: "consent")
+        ]
+        if let obtained = consent["obtained"] {
+            let isWord = ["yes", "no", "true", "false"].contains(obtained as? String ?? "")
+            kept["obtained"] = isWord || obtained is Bool ? obtained : "no"
+        }
+        if let time = consent["obtainedAt"] {
+            let isTime = (time as? String)?.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
+            kept["obtainedAt"] = isTime == true ? time : isTime == nil ? 0 : "invalid"
+        }
+        if let version = consent["policyVersion"] as? String, version.utf8.count <= 32,
+            version.utf8.allSatisfy({ isalnum(CInt($0)) != 0 || [0x2d, 0x2e, 0x5f].contains($0) })
+        {
+            kept["policyVersion"] = version
+        }
+        return kept
+    }
+
+    private static func json(_ object: [String: Any]) throws(InspectError) -> Data {
+        guard JSONSerialization.isValidJSONObject(object),
+            let data = try? JSONSerialization.data(
+                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+        else { throw InspectError(.payloadInvalid, "a number that cannot be stored") }
+        return data
+    }
+}
+
+/// URLs whose path is sealed.
+package enum SealedURL {
+    /// Scheme, host and port as they are written; `nil`: not an HTTP URL.
+    package static func origin(_ url: String) -> String? {
+        let lowered = url.lowercased()
+        guard let scheme = ["https://", "http://"].first(where: { lowered.hasPrefix($0) }) else { return nil }
+        let rest = url.dropFirst(scheme.count)
+        let end = rest.firstIndex { "/?#\\".contains($0) } ?? rest.endIndex
+        return end == rest.startIndex ? nil : String(url[..<end])
+    }
+}
+
+extension BlindIndex {
+    /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
+    package func pseudonym(_ value: String, use: String) -> String {
+        Data(self.index(value, use: use)).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+            .replacing("=", with: "")
+    }
+}

@@ -1,0 +1,30 @@
+package import Foundation
+package import InspectCore
+package import Postgres
+
+/// A job's result as the database returns it: the plain document, and what is sealed of it.
+package struct SealedResult: Sendable {
+    /// A JSON object.
+    package var document: Data
+    /// References; `nil`: the job is not sealed, or they were removed.
+    package var sealed: Data?
+    /// The sealed body of the result; `nil`: there is none.
+    package var body: Data?
+
+    /// - Parameter row: Has columns `document`, `sealed` and `body`.
+    package init(_ row: PostgresRow) throws(PostgresError) {
+        self.document = try row.data("document")
+        self.sealed = try row.optionalData("sealed")
+        self.body = try row.optionalData("body")
+    }
+
+    /// The whole document.
+    ///
+    /// - Parameter keys: `nil`: the document goes without what is sealed.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, ``ErrorCode/keyUnknown`` or ``ErrorCode/sealBroken``.
+    package func document(opening keys: KeyStore?) async throws(InspectError) -> Data {
+        guard let keys, let any = self.sealed ?? self.body else { return self.document }
+        let seal = JobSeal(try await keys.key(try Seal.keyID(of: any)))
+        return try seal.document(self.document, sealed: self.sealed, body: self.body)
+    }
+}

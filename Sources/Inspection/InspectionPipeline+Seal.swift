@@ -1,0 +1,41 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import JobQueue
+
+extension InspectionPipeline {
+    /// How long a job waits for the key store before it is released, with its attempt refunded: a key store that is away ends no job.
+    private static let patience = Duration.seconds(60)
+
+    /// What opens and seals the job; `nil`: it is not sealed.
+    ///
+    /// - Throws: ``NoPermit`` while the key store is away or this worker has none; ``InspectError`` with
+    ///   ``ErrorCode/keyUnknown``, which is retried, as the key store may be older than the database.
+    func seal(of job: ClaimedJob) async throws -> JobSeal? {
+        guard let id = job.key else { return nil }
+        guard let keys else {
+            // Not at once, or the job would come back at once.
+            try await Task.sleep(for: .seconds(5))
+            throw NoPermit()
+        }
+        let end = ContinuousClock.now + Self.patience
+        while true {
+            do throws(InspectError) {
+                return JobSeal(try await keys.key(id))
+            } catch {
+                guard error.code == .keysUnavailable else { throw error }
+            }
+            guard ContinuousClock.now < end else { throw NoPermit() }
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// A part's bytes as they were before they were sealed.
+    static func unseal(_ bytes: Data, of part: JobPart, _ seal: JobSeal?) throws(InspectError) -> Data {
+        // A part of a job without a key was not stored by `insp.enqueue_parts`.
+        guard let seal else { throw InspectError(.sealBroken, part.kind.rawValue) }
+        do { return try seal.open(bytes, part: part.kind, part.ordinal) } catch {
+            throw InspectError(error.code, part.kind.rawValue)
+        }
+    }
+}

@@ -31,7 +31,7 @@ CREATE TYPE insp.request AS (
 	part_urls jsonb
 );
 
-CREATE FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) RETURNS record
+CREATE FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, p_sealed bytea DEFAULT NULL::bytea, p_key uuid DEFAULT NULL::uuid, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -135,7 +135,7 @@ CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_momen
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint)
+CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -175,6 +175,7 @@ CREATE TABLE insp.callback (
     is_expired boolean DEFAULT false NOT NULL,
     has_reference boolean DEFAULT false NOT NULL,
     has_result boolean DEFAULT false NOT NULL,
+    is_sealed boolean DEFAULT false NOT NULL,
     is_erased boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
@@ -284,6 +285,12 @@ CREATE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
 CREATE FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval DEFAULT '24:00:00'::interval, p_secret text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_sealed_body(p_job bigint) RETURNS bytea
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) RETURNS record
@@ -470,8 +477,9 @@ CREATE TABLE insp.job (
     own_callback boolean DEFAULT false NOT NULL,
     traceparent text,
     request jsonb,
-    seal smallint DEFAULT 0 NOT NULL,
     personal bytea,
+    sealed bytea,
+    key_id uuid,
     consent_proof jsonb,
     forgotten_at timestamp with time zone,
     CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY[1, 2, 4, 8, 16, 32, 64, 128])))
@@ -522,7 +530,7 @@ CREATE FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds te
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
+CREATE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) RETURNS bytea
     LANGUAGE plpgsql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -544,6 +552,10 @@ CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.reques
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) RETURNS uuid
+    LANGUAGE plpgsql IMMUTABLE
+    AS ...
+
 CREATE FUNCTION insp.checkpoint_guard() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -557,7 +569,7 @@ CREATE TABLE insp.queue (
     CONSTRAINT queue_lane_check CHECK (((lane >= 0) AND (lane <= 2)))
 );
 
-CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[], job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[])
+CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[], job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[], key_id uuid)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -605,6 +617,11 @@ CREATE FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http bo
 
 CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NULL::text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.custody_partner(partner text) RETURNS integer
+    LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -727,7 +744,7 @@ CREATE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) RETURNS uuid
+CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL::bytea, request_hmac bytea DEFAULT NULL::bytea) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -914,7 +931,7 @@ CREATE FUNCTION insp.find_producers() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_seal smallint DEFAULT (0)::smallint, p_readable boolean DEFAULT true) RETURNS SETOF bigint
+CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_readable boolean DEFAULT true) RETURNS SETOF bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -956,6 +973,15 @@ CREATE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS 
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -974,13 +1000,13 @@ CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], OUT id uuid, OUT job bigint) RETURNS record
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, OUT id uuid, OUT job bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) RETURNS SETOF record
+CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -999,7 +1025,7 @@ CREATE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea,
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) RETURNS record
+CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1113,6 +1139,26 @@ CREATE FUNCTION insp.keep_policy() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET "IntervalStyle" TO 'iso_8601'
+    AS ...
+
+CREATE FUNCTION insp.keys_destroyed(p_keys uuid[]) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.keys_gone(p_limit integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.lane_name(p_lane smallint) RETURNS text
@@ -1314,7 +1360,7 @@ CREATE FUNCTION insp.partner_units() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[])
+CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1340,7 +1386,7 @@ CREATE FUNCTION insp.person_of(p_partner integer, p_index bytea) RETURNS bigint
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+CREATE FUNCTION insp.personal(p_personal bytea) RETURNS jsonb
     LANGUAGE sql STABLE
     AS ...
 
@@ -1360,6 +1406,12 @@ CREATE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
 
 CREATE FUNCTION insp.plain_requests(p_payloads jsonb[]) RETURNS TABLE(n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
     LANGUAGE sql STABLE
+    AS ...
+
+CREATE FUNCTION insp.plain_result(j insp.job) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.policy_of(job uuid) RETURNS TABLE(version integer, valid_from timestamp with time zone, policy jsonb)
@@ -1469,7 +1521,7 @@ CREATE FUNCTION insp.random_token() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+CREATE FUNCTION insp.readable_personal(p_personal bytea) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS ...
 
@@ -1790,6 +1842,24 @@ CREATE FUNCTION insp.sample_queue() RETURNS integer
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea) RETURNS record
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.sealed_result(p_id uuid, p_purpose text DEFAULT NULL::text, OUT document jsonb, OUT sealed bytea, OUT body bytea) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.secret_owner_gone() RETURNS trigger
@@ -2531,6 +2601,11 @@ CREATE TABLE insp.job_reference (
     CONSTRAINT job_reference_kind_check CHECK ((kind = ANY (ARRAY['customer'::text, 'user'::text])))
 );
 ALTER TABLE ONLY insp.job_reference ALTER COLUMN index SET STATISTICS 0;
+
+CREATE TABLE insp.key_gone (
+    key_id uuid NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE insp.label (
     label text NOT NULL,
@@ -3584,6 +3659,8 @@ ALTER TABLE ONLY insp.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.job_reference
     ADD CONSTRAINT job_reference_pkey PRIMARY KEY (partner_id, kind, index, job_id);
+ALTER TABLE ONLY insp.key_gone
+    ADD CONSTRAINT key_gone_pkey PRIMARY KEY (key_id);
 ALTER TABLE ONLY insp.label
     ADD CONSTRAINT label_pkey PRIMARY KEY (label);
 ALTER TABLE ONLY insp.lease
@@ -3692,6 +3769,7 @@ CREATE INDEX face_rate_since ON insp.face_rate USING btree (since);
 CREATE INDEX face_template_age ON insp.face_template USING btree (partner_id, created_at);
 CREATE INDEX face_template_face ON insp.face_template USING btree (partner_id, face_id);
 CREATE INDEX face_template_job ON insp.face_template USING btree (job) WHERE (job IS NOT NULL);
+CREATE INDEX job_key_id ON ONLY insp.job USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE INDEX job_key_job ON insp.job_key USING btree (job_id);
 CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
 CREATE INDEX job_reference_job ON insp.job_reference USING btree (job_id);
@@ -3792,7 +3870,7 @@ GRANT USAGE ON SCHEMA insp TO insp_gateway;
 GRANT USAGE ON SCHEMA insp TO insp_operator;
 GRANT USAGE ON SCHEMA insp TO insp_reviewer;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, p_sealed bytea, p_key uuid, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_auditor;
@@ -3847,6 +3925,8 @@ GRANT SELECT(has_reference) ON TABLE insp.callback TO insp_operator;
 GRANT SELECT(has_reference) ON TABLE insp.callback TO insp_auditor;
 GRANT SELECT(has_result) ON TABLE insp.callback TO insp_operator;
 GRANT SELECT(has_result) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(is_sealed) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(is_sealed) ON TABLE insp.callback TO insp_auditor;
 GRANT SELECT(is_erased) ON TABLE insp.callback TO insp_operator;
 GRANT SELECT(is_erased) ON TABLE insp.callback TO insp_auditor;
 GRANT SELECT(form) ON TABLE insp.callback TO insp_operator;
@@ -3878,6 +3958,7 @@ REVOKE ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_sealed_body(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_since(p_time timestamp with time zone) FROM PUBLIC;
@@ -3923,7 +4004,7 @@ GRANT SELECT(enrollment_mode) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(rerun_of) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(own_callback) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(request) ON TABLE insp.job TO insp_operator;
-GRANT SELECT(seal) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(key_id) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(forgotten_at) ON TABLE insp.job TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_enrollment(p_job insp.job, p_face text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_epoch() FROM PUBLIC;
@@ -3935,11 +4016,12 @@ REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_
 REVOKE ALL ON FUNCTION insp.check_floors() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.checkpoint_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
@@ -3957,6 +4039,9 @@ REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_
 GRANT ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.custody_partner(partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.definition_key(p_workflow text) FROM PUBLIC;
@@ -3993,9 +4078,9 @@ GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face 
 REVOKE ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_producer;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) TO insp_producer;
-GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_producer;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
@@ -4044,23 +4129,24 @@ REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint, p_readable boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_readable boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_queues integer[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_keys(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], OUT id uuid, OUT job bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], OUT id uuid, OUT job bigint) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, OUT id uuid, OUT job bigint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
@@ -4090,6 +4176,15 @@ REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.keep_policy() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[]) TO insp_worker;
+GRANT ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.keys_gone(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.keys_gone(p_limit integer) TO insp_worker;
+GRANT ALL ON FUNCTION insp.keys_gone(p_limit integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.keys_of_no_job(p_keys uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.keys_of_no_job(p_keys uuid[]) TO insp_worker;
+GRANT ALL ON FUNCTION insp.keys_of_no_job(p_keys uuid[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.lane_name(p_lane smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_auditor;
@@ -4138,10 +4233,11 @@ REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying b
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.person_of(p_partner integer, p_index bytea) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.personal(p_personal bytea, p_seal smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal_bytes(p_personal jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.plain_result(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.policy_of(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_auditor;
@@ -4163,7 +4259,7 @@ REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partn
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.readable_personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_gateway;
@@ -4244,6 +4340,12 @@ GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.seal_of(p_bytes bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea) TO insp_producer;
+GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea) TO insp_operator;
+GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
@@ -4435,6 +4537,8 @@ GRANT SELECT ON TABLE insp.face_outcome TO insp_producer;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_auditor;
 GRANT SELECT ON TABLE insp.job_reference TO insp_operator;
+GRANT SELECT ON TABLE insp.key_gone TO insp_operator;
+GRANT SELECT ON TABLE insp.key_gone TO insp_auditor;
 GRANT SELECT ON TABLE insp.label TO insp_producer;
 GRANT SELECT ON TABLE insp.label TO insp_gateway;
 GRANT SELECT ON TABLE insp.label TO insp_operator;

@@ -78,7 +78,7 @@ COMMENT ON FUNCTION insp.forget_keys(bigint[]) IS
 
 CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT g.key_id FROM insp.key_gone g ORDER BY g.key_id LIMIT p_limit
+    SELECT g.key_id FROM insp.key_gone g ORDER BY g.key_id LIMIT greatest(p_limit, 0)
 $$;
 COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys that the key store must destroy';
 GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;

@@ -17,7 +17,7 @@ CHECKS = {
     # What was read of a picture (see faulty-analyzer) and whose picture it was.
     "wrongPerson": """
         SELECT count(*) FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 4
-        WHERE (insp.step_document(s) ->> 'cpuMs')::numeric <> (insp.personal(j.personal, j.seal) ->> 'customerInternalReference')::numeric""",
+        WHERE (insp.step_document(s) ->> 'cpuMs')::numeric <> (insp.personal(j.personal) ->> 'customerInternalReference')::numeric""",
     "stuck": """
         SELECT (SELECT count(*) FROM insp.job WHERE status < 128) + (SELECT count(*) FROM insp.lease)
             + (SELECT count(*) FROM insp.ready) + (SELECT count(*) FROM insp.delayed)
@@ -40,7 +40,7 @@ def check(postgres):
     counts = {name: postgres.rows(sql)[0][0] for name, sql in CHECKS.items()}
     compared = postgres.rows(
         "SELECT count(*) FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 4"
-        " WHERE (insp.step_document(s) ->> 'cpuMs')::numeric = (insp.personal(j.personal, j.seal) ->> 'customerInternalReference')::numeric")[0][0]
+        " WHERE (insp.step_document(s) ->> 'cpuMs')::numeric = (insp.personal(j.personal) ->> 'customerInternalReference')::numeric")[0][0]
     # A check that compared nothing has shown nothing.
     counts["unread"] = 0 if compared else 1
     return counts

@@ -187,7 +187,7 @@ import Testing
         }
         let digest = Data(base64Encoded: "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=") ?? Data()
         let credential = GatewayCredential(
-            id: 1, partner: "p", secretSHA256: digest, scopes: [], ratePerSecond: nil, rateBurst: nil)
+            id: 1, partner: "p", partnerID: 1, secretSHA256: digest, scopes: [], ratePerSecond: nil, rateBurst: nil)
         #expect(credential.accepts("hello") && !credential.accepts("Hello") && !credential.accepts(""))
     }
 

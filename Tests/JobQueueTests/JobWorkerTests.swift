@@ -221,7 +221,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "UPDATE insp.job SET personal = '\\xff', seal = 0, own_callback = true"),
+        ("", "UPDATE insp.job SET personal = '\\xff', own_callback = true"),
         (#","review":"always""#, "INSERT INTO insp.review_wait (job_id) SELECT id FROM insp.job"),
         (
             // As bytes that make no value: PostgreSQL has the same SQLSTATE, XX000, for them as for a broken function.

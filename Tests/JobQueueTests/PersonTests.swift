@@ -206,7 +206,7 @@ import Testing
             try await fixture.count(
                 """
                 insp.job j JOIN insp.person p ON p.id = j.person_id
-                WHERE p.reference_index = insp.reference_index(insp.personal(j.personal, j.seal) ->> 'userReference')
+                WHERE p.reference_index = insp.reference_index(insp.personal(j.personal) ->> 'userReference')
                 """) == 5)
         #expect(try await fixture.count("insp.job WHERE person_id IS NULL") == 2)
         #expect(try await fixture.count("insp.purge_later WHERE what = 'links'") == 0)

@@ -195,7 +195,9 @@ struct PersonalMarks: Sendable {
         try await admin.execute(
             """
             UPDATE insp.job SET expires_at = now() - interval '1 second' WHERE public_id = '\(expired)';
-            SELECT insp.expire()
+            SELECT insp.expire();
+            -- As if sealing had failed: what is in this column must go, whatever it is.
+            UPDATE insp.job SET sealed = 'zqmark sealed'
             """)
         // Open ones: waiting, delayed, held for review, and a claimed one that has stored a stage.
         _ = try await self.enqueue(self.payload("open", #"id"#, #","review":"always""#))

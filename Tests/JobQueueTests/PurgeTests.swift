@@ -99,10 +99,10 @@ import Testing
         try await fixture.admin.execute("UPDATE insp.purge_later SET due_at = due_at - interval '1 minute'")
         repeat {} while try await self.purge(fixture).bool("more")
         #expect(
-            try await fixture.count("insp.job WHERE status = 128 AND insp.personal(personal, seal) ? 'userReference'")
+            try await fixture.count("insp.job WHERE status = 128 AND insp.personal(personal) ? 'userReference'")
                 == 0)
         #expect(
-            try await fixture.count("insp.job WHERE status = 1 AND insp.personal(personal, seal) ? 'userReference'")
+            try await fixture.count("insp.job WHERE status = 1 AND insp.personal(personal) ? 'userReference'")
                 == 1)
 
         // While someone changes the times, or purges already, a call does nothing, waits for nothing, and says so.
@@ -134,7 +134,7 @@ import Testing
             """)
         for _ in 0..<3 { _ = try await self.purge(fixture) }
         #expect(try await fixture.count("insp.part") == 0)
-        #expect(try await fixture.count("insp.job j WHERE insp.personal(j.personal, j.seal)::text LIKE '%Jane%'") == 0)
+        #expect(try await fixture.count("insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'") == 0)
         let due = "insp.callback_claim(1000, interval '1 minute', 1000) c WHERE c.id IS NOT NULL"
         let reduced = "count(*), bool_and(c.user_reference IS NULL AND c.is_reduced)"
         let row = try await fixture.admin.query("SELECT \(reduced) FROM \(due)")[0]

@@ -219,7 +219,7 @@ import Testing
         let (operate, produce) = (try await login("insp_operator"), try await login("insp_producer"))
         for sql in [
             "SELECT personal FROM insp.job", "SELECT body FROM insp.step", "SELECT * FROM insp.job",
-            "SELECT insp.step_document(s) FROM insp.step s", "SELECT insp.personal(''::bytea, 0::smallint)",
+            "SELECT insp.step_document(s) FROM insp.step s", "SELECT insp.personal(''::bytea)",
         ] {
             let error = await #expect(throws: PostgresError.self, "\(sql)") { try await operate.connection.query(sql) }
             #expect(error?.sqlState == "42501", "\(sql)")

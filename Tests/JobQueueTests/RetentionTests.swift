@@ -76,7 +76,7 @@ import Testing
         // A digest would still tell whether an image was this one.
         #expect(try await fixture.count("insp.part") == 4)
         #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('picture 0', 'UTF8'))") == 3)
-        #expect(try await fixture.count("insp.job j WHERE insp.personal(j.personal, j.seal)::text LIKE '%Jane%'") == 4)
+        #expect(try await fixture.count("insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'") == 4)
         #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'") == 0)
         #expect(try await fixture.count("insp.event WHERE kind = 'finished'") == 5)
         let refused = await #expect(throws: PostgresError.self) {
@@ -233,7 +233,7 @@ import Testing
         let callback = try await fixture.admin.query(
             """
             SELECT c.id FROM insp.callback c JOIN insp.job j ON j.id = c.job_id
-            WHERE insp.personal(j.personal, j.seal) ->> 'userReference' = 'user 7'
+            WHERE insp.personal(j.personal) ->> 'userReference' = 'user 7'
             """)[0].int(0)
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN; SELECT FROM insp.callback WHERE id = \(callback) FOR SHARE")
@@ -269,7 +269,7 @@ import Testing
         #expect(
             Set(result.keys) == ["id", "status", "workflow", "createdAt", "startedAt", "completedAt", "erasedAt"])
         for place in [
-            "insp.job j WHERE insp.personal(j.personal, j.seal)::text LIKE '%Jane%'",
+            "insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'",
             "insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'",
             "insp.callback WHERE has_reference", "insp.part",
         ] {

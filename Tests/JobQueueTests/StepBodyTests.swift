@@ -7,13 +7,13 @@ import Testing
 
 @testable import JobQueue
 
-/// Bodies of steps will be sealed: nothing in the database may need to read one.
+/// Bodies of steps are sealed where a key store is configured: nothing in the database may need to read one.
 @Suite struct StepBodyTests {
     private static let summary =
         #"{"decision":{"type":"REJECTED","details":{"label":"REJECTED"}},"rejectReasons":[],"labels":[{"capability":"usability","label":"BLURRED"}]}"#
     private static let body =
         #"{"mark":7,"capabilities":{"liveness":[{"data":{"vendor":{"success":true,"sessionResponseBlob":"blob"}}}]}}"#
-    private static let sealed = Data([0, 255, 1, 128, 34, 92])
+    private static let sealed = Data([1, 255, 0, 128, 34, 92])
 
     /// Stores a stage at its first attempt, and a result at the second.
     private final class Handler: JobHandler {
@@ -59,7 +59,7 @@ import Testing
         #expect(try (review.string(0), review.string(1)) == ("REJECTED", "usability BLURRED"))
         _ = try await fixture.admin.query("SELECT insp.review($1, 'PASSED')", [.text(id)])
         // The body goes along as it is, and so does what opens it.
-        #expect(try await fixture.count("insp.step WHERE status = 128 AND seal = 1 AND body = '\\x00ff0180225c'") == 1)
+        #expect(try await fixture.count("insp.step WHERE status = 128 AND seal = 1 AND body = '\\x01ff0080225c'") == 1)
         let result = try await fixture.result(of: id)
         #expect((result["decision"] as? [String: Any])?["type"] as? String == "PASSED")
         #expect(try await fixture.admin.query("SELECT insp.erase($1)", [.text(id)])[0].bool(0))
@@ -73,10 +73,13 @@ import Testing
         let ids = try await fixture.client.enqueue(
             many: [Data((QueueFixture.byURL.dropLast() + named).utf8), Data(QueueFixture.byURL.utf8)])
         #expect(try await fixture.count("insp.job WHERE request::text || workflow LIKE '%zqmark%'") == 0)
-        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL AND seal = 0") == 1)
+        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL AND sealed IS NULL") == 1)
         #expect(try await fixture.result(of: ids[0])["userReference"] as? String == "zqmark")
         _ = try await fixture.admin.query(
-            "UPDATE insp.job SET seal = 1, personal = $1 WHERE personal IS NOT NULL", [.bytes(Self.sealed)])
+            "UPDATE insp.job SET key_id = gen_random_uuid(), sealed = $1 WHERE personal IS NOT NULL",
+            [.bytes(Self.sealed)])
+        // What a sealed job has there are pseudonyms.
+        #expect(try await fixture.result(of: ids[0])["userReference"] == nil)
         let told = Mutex<[Data]>([])
         let handler = ClosureHandler { job, _ in
             told.withLock { $0.append(job.payload) }
@@ -89,10 +92,10 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
         let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(ids[0])])[0].string(0)
         #expect(
-            try await fixture.count("insp.job WHERE public_id = '\(again)' AND seal = 1 AND personal IS NOT NULL") == 1)
+            try await fixture.count("insp.job WHERE public_id = '\(again)' AND sealed IS NOT NULL AND key_id IS NOT NULL") == 1)
         #expect(try await fixture.client.cancel(again))
         #expect(try await fixture.admin.query("SELECT insp.erase($1)", [.text(again)])[0].bool(0))
-        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL OR seal <> 0") == 0)
+        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL OR sealed IS NOT NULL") == 0)
     }
 
     /// What turns bytes into text reads them.

@@ -84,7 +84,7 @@ extension SimulatedDatabase {
             UNION ALL
             SELECT format('job %s is erased and has stage %s or what its request named', j.id, s.status)
             FROM erased x JOIN insp.job j ON j.id = x.job_id LEFT JOIN insp.step s ON s.job_id = j.id AND s.status < 128
-            WHERE s.job_id IS NOT NULL OR insp.personal(j.personal, j.seal) ? 'customerInternalReference'
+            WHERE s.job_id IS NOT NULL OR insp.personal(j.personal) ? 'customerInternalReference'
             UNION ALL
             SELECT format('job %s has a result of job %s', j.public_id, insp.step_document(s) ->> 'of')
             FROM insp.step s JOIN insp.job j ON j.id = s.job_id

@@ -49,7 +49,7 @@ extension Simulation {
         let statement = PostgresStatement(
             """
             SELECT count(insp.erase(j.public_id)) FROM insp.job j
-            WHERE j.id = (SELECT min(x.id) FROM insp.job x WHERE x.status = 128 AND insp.personal(x.personal, x.seal) ? 'customerInternalReference')
+            WHERE j.id = (SELECT min(x.id) FROM insp.job x WHERE x.status = 128 AND insp.personal(x.personal) ? 'customerInternalReference')
             """)
         let leaveOpen = self.random.chance(25)
         guard case .rows(let rows) = try await self.operators.run(self.world, [statement], leaveOpen: leaveOpen) else {

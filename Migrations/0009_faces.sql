@@ -24,7 +24,7 @@ CREATE TABLE insp.face_template (
     face_id text NOT NULL,
     engine text NOT NULL CHECK (engine ~ '^[[:print:]]{1,100}$'),
     model_sha256 text NOT NULL CHECK (model_sha256 ~ '^[0-9a-f]{64}$'),
-    feature text NOT NULL CHECK (length(feature) = 1024 AND feature ~ '^[0-9a-f]+$'),
+    feature text NOT NULL CHECK (length(feature) IN (1024, 1114) AND feature ~ '^[0-9a-f]+$'),
     job uuid,
     created_at timestamptz NOT NULL DEFAULT now(),
     FOREIGN KEY (partner_id, face_id) REFERENCES insp.face
@@ -38,7 +38,7 @@ COMMENT ON COLUMN insp.face_template.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_template.face_id IS 'The face';
 COMMENT ON COLUMN insp.face_template.engine IS 'The engine that computed the feature; features of different engines are never compared';
 COMMENT ON COLUMN insp.face_template.model_sha256 IS 'SHA-256 of the engine''s model, lower-case hex';
-COMMENT ON COLUMN insp.face_template.feature IS '128 float32, little-endian, lower-case hex: exactly 1,024 characters';
+COMMENT ON COLUMN insp.face_template.feature IS '128 float32, little-endian, lower-case hex: 1,024 characters, or 1,114 if it is sealed (deploy/SEALING.md)';
 COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled it; null: it was imported';
 COMMENT ON COLUMN insp.face_template.created_at IS 'When it was enrolled';
 

@@ -5,7 +5,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF p_engine IS NULL OR p_engine !~ '^[[:print:]]{1,100}$' OR p_model_sha256 IS NULL
         OR p_model_sha256 !~ '^[0-9a-f]{64}$' OR p_feature IS NULL
-        OR length(p_feature) <> 1024 OR p_feature !~ '^[0-9a-f]+$' THEN
+        OR p_feature !~ '^([0-9a-f]{128}){8}$' AND p_feature !~ '^01([0-9a-f]{139}){8}$' THEN
         PERFORM insp.refuse('FACE_FEATURE_INVALID');
     END IF;
 END
@@ -138,7 +138,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     WHERE t.partner_id = insp.partner_number(face_features.partner) AND t.face_id = face_features.face_id ORDER BY t.id
 $$;
 COMMENT ON FUNCTION insp.face_features(text, text, text) IS
-    'The features enrolled under a face id, for the partner only: biometric data. Needs a purpose (export or delivery, review or support), which is recorded';
+    'The features enrolled under a face id, for the partner only: biometric data. Sealed ones have 1,114 digits, which begin with 01. Needs a purpose (export or delivery, review or support), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.face_features(text, text, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEFAULT NULL)

@@ -152,7 +152,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     j constant insp.job := insp.visible_job(p_id);
     -- Why the rest is missing.
-    mark constant jsonb := CASE WHEN j.key_id IS NULL THEN '{}' ELSE '{"isSealed": true}' END;
+    mark constant jsonb := CASE WHEN j.key_id IS NULL THEN '{}'::jsonb ELSE '{"isSealed": true}' END;
 BEGIN
     IF p_purpose IS NULL AND insp.needs_purpose() THEN
         RETURN insp.plain_result(j) || mark;

@@ -41,7 +41,8 @@ package struct InspectionPipeline: JobHandler {
         }
         let seal = try await self.seal(of: job)
         // Checked before any image is fetched: without a template, there is nothing to do.
-        let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
+        var enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
+        if let keys, let templates = enrolled?.templates { enrolled?.templates = try await keys.open(templates) }
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
         }
@@ -53,13 +54,17 @@ package struct InspectionPipeline: JobHandler {
             self.onStage(job.reference(at: stage), duration)
             try await context.complete(stage, output: output, seal: seal)
         }
-        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
+        let known = enrolled
+        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: known) { blob in
             // A vendor's server may be slow, so another job gets the slot meanwhile.
             try context.leaveSlot(holding: bytes)
             return try await self.ask(about: blob, context, seal)
         }
-        if let template = outcome.template, let enrolled {
-            try await context.hand(over: template, generation: enrolled.generation)
+        if var template = outcome.template, let known {
+            if let seal, let keys {
+                template = TemplateSeal.seal(template, under: try await keys.templateKey(of: seal))
+            }
+            try await context.hand(over: template, generation: known.generation)
         }
         let document = outcome.document
         return JobResult(

@@ -111,26 +111,44 @@ package actor JobClient {
         }
     }
 
-    /// Deletes a face id with its templates and ends its jobs.
+    /// Deletes a face id with its templates, those of sealed jobs as well, ends its jobs, and destroys its key.
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
-        try await self.translating { connection in
-            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)]).single()
-                .data(0)
+        let names = try await self.spellings(of: faceID, partner: partner)
+        let row = try await self.translating { connection in
+            try await connection.query(
+                """
+                SELECT jsonb_build_object('templates', sum((d ->> 'templates')::int), 'jobs', sum((d ->> 'jobs')::int),
+                    'deletedAt', max(d ->> 'deletedAt'))
+                FROM unnest($2::text[]) AS n, LATERAL insp.face_delete($1, n) AS d
+                """, [.text(partner), .textArray(names)]
+            ).single()
         }
+        if let keys { try await keys.destroyPerson(.face(faceID), of: try await self.number(of: partner)) }
+        return try row.data(0)
     }
 
     /// The templates of a face id as JSON, without their features.
     ///
     /// - Parameter purpose: What an operator reads them for: review, support, export or delivery.
     package func templates(of faceID: String, partner: String, purpose: String? = nil) async throws -> Data {
-        try await self.translating { connection in
+        let names = try await self.spellings(of: faceID, partner: partner)
+        return try await self.translating { connection in
             try await connection.query(
-                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2, $3) t",
-                [.text(partner), .text(faceID), purpose.map { .text($0) } ?? .null]
+                """
+                SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]')
+                FROM unnest($2::text[]) AS n, LATERAL insp.face_templates($1, n, $3) AS t
+                """, [.text(partner), .textArray(names), purpose.map { .text($0) } ?? .null]
             ).single().data(0)
         }
+    }
+
+    /// A face id as plain and as sealed jobs have it.
+    private func spellings(of faceID: String, partner: String) async throws -> [String] {
+        guard let keys else { return [faceID] }
+        let index = BlindIndex(try await keys.partnerKey(try await self.number(of: partner)))
+        return [faceID, index.pseudonym(faceID, use: "face")]
     }
 
     package func close() async {

@@ -13,13 +13,14 @@ extension Command {
             .value("partner", "NAME", "the partner that owns the face id"),
             .value("face-id", "ID", "the partner's name for the face"),
             .purpose,
-        ] + Configuration.databaseOptions + Configuration.logOptions,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"], let face = arguments["face-id"],
                 ["list", "delete"].contains(arguments.operands.first), arguments.operands.count == 1
             else { throw UsageError("face needs list or delete, --partner and --face-id") }
-            let client = JobClient(databaseURL: configuration.databaseURL)
+            let client = JobClient(
+                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore(isPatient: false))
             if arguments.operands == ["delete"] {
                 Output.line(try await client.deleteFace(face, of: partner))
             } else {

@@ -78,8 +78,8 @@ let package = Package(
         .target(
             name: "Benchmarks",
             dependencies: [
-                "Analyzer", "CCurl", "COpenSSL", "Callbacks", "HTTPClient", "InspectCore", "Inspection", "JobQueue",
-                "Postgres",
+                "Analyzer", "CCurl", "COpenSSL", "Callbacks", "Custody", "HTTPClient", "InspectCore", "Inspection",
+                "JobQueue", "Postgres",
             ],
             swiftSettings: strict),
         .executableTarget(

@@ -1,4 +1,5 @@
 package import Analyzer
+package import Custody
 package import Foundation
 package import InspectCore
 internal import Inspection
@@ -36,14 +37,19 @@ package struct AnalysisBenchmark: Sendable {
     let parts: [PartKind: [Data]]
     let jobs: Int
     let slots: Int
+    /// Seals the jobs; `nil`: they are plain.
+    let keys: KeyStore?
     private let stageDeadline = Duration.seconds(120)
 
-    package init(databaseURL: String, partner: String, parts: [PartKind: [Data]], jobs: Int, slots: Int) {
+    package init(
+        databaseURL: String, partner: String, parts: [PartKind: [Data]], jobs: Int, slots: Int, keys: KeyStore? = nil
+    ) {
         self.databaseURL = databaseURL
         self.partner = partner
         self.parts = parts
         self.jobs = jobs
         self.slots = slots
+        self.keys = keys
     }
 
     /// Enqueues the jobs, runs them and reads their results.
@@ -52,7 +58,7 @@ package struct AnalysisBenchmark: Sendable {
     package func run(
         _ withPool: (@Sendable (AnalyzerPool, FaceCalibration) async throws -> Double) async throws -> Double
     ) async throws -> Report {
-        let client = JobClient(databaseURL: self.databaseURL)
+        let client = JobClient(databaseURL: self.databaseURL, keys: self.keys)
         let payload = Data(#"{"partner":"\#(self.partner)","workflow":"id_identity"}"#.utf8)
         var ids: [String] = []
         for _ in 0..<self.jobs { ids.append(try await client.enqueue(payload: payload, parts: self.parts)) }
@@ -92,8 +98,9 @@ package struct AnalysisBenchmark: Sendable {
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = self.stageDeadline
         runner.calibration = calibration
-        let pipeline = InspectionPipeline(
+        var pipeline = InspectionPipeline(
             runner: runner, fetcher: PartFetcher(), decryption: try PartDecryption(keys: []), onStage: onStage)
+        pipeline.keys = self.keys
         var queue = JobWorkerConfiguration(
             databaseURL: self.databaseURL, host: ProcessInfo.processInfo.hostName, version: Version.current,
             slots: self.slots)

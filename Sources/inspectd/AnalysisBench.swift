@@ -30,7 +30,8 @@ enum AnalysisBench {
         let analyzers = try configuration.analyzerConfiguration(arguments)
         let benchmark = AnalysisBenchmark(
             databaseURL: configuration.databaseURL, partner: partner, parts: parts,
-            jobs: try arguments.integer("jobs", in: 1...100_000) ?? 60, slots: analyzers.slots)
+            jobs: try arguments.integer("jobs", in: 1...100_000) ?? 60, slots: analyzers.slots,
+            keys: try configuration.openKeyStore())
         let calibration = try configuration.faces.calibration()
         let report = try await benchmark.run { body in
             try await configuration.withAnalyzers(analyzers) { pool in try await body(pool, calibration) }

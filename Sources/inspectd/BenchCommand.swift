@@ -17,7 +17,7 @@ extension Command {
             .value("hung", "MODE", "callbacks: cost of one hanging partner (tcp, tls, dns, drip) for the others"),
             .value("rows", "N", "record: accesses that are recorded in each round [100000]"),
         ] + AnalysisBench.options + Configuration.analyzerOptions
-            + Configuration.databaseOptions + Configuration.logOptions,
+            + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             switch arguments.operands.first {

@@ -15,8 +15,10 @@ enum QueueBench {
             "held-xmin", "queue: jobs/s while an old transaction holds the xmin horizon; a state-column queue beside it"
         ),
         .flag("fairness", "queue: waits beside a large partner's backlog; the bulk lane beside urgent jobs"),
+        .flag(
+            "sealed", "queue: jobs/s and WAL of plain jobs, and of sealed ones with a key each or with their person's"),
         .flag("limits", "queue: jobs/s of a partner with limits that it never reaches, and of one without"),
-        .value("jobs", "N", "jobs for each measurement [50000; --pickup 300, --limits 20000]"),
+        .value("jobs", "N", "jobs for each measurement [50000; --pickup 300, --limits 20000, --sealed 5000]"),
         .value("slots", "N", "jobs that a worker runs at once [256; --fairness 16]"),
         .value("workers", "N", "workers in this process [1]; not with --backlog, --pickup, --fairness"),
         .value("producers", "N", "connections that enqueue [2]"),
@@ -27,10 +29,10 @@ enum QueueBench {
         .value("minutes", "M", "--held-xmin: how long the transaction is held [30]; a fraction for short trials"),
         .value("plot", "FILE", "--held-xmin: writes jobs/s over time as SVG"),
         .value("big", "N", "--fairness: waiting jobs of the large partner [1000000]"),
-        .value("rounds", "N", "--fairness [10] and --limits [5]: how often it is measured"),
+        .value("rounds", "N", "--fairness [10], --limits and --sealed [5]: how often it is measured"),
     ]
 
-    private static let modes = ["noop", "stages", "pickup", "backlog", "held-xmin", "fairness", "limits"]
+    private static let modes = ["noop", "stages", "pickup", "backlog", "held-xmin", "fairness", "limits", "sealed"]
 
     static func run(_ arguments: Arguments, _ configuration: Configuration) async throws {
         let given = Self.modes.filter(arguments.has)
@@ -64,6 +66,14 @@ enum QueueBench {
             try Self.finish(report, violations: report.violations)
         case "fairness":
             let report = try await Self.fairness(arguments, url).run(progress)
+            try Self.finish(report, violations: report.violations)
+        case "sealed":
+            guard let keys = try configuration.openKeyStore() else { throw UsageError("--sealed needs a key store") }
+            var benchmark = QueueBenchmark.Sealed(databaseURL: url, keys: keys, keysURL: configuration.keysURL)
+            benchmark.jobs = try arguments.integer("jobs", in: 100...1_000_000) ?? benchmark.jobs
+            benchmark.slots = try arguments.integer("slots", in: 1...10_000) ?? benchmark.slots
+            benchmark.rounds = try arguments.integer("rounds", in: 1...100) ?? benchmark.rounds
+            let report = try await benchmark.run(progress)
             try Self.finish(report, violations: report.violations)
         case "limits":
             let report = try await Self.limits(arguments, url).run(progress)

@@ -19,8 +19,14 @@ package struct SealedRequest: Sendable {
 /// that is invalid for the same reason.
 package struct RequestSealer: Sendable {
     let store: KeyStore
+    private let level: KeyKind
 
-    package init(_ store: KeyStore) { self.store = store }
+    /// - Parameter level: `job`: each job has a key of its own, which goes with its data. `person`: a person's jobs share theirs, which
+    ///   benchmarks compare.
+    package init(_ store: KeyStore, level: KeyKind = .job) {
+        self.store = store
+        self.level = level
+    }
 
     /// - Parameters:
     ///   - payload: A JSON object as `insp.enqueue_parts` describes it.
@@ -35,9 +41,11 @@ package struct RequestSealer: Sendable {
         let sums = try Self.check(parts)
         let draft = try RequestDraft(request, sums)
         let partnerKey = try await self.store.partnerKey(partner)
-        guard let key = try await self.store.jobKeys([KeyOwner(partner: partner, draft.subject)]).first else {
-            throw InspectError(.keyUnknown)
-        }
+        let owner = KeyOwner(partner: partner, draft.subject)
+        let key =
+            self.level == .person
+            ? try await self.store.personKeys([owner])[owner] : try await self.store.jobKeys([owner]).first
+        guard let key else { throw InspectError(.keyUnknown) }
         let seal = JobSeal(key)
         let sealed = Seal.seal(try draft.values(), under: key, for: SealContext(partner: partner, .personal))
         var contents: [PartKind: [Data]] = [:]

@@ -10,6 +10,7 @@ package final class KeyStore: Sendable {
     let pool: ConnectionPool
     let wrappingKeys: WrappingKeys
     let cache: PartnerKeyCache
+    private let loader = KeyLoader()
 
     /// - Parameters:
     ///   - url: A libpq connection string or URL of the key store. Never logged.
@@ -46,10 +47,15 @@ package final class KeyStore: Sendable {
         return Dictionary(uniqueKeysWithValues: wanted.map { ($0, opened[$0] ?? .failure(InspectError(.keyUnknown))) })
     }
 
-    /// One key.
+    /// One key. Callers at the same time share a statement.
     package func key(_ id: KeyID) async throws(InspectError) -> CustodyKey {
-        guard let result = try await self.keys([id])[id] else { throw InspectError(.keyUnknown) }
-        return try result.get()
+        try await self.loader.key(id) { ids in
+            do throws(InspectError) {
+                return try await self.keys(ids)
+            } catch {
+                return Dictionary(uniqueKeysWithValues: ids.map { ($0, .failure(error)) })
+            }
+        }.get()
     }
 
     private func open(

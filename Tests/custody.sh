@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Looks for personal data where it must not be. Jobs of every workflow go through the gateway and `inspectd enqueue`, sealed, with
+# marked names, references, pictures and URLs; then a dump, the WAL archive, a base backup, the servers' logs at log_statement =
+# all, the programs' logs and metrics are searched for each mark. One job by plain SQL shows that the search finds what is there.
+# Then half of the jobs are erased, and a backup from before is restored beside today's key store: nothing of that half opens.
+#
+# Usage: Tests/custody.sh [--jobs N] [--bin DIR]
+#   --jobs N     sealed jobs [60]
+#   --bin DIR    the folder with inspectd; else a release build is made
+# Prints one JSON line; exit status 0 only if every count is as it must be.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/lib.sh
+source deploy/lib.sh
+
+jobs=60 bin=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --jobs) jobs=${2:?}; shift 2 ;;
+    --bin) bin=${2:?}; shift 2 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    esac
+done
+
+begin custody
+deploy/install-deps.sh
+inputs=$(deploy/inputs.sh)
+if [ -z "$bin" ]; then
+    quietly "the build" swift build -c release --product inspectd
+    bin=.build/release
+fi
+/usr/bin/python3 Tests/custody.py --jobs "$jobs" --bin "$bin" --inputs "$inputs" --folder "$scratch" &
+run=$!
+remember "$run"
+status=0
+wait "$run" || status=$?
+forget "$run"
+exit "$status"

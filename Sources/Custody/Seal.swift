@@ -13,16 +13,10 @@ package struct SealContext: Sendable, Equatable {
         case step
         /// The result of a job.
         case result
-        /// A callback's body; the row: its `webhook-id`.
-        case callback
-        /// An operator's or a reviewer's text; the row: what it is written at.
-        case note
         /// An enrolled face; the row: engine.
         case template
         /// A secret of an endpoint or a credential; the row: owner, purpose.
         case secret
-        /// A reference by itself; the row: `customer` or `user`.
-        case reference
     }
 
     /// Number of the partner whose it is (`insp.partner.id`).

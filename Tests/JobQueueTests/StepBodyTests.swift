@@ -92,7 +92,8 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
         let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(ids[0])])[0].string(0)
         #expect(
-            try await fixture.count("insp.job WHERE public_id = '\(again)' AND sealed IS NOT NULL AND key_id IS NOT NULL") == 1)
+            try await fixture.count(
+                "insp.job WHERE public_id = '\(again)' AND sealed IS NOT NULL AND key_id IS NOT NULL") == 1)
         #expect(try await fixture.client.cancel(again))
         #expect(try await fixture.admin.query("SELECT insp.erase($1)", [.text(again)])[0].bool(0))
         #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL OR sealed IS NOT NULL") == 0)

@@ -41,7 +41,8 @@ package final class CallbackDispatcher: Sendable {
         self.machine = Mutex(DispatchMachine(configuration))
         let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
         let tokens = TokenStore(
-            databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements)
+            databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements,
+            keys: configuration.keys)
         self.sender = CallbackSender(
             client: client, timeoutMilliseconds: Int(configuration.timeout / .milliseconds(1)),
             agent: configuration.agent,

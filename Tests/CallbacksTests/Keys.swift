@@ -71,7 +71,9 @@ extension Outbox {
 
     /// The texts in `insp.secret`, each with how it is sealed.
     func secrets() async throws -> [(purpose: String, text: String, seal: Int64)] {
-        try await self.connection.query("SELECT purpose, convert_from(value, 'UTF8'), seal FROM insp.secret ORDER BY id")
-            .map { (try $0.string(0), try $0.string(1), try $0.int(2)) }
+        try await self.connection.query(
+            "SELECT purpose, convert_from(value, 'UTF8'), seal FROM insp.secret ORDER BY id"
+        )
+        .map { (try $0.string(0), try $0.string(1), try $0.int(2)) }
     }
 }

@@ -14,9 +14,24 @@ import Testing
         private let store: ScratchDatabase
         private let folder: URL
 
-        init(seals: Bool = true) async throws {
-            self.main = try await .migrated()
-            self.store = try await .empty()
+        /// - Parameter isLogged: Whether it has a server of its own, which logs every statement.
+        init(seals: Bool = true, isLogged: Bool = false) async throws {
+            if isLogged {
+                let server = try ScratchDatabase.ownServer(
+                    settings: "log_statement = all\nlog_parameter_max_length = -1")
+                let admin = try await server.connect()
+                for name in ["main", "keys"] { try await admin.execute("CREATE DATABASE \(name)") }
+                await admin.close()
+                self.main = server.database("main", role: "inspectd")
+                self.store = server.database("keys", role: "inspectd")
+                for words in [["migrate", "--roles"], ["migrate"]] {
+                    let done = try await Program.run(words, environment: ["INSPECTD_DATABASE_URL": self.main.url])
+                    #expect(done.status == 0, "\(done.errors)")
+                }
+            } else {
+                self.main = try await .migrated()
+                self.store = try await .empty()
+            }
             self.connection = try await self.main.connect()
             self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("endpoint-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
@@ -68,6 +83,20 @@ import Testing
             #expect(worker.status == 0, "\(worker.errors)")
         }
 
+        /// Which of these texts any file of the server has: tables, indexes, WAL, log.
+        func found(_ texts: [String]) async throws -> Set<String> {
+            try await self.connection.execute("CHECKPOINT")
+            let parts = URLComponents(string: self.main.url)
+            let folder = try #require(parts?.queryItems?.first { $0.name == "host" }?.value)
+            var found: Set<String> = []
+            for text in texts {
+                let (status, files, _) = try await ChildProcess.run("/bin/grep", ["-rlaF", "-e", text, folder])
+                #expect(status == (files.isEmpty ? 1 : 0))
+                if !files.isEmpty { found.insert(text) }
+            }
+            return found
+        }
+
         /// Everything in the database, as a backup has it.
         func dump() async throws -> String {
             let folders =
@@ -81,8 +110,8 @@ import Testing
         }
     }
 
-    @Test func `Sealed secrets sign and authorize callbacks, and no dump has them`() async throws {
-        let site = try await Site()
+    @Test func `Sealed secrets sign and authorize callbacks, and no dump, WAL or log has them`() async throws {
+        let site = try await Site(isLogged: true)
         let made = try await site.endpoint(
             "create", "--partner", "bank", "--new-partner", "--url", "https://hooks.example.com/x", "--allow-http",
             "--allow-private")
@@ -131,7 +160,14 @@ import Testing
                 "access_token", "api_key", "client_secret", "signing_key", "signing_secret", "signing_secret",
             ])
         #expect(try purposes.allSatisfy { try $0.int(1) == 1 })
-        // Nor does the record.
+        let all = [secret, next, "c0rrect-h0rse", "battery-stapl3"]
+        let bytes = all.map { Data($0.utf8).base64EncodedString() } + all.map { Data($0.utf8).hexadecimalText }
+        #expect(try await site.found(all + bytes + ["hooks.example.com"]) == ["hooks.example.com"])
+        // One that PostgreSQL has made is found.
+        let plain = try await site.connection.query(
+            "SELECT secret FROM insp.create_endpoint('bank', 'https://hooks.example.com/p')")[0].string(0)
+        #expect(try await site.found([plain]) == [plain])
+        // The record has none either.
         let record = try await site.connection.query("SELECT string_agg(r::text, ' ') FROM insp.record r")
         #expect(try !record[0].string(0).contains("sealed:"))
     }

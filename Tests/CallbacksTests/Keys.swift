@@ -77,3 +77,28 @@ extension Outbox {
         .map { (try $0.string(0), try $0.string(1), try $0.int(2)) }
     }
 }
+
+/// Takes connections and never answers.
+final class SilentServer: Sendable {
+    let port: UInt16
+    private let descriptor: CInt
+
+    init() throws {
+        self.descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var count = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = self.descriptor
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, count) == 0 && listen(descriptor, 16) == 0
+                    && getsockname(descriptor, $0, &count) == 0
+            }
+        }
+        guard isBound else { throw POSIXError(.EADDRNOTAVAIL) }
+        self.port = UInt16(bigEndian: address.sin_port)
+    }
+
+    deinit { close(self.descriptor) }
+}

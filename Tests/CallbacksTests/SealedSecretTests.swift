@@ -150,6 +150,19 @@ struct SealedSecretTests {
         #expect(try self.receiver.received().allSatisfy { $0.verified })
     }
 
+    @Test(.timed) func `A key store that hangs delays a claim once, and less than its time-outs`() async throws {
+        let silent = try SilentServer()
+        let keys = PatientKeys(
+            KeyStore("postgresql://127.0.0.1:\(silent.port)/x", wrappingKeys: try WrappingKeySource.open(Keys.file())))
+        let id = KeyID.new()
+        let start = ContinuousClock.now
+        for _ in 0..<100 {
+            let answer = try #require(await keys.keys([id])[id])
+            #expect(throws: InspectError(.keysUnavailable, "the key store")) { try answer.get() }
+        }
+        #expect(ContinuousClock.now - start < .seconds(4))
+    }
+
     @Test func `Without the right keys nothing is sent, and each fault has its code`() async throws {
         let store = try self.keys.store()
         let endpoint = try await self.endpoint(store)

@@ -14,6 +14,7 @@ internal import Synchronization
 package final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
+    private let keys: PatientKeys?
     private let onEvent: @Sendable (CallbackEvent) -> Void
     private let machine: Mutex<DispatchMachine>
     private let claims = WakeUp()
@@ -38,6 +39,7 @@ package final class CallbackDispatcher: Sendable {
         onEvent: @escaping @Sendable (CallbackEvent) -> Void = { _ in }
     ) {
         self.configuration = configuration
+        self.keys = configuration.keys.map { PatientKeys($0) }
         self.machine = Mutex(DispatchMachine(configuration))
         let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
         let tokens = TokenStore(
@@ -245,6 +247,6 @@ package final class CallbackDispatcher: Sendable {
     ) async throws -> CallbackStore {
         CallbackStore(
             connection: try await connection.open(), worker: self.configuration.worker, lease: self.configuration.lease,
-            holder: self.holder, keys: self.configuration.keys, endpoints: known)
+            holder: self.holder, keys: self.keys, endpoints: known)
     }
 }

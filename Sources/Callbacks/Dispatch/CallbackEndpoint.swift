@@ -4,9 +4,6 @@ internal import HTTPClient
 internal import InspectCore
 internal import Synchronization
 
-/// The keys that sealed something in a claim, or why they do not open.
-typealias OpenedKeys = [KeyID: Result<CustodyKey, InspectError>]
-
 /// An endpoint as a claim returns it: secrets may be sealed.
 struct GivenEndpoint: Equatable {
     var id: Int64

@@ -182,8 +182,8 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
-    /// Opens what is sealed of jobs; `nil`: there is no key store.
-    let keys: KeyStore?
+    /// Opens what is sealed of jobs and endpoints; `nil`: there is no key store.
+    let keys: PatientKeys?
     /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
@@ -191,7 +191,7 @@ struct CallbackStore: Sendable {
     private let endpoints: CallbackEndpoints
 
     init(
-        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, keys: KeyStore? = nil,
+        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, keys: PatientKeys? = nil,
         endpoints: CallbackEndpoints = CallbackEndpoints()
     ) {
         self.connection = connection

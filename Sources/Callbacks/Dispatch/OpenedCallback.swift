@@ -60,15 +60,9 @@ extension CallbackStore {
         return ids
     }
 
-    /// Fetches and opens keys in one statement.
+    /// Fetches and opens keys. What those sealed that do not open waits, and the rest is sent.
     func open(_ ids: Set<KeyID>) async -> OpenedKeys {
-        if ids.isEmpty { return [:] }
-        do throws(InspectError) {
-            guard let keys else { throw InspectError(.keyMissing) }
-            return try await keys.keys(Array(ids))
-        } catch {
-            // What they sealed waits; the rest is sent.
-            return Dictionary(uniqueKeysWithValues: ids.map { ($0, .failure(error)) })
-        }
+        guard let keys else { return PatientKeys.all(ids, InspectError(.keyMissing)) }
+        return await keys.keys(ids)
     }
 }

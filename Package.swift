@@ -105,7 +105,7 @@ let package = Package(
             name: "JobQueueTests", dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
-        .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "HTTPClient", "TestSupport"]),
+        .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "Custody", "HTTPClient", "TestSupport"]),
         .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),
         .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(

@@ -7,7 +7,7 @@ CREATE TABLE insp.secret (
         'access_token', 'credential', 'consent_key')),
     value bytea NOT NULL,
     -- A new seal must be opened wherever the value is used.
-    seal smallint NOT NULL DEFAULT 0 CHECK (seal = 0),
+    seal smallint NOT NULL DEFAULT 0 CHECK (seal IN (0, 1)),
     valid_from timestamptz NOT NULL DEFAULT clock_timestamp(),
     valid_until timestamptz
 );
@@ -20,8 +20,8 @@ COMMENT ON COLUMN insp.secret.id IS 'Number of the secret';
 COMMENT ON COLUMN insp.secret.owner IS 'Its owner, with which it is deleted: endpoint 12, credential 5, or inspectd itself';
 COMMENT ON COLUMN insp.secret.purpose IS
     'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that remain of consents)';
-COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8';
-COMMENT ON COLUMN insp.secret.seal IS 'How the value is sealed; 0: it is plain';
+COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8, plain or sealed';
+COMMENT ON COLUMN insp.secret.seal IS 'How the value is sealed; 0: it is plain, 1: sealed: and the Base64 of sealed bytes, which the database cannot open (deploy/SEALING.md)';
 COMMENT ON COLUMN insp.secret.valid_from IS 'When it was created; it is used from its commit on';
 COMMENT ON COLUMN insp.secret.valid_until IS
     'End of its use: the end of the overlap after a rotation, or the expiry of a token or a credential; null: current until replaced';

@@ -161,6 +161,12 @@ class Trial:
     def inputs(self, name):
         return os.path.join(self.options.inputs, name)
 
+    def file(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
     def command(self, *words, environment=None, check=True):
         answer = subprocess.run(
             [self.inspectd, *words], env=environment or self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -198,19 +204,21 @@ class Trial:
         self.command("migrate")
         self.command("keys", "init")
         self.main.query("CREATE EXTENSION pg_stat_statements")
+        self.secret = "whsec_" + base64.b64encode(os.urandom(32)).decode()
+        self.api_key = os.urandom(24).hex()
         receiver = subprocess.Popen(
             ["/usr/bin/python3", "deploy/callback-receiver.py", "--port-file", os.path.join(self.folder, "port"), "--log",
-             os.path.join(self.folder, "received"), "--secret", "whsec_" + base64.b64encode(b"k" * 32).decode()],
+             os.path.join(self.folder, "received"), "--secret", self.secret],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(receiver)
         while not os.path.exists(os.path.join(self.folder, "port")) or not open(os.path.join(self.folder, "port")).read():
             time.sleep(0.05)
         self.receiver = "http://127.0.0.1:" + open(os.path.join(self.folder, "port")).read().strip()
-        self.main.query(
-            "SELECT insp.create_partner('bank', %s, p_allow_http => true, p_allow_private => true)", self.receiver + "/ok")
-        self.main.query(
-            "SELECT insp.callback_rotate_secret(e.id, '0', %s) FROM insp.endpoint e", "whsec_" + base64.b64encode(b"k" * 32).decode())
-        self.main.query("""SELECT insp.set_endpoint(e.id, '{"inlineResult": true}') FROM insp.endpoint e""")
+        self.command("endpoint", "create", "--new-partner", "--partner", "bank", "--url", self.receiver + "/ok", "--allow-http",
+                     "--allow-private")
+        self.command("endpoint", "rotate", "1", "--overlap", "0", "--secret", self.file("signing-secret", self.secret))
+        self.command("endpoint", "set", "1", "--settings", self.file("settings", '{"inlineResult": true, "apiKeyHeader": "X-Key"}'),
+                     "--api-key", self.file("api-key", self.api_key))
         # An allowance for as many attempts on one face as this takes.
         self.main.query("SELECT insp.set_face_limits('bank', attempts => 100000)")
         self.bearer = self.main.query("SELECT bearer FROM insp.create_credential('bank', '{create,read}', rate_per_second => 100000)")[0][0]
@@ -318,6 +326,7 @@ class Trial:
         with open(os.path.join(self.folder, "received"), encoding="utf-8") as file:
             received = [json.loads(line) for line in file]
         sent = {json.loads(r["body"]).get("userReference"): r for r in received if r["verified"]}
+        self.expect(all(r["headers"].get("x-key") == self.api_key for r in sent.values()), "a callback lacks the API key")
         for _, request in self.jobs:
             callback = sent.get(request["userReference"])
             self.expect(callback is not None, "a callback did not arrive with its reference")
@@ -336,6 +345,7 @@ class Trial:
             with open(self.inputs(name), "rb") as file:
                 data = file.read()
             marks += [Mark(f"{name}[{place}]", data[place:place + 24]) for place in (600, len(data) // 2)]
+        marks += [Mark("signing secret", self.secret.encode()), Mark("API key", self.api_key.encode())]
         # What is read in the pictures: the specimens' surname and number.
         marks += [Mark("surname", b"ERIKSSON"), Mark("number", b"L898902C3")]
         plain = [Mark("plain." + key, value.encode()) for key, value in self.plain.items()]

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Looks for personal data where it must not be. Jobs of every workflow go through the gateway and `inspectd enqueue`, sealed, with
-# marked names, references, pictures and URLs; then a dump, the WAL archive, a base backup, the servers' logs at log_statement =
-# all, the programs' logs and metrics are searched for each mark. One job by plain SQL shows that the search finds what is there.
-# Then half of the jobs are erased, and a backup from before is restored beside today's key store: nothing of that half opens.
+# marked names, references, pictures and URLs, their callbacks with sealed secrets; then a dump, the WAL archive, a base backup,
+# the servers' logs at log_statement = all, the programs' logs and metrics are searched for each mark. One job by plain SQL shows
+# that the search finds what is there. Then half of the jobs are erased, and a backup from before is restored beside today's key
+# store: nothing of that half opens.
 #
 # Usage: Tests/custody.sh [--jobs N] [--bin DIR]
 #   --jobs N     sealed jobs [60]
@@ -18,7 +19,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --jobs) jobs=${2:?}; shift 2 ;;
     --bin) bin=${2:?}; shift 2 ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 

@@ -217,6 +217,7 @@ def run(site):
         subprocess.run([site.program, *command], env=environment, check=True, stdout=subprocess.DEVNULL)
 
     # What came of it.
+    assert site.sql("SELECT count(*) FROM insp.endpoint WHERE url LIKE 'https://alerts.%'") == "1"
     assert site.worker.wait(120) == 0, "the drained worker"
     checks = {
         "running and waiting jobs were cancelled": "(SELECT count(*) FROM insp.step WHERE summary #>> '{error,code}' = 'CANCELLED') = 4",

@@ -282,7 +282,7 @@ CREATE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval DEFAULT '24:00:00'::interval, p_secret text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval DEFAULT '24:00:00'::interval, p_secret text DEFAULT NULL::text, p_purpose text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -610,12 +610,12 @@ CREATE FUNCTION insp.create_credential(partner text, scopes text[] DEFAULT ARRAY
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, OUT endpoint_id bigint, OUT secret text) RETURNS record
+CREATE FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, p_make_secret boolean DEFAULT true, OUT endpoint_id bigint, OUT secret text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NULL::text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) RETURNS record
+CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NULL::text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, p_make_secret boolean DEFAULT true, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -731,6 +731,11 @@ CREATE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 
 CREATE FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) RETURNS boolean
     LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_partner(p_endpoint bigint) RETURNS integer
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1867,6 +1872,10 @@ CREATE FUNCTION insp.secret_owner_gone() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.secret_seal(p_value text) RETURNS smallint
+    LANGUAGE plpgsql IMMUTABLE
+    AS ...
+
 CREATE FUNCTION insp.secrets(p_owner text, p_purposes text[]) RETURNS TABLE(id bigint, purpose text, value bytea, valid_until timestamp with time zone)
     LANGUAGE sql STABLE
     AS ...
@@ -2075,7 +2084,7 @@ CREATE FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text) RETURNS record
+CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
@@ -2560,7 +2569,7 @@ CREATE TABLE insp.face_template (
     job uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT face_template_engine_check CHECK ((engine ~ '^[[:print:]]{1,100}$'::text)),
-    CONSTRAINT face_template_feature_check CHECK (((length(feature) = 1024) AND (feature ~ '^[0-9a-f]+$'::text))),
+    CONSTRAINT face_template_feature_check CHECK (((length(feature) = ANY (ARRAY[1024, 1114])) AND (feature ~ '^[0-9a-f]+$'::text))),
     CONSTRAINT face_template_model_sha256_check CHECK ((model_sha256 ~ '^[0-9a-f]{64}$'::text))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
@@ -2885,7 +2894,7 @@ CREATE TABLE insp.secret (
     valid_until timestamp with time zone,
     CONSTRAINT secret_owner_check CHECK (((owner ~ '^(endpoint|credential) [0-9]+$'::text) OR (owner = 'inspectd'::text))),
     CONSTRAINT secret_purpose_check CHECK ((purpose = ANY (ARRAY['signing_secret'::text, 'signing_key'::text, 'client_key'::text, 'api_key'::text, 'client_secret'::text, 'access_token'::text, 'credential'::text, 'consent_key'::text]))),
-    CONSTRAINT secret_seal_check CHECK ((seal = 0))
+    CONSTRAINT secret_seal_check CHECK ((seal = ANY (ARRAY[0, 1])))
 );
 ALTER TABLE insp.secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.secret_id_seq
@@ -3956,8 +3965,8 @@ GRANT ALL ON FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp 
 REVOKE ALL ON FUNCTION insp.callback_result(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_sealed_body(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) TO insp_worker;
@@ -4035,10 +4044,10 @@ REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.content_freed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.custody_partner(partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_operator;
@@ -4072,6 +4081,8 @@ REVOKE ALL ON FUNCTION insp.endpoint_judge(p_endpoint bigint, p_succeeded intege
 REVOKE ALL ON FUNCTION insp.endpoint_lock(p_endpoint bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_options(e insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_partner(p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.endpoint_partner(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) TO insp_producer;
 GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) TO insp_operator;
@@ -4347,6 +4358,7 @@ GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea) TO insp_operator;
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.secret_seal(p_value text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_worker;
@@ -4409,8 +4421,8 @@ REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code
 GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;

@@ -2,14 +2,15 @@
 
 CREATE OR REPLACE FUNCTION insp.create_endpoint(
     p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false,
-    OUT endpoint_id bigint, OUT secret text
+    p_make_secret boolean DEFAULT true, OUT endpoint_id bigint, OUT secret text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     problem constant text := insp.url_problem(p_url, 255, p_allow_http, p_allow_private);
 BEGIN
     PERFORM insp.need_approval('create_endpoint');
-    PERFORM insp.require(num_nulls(p_allow_http, p_allow_private) = 0, 'p_allow_http or p_allow_private is null',
+    PERFORM insp.require(num_nulls(p_allow_http, p_allow_private, p_make_secret) = 0,
+        'p_allow_http, p_allow_private or p_make_secret is null',
         'Each is true or false.', 'ENDPOINT_INVALID');
     IF p_url IS NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_MISSING');
@@ -19,14 +20,32 @@ BEGIN
     INSERT INTO insp.endpoint AS e (partner_id, url, allow_http, allow_private, is_default)
     VALUES (insp.partner_number(p_partner), p_url, p_allow_http, p_allow_private, false)
     RETURNING e.id INTO endpoint_id;
-    secret := insp.new_secret();
-    PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
+    IF p_make_secret THEN
+        secret := insp.new_secret();
+        PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
+    END IF;
     PERFORM insp.record('create_endpoint', 'endpoint ' || endpoint_id, jsonb_build_object('partner', p_partner, 'url', p_url));
 END
 $$;
-COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) IS
-    'Adds an endpoint to a partner''s default one, for example one for alerts, and returns its new signing secret, which is shown only here';
-GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) TO insp_operator;
+COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) IS
+    'Adds an endpoint to a partner''s default one, for example one for alerts, and returns its new signing secret, which is shown only here. Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
+GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.endpoint_partner(p_endpoint bigint) RETURNS integer
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number integer;
+BEGIN
+    SELECT e.partner_id INTO number FROM insp.endpoint e WHERE e.id = p_endpoint;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('ENDPOINT_UNKNOWN', 'endpoint ' || coalesce(p_endpoint::text, 'null'));
+    END IF;
+    RETURN number;
+END
+$$;
+COMMENT ON FUNCTION insp.endpoint_partner(bigint) IS
+    'The number of an endpoint''s partner, under whose key its secrets are sealed';
+GRANT EXECUTE ON FUNCTION insp.endpoint_partner(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -103,11 +122,13 @@ DECLARE
     name constant text := 'endpoint ' || e.id;
     held text[];
 BEGIN
-    IF p_settings ->> 'signingKey' IS NOT NULL
+    -- A sealed one is not seen: whoever seals validates it.
+    IF insp.secret_seal(p_settings ->> 'signingKey') = 0
         AND insp.signing_purpose(p_settings ->> 'signingKey') IS DISTINCT FROM 'signing_key' THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey',
             'A signing key is whsk_ and base64 of 32 bytes (64 with the public key).');
-    ELSIF p_settings ->> 'apiKey' !~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' OR length(p_settings ->> 'apiKey') > 4096 THEN
+    ELSIF insp.secret_seal(p_settings ->> 'apiKey') = 0
+        AND (p_settings ->> 'apiKey' !~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' OR length(p_settings ->> 'apiKey') > 4096) THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey', 'An API key has 1 to 4096 characters that a header may hold.');
     END IF;
     PERFORM insp.set_secret(name, k.purpose, p_settings ->> k.setting)
@@ -230,13 +251,15 @@ COMMENT ON FUNCTION insp.callback_enable(bigint) IS
 GRANT EXECUTE ON FUNCTION insp.callback_enable(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
-    p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL
+    p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     fresh constant text := coalesce(p_secret, insp.new_secret());
-    purpose constant text := insp.signing_purpose(fresh);
+    purpose constant text := CASE insp.secret_seal(fresh) WHEN 0 THEN insp.signing_purpose(fresh)
+        -- Nobody can see it here.
+        ELSE coalesce(p_purpose, 'signing_secret') END;
     -- Each adds a signature to the header of every callback.
     most constant integer := 12;
 BEGIN
@@ -244,6 +267,8 @@ BEGIN
     IF purpose IS NULL THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'the key',
             'A key is whsec_ and base64 of 16 to 64 bytes, or whsk_ and base64 of 32 bytes (64 with the public key).');
+    ELSIF coalesce(p_purpose, purpose) <> purpose OR purpose NOT IN ('signing_secret', 'signing_key') THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the purpose', 'A purpose is signing_secret (whsec_) or signing_key (whsk_).');
     ELSIF NOT coalesce(p_overlap >= '0' AND insp.is_within_year(p_overlap), false) THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to 366 days, without a negative part.');
     ELSIF p_overlap > '0' AND (SELECT count(*) FROM insp.secrets(name, ARRAY[purpose])) >= most THEN
@@ -256,6 +281,6 @@ BEGIN
     RETURN fresh;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) IS
-    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks also have a signature by the old one. Rotations may overlap, up to 12 valid keys of a kind; an overlap of 0 ends all older keys of the kind at once';
-GRANT EXECUTE ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) TO insp_operator;
+COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text, text) IS
+    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key, as does a sealed one with the p_purpose signing_key) and returns it; until p_overlap has passed, callbacks also have a signature by the old one. Rotations may overlap, up to 12 valid keys of a kind; an overlap of 0 ends all older keys of the kind at once';
+GRANT EXECUTE ON FUNCTION insp.callback_rotate_secret(bigint, interval, text, text) TO insp_operator;

@@ -71,6 +71,7 @@ CREATE OR REPLACE FUNCTION insp.create_partner(
     p_callback_url text DEFAULT NULL,
     p_allow_http boolean DEFAULT false,
     p_allow_private boolean DEFAULT false,
+    p_make_secret boolean DEFAULT true,
     OUT partner_id integer,
     OUT endpoint_id bigint,
     OUT secret text
@@ -82,8 +83,8 @@ BEGIN
     PERFORM insp.need_approval('create_partner');
     IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
-    ELSIF num_nulls(p_allow_http, p_allow_private) > 0 THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'p_allow_http or p_allow_private is null', 'Each is true or false.');
+    ELSIF num_nulls(p_allow_http, p_allow_private, p_make_secret) > 0 THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'p_allow_http, p_allow_private or p_make_secret is null', 'Each is true or false.');
     ELSIF p_name IS NULL OR p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$' THEN
         PERFORM insp.refuse('PARTNER_INVALID', 'the name',
             'A name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit.');
@@ -95,15 +96,17 @@ BEGIN
     INSERT INTO insp.endpoint AS e (partner_id, url, allow_http, allow_private)
     VALUES (create_partner.partner_id, p_callback_url, p_allow_http, p_allow_private)
     RETURNING e.id INTO endpoint_id;
-    secret := insp.new_secret();
-    PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
+    IF p_make_secret THEN
+        secret := insp.new_secret();
+        PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
+    END IF;
     PERFORM insp.record('create_partner', 'partner ' || p_name, jsonb_build_object('endpoint', endpoint_id,
         'url', p_callback_url, 'allowHTTP', p_allow_http, 'allowPrivate', p_allow_private));
 END
 $$;
-COMMENT ON FUNCTION insp.create_partner(text, text, boolean, boolean) IS
-    'Adds a partner with its default endpoint and returns the new signing secret, which is shown only here';
-GRANT EXECUTE ON FUNCTION insp.create_partner(text, text, boolean, boolean) TO insp_operator;
+COMMENT ON FUNCTION insp.create_partner(text, text, boolean, boolean, boolean) IS
+    'Adds a partner with its default endpoint and returns the new signing secret, which is shown only here; p_make_secret as in insp.create_endpoint';
+GRANT EXECUTE ON FUNCTION insp.create_partner(text, text, boolean, boolean, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_partner(
     partner text, enabled boolean DEFAULT NULL, region text DEFAULT NULL, lane text DEFAULT NULL, review text DEFAULT NULL,

@@ -30,6 +30,28 @@ $$;
 COMMENT ON FUNCTION insp.signing_purpose(text) IS
     'The purpose of a key of Standard Webhooks: signing_secret (whsec_ and base64 of 16 to 64 bytes) or signing_key (whsk_ and base64 of 32 bytes, or of 64 with the public key); null: it is no such key';
 
+CREATE OR REPLACE FUNCTION insp.secret_seal(p_value text) RETURNS smallint
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    bytes bytea;
+BEGIN
+    IF NOT starts_with(p_value, 'sealed:') THEN
+        RETURN 0;
+    END IF;
+    IF length(p_value) <= 90000 AND p_value ~ '^sealed:([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' THEN
+        -- Nothing else is decoded: it would be an error.
+        bytes := decode(substr(p_value, 8), 'base64');
+    END IF;
+    -- Version, key, nonce and tag have 45 bytes.
+    IF p_value IS NOT NULL AND (insp.seal_of(bytes) = 1 AND length(bytes) > 45) IS NOT TRUE THEN
+        PERFORM insp.refuse('SEAL_BROKEN', 'the secret', 'A sealed secret is sealed: and the Base64 of sealed bytes.');
+    END IF;
+    RETURN CASE WHEN p_value IS NOT NULL THEN 1 END;
+END
+$$;
+COMMENT ON FUNCTION insp.secret_seal(text) IS
+    'How a secret is sealed: 0, not at all, or 1 (deploy/SEALING.md); refuses what begins as a sealed one and is none';
+
 -- Without its own settings, so that it is inlined into the caller's statement: a claim calls it for every endpoint.
 CREATE OR REPLACE FUNCTION insp.secrets(p_owner text, p_purposes text[])
 RETURNS TABLE (id bigint, purpose text, value bytea, valid_until timestamptz)
@@ -53,8 +75,8 @@ BEGIN
     -- Without an overlap, also those of earlier overlaps: the leaked one may be among them.
     DELETE FROM insp.secret s
     WHERE s.owner = p_owner AND s.purpose = p_purpose AND (p_overlap <= '0' OR s.valid_until <= moment);
-    INSERT INTO insp.secret (owner, purpose, value)
-    SELECT p_owner, p_purpose, convert_to(p_value, 'UTF8') WHERE p_value IS NOT NULL;
+    INSERT INTO insp.secret (owner, purpose, value, seal)
+    SELECT p_owner, p_purpose, convert_to(p_value, 'UTF8'), insp.secret_seal(p_value) WHERE p_value IS NOT NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.set_secret(text, text, text, interval) IS

@@ -70,7 +70,7 @@ GRANT EXECUTE ON FUNCTION insp.callback_unauthorize(bigint) TO insp_operator;
 CREATE OR REPLACE FUNCTION insp.token_take(
     p_endpoint bigint, p_refused bigint DEFAULT NULL,
     OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision,
-    OUT lease bigint, OUT code text
+    OUT lease bigint, OUT code text, OUT partner integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
@@ -79,6 +79,7 @@ DECLARE
     t insp.access_token;
     held text;
 BEGIN
+    SELECT e.partner_id INTO partner FROM insp.endpoint e WHERE e.id = ANY (ARRAY[p_endpoint]);
     -- An existing row must not be inserted: that would wait for the session that changes it.
     IF NOT EXISTS (SELECT FROM insp.access_token x WHERE x.endpoint_id = p_endpoint) THEN
         INSERT INTO insp.access_token (endpoint_id) VALUES (p_endpoint) ON CONFLICT DO NOTHING;
@@ -118,7 +119,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, with seconds until its refresh and its expiry. With a lease number the caller, and no other, must get the next one and call token_store or token_fail; without token, lease and code another dispatcher is doing so. p_refused: the generation that the partner refused';
+    'An endpoint''s access token, with seconds until its refresh and its expiry. With a lease number the caller, and no other, must get the next one and call token_store or token_fail; without token, lease and code another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(
@@ -139,14 +140,14 @@ BEGIN
     RETURNING * INTO t;
     IF FOUND THEN
         DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
-        INSERT INTO insp.secret (owner, purpose, value, valid_until)
-        VALUES (name, 'access_token', convert_to(p_token, 'UTF8'), t.expires_at);
+        INSERT INTO insp.secret (owner, purpose, value, seal, valid_until)
+        VALUES (name, 'access_token', convert_to(p_token, 'UTF8'), insp.secret_seal(p_token), t.expires_at);
     END IF;
     RETURN t.generation;
 END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
-    'Stores a token with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation, or null if the right had lapsed';
+    'Stores a token, plain or sealed, with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation, or null if the right had lapsed';
 GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void

@@ -211,6 +211,32 @@ import Testing
         }
     }
 
+    @Test func `A secret opens for its endpoint and purpose alone, and its text is the published format`() throws {
+        let key = CustodyKey(id: .new(), kind: .partner, partner: 7, parent: nil, secret: .random())
+        let seal = SecretSeal(key, endpoint: 12)
+        let text = seal.seal("whsec_ü", for: .signingSecret)
+        #expect(SecretSeal.isSealed(text) && !SecretSeal.isSealed("whsec_ü"))
+        #expect(try SecretSeal.keyID(of: text) == key.id)
+        #expect(try seal.open(text, for: .signingSecret) == "whsec_ü")
+        let bytes = try #require(Data(base64Encoded: String(text.dropFirst("sealed:".count))))
+        let context = SealContext(partner: 7, .secret, row: ["endpoint 12", "signing_secret"])
+        #expect(try Seal.open(bytes, under: key, for: context) == Data("whsec_ü".utf8))
+        let others = [
+            SecretSeal(key, endpoint: 1),
+            SecretSeal(
+                CustodyKey(id: key.id, kind: .partner, partner: 7, parent: nil, secret: .random()), endpoint: 12),
+        ]
+        for other in others {
+            #expect(throws: InspectError(.sealBroken)) { try other.open(text, for: .signingSecret) }
+        }
+        for purpose in SecretSeal.Purpose.allCases where purpose != .signingSecret {
+            #expect(throws: InspectError(.sealBroken)) { try seal.open(text, for: purpose) }
+        }
+        for wrong in ["", "whsec_ü", "sealed:", "sealed:?", "sealed:AQ==", String(text.dropLast(4))] {
+            #expect(throws: InspectError.self) { try seal.open(wrong, for: .signingSecret) }
+        }
+    }
+
     @Test func `A blind index depends on partner, use and value alone`() throws {
         let key = CustodyKey(id: .new(), kind: .partner, partner: 7, parent: nil, secret: .random())
         let index = BlindIndex(key)

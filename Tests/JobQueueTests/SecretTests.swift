@@ -9,19 +9,19 @@ import Testing
 /// Secrets stand in `insp.secret` and nowhere else: by the functions that operators, workers and gateways call.
 @Suite struct SecretTests {
     private let fixture: QueueFixture
-    private let endpoint: Int64
+    let endpoint: Int64
 
     init() async throws {
         self.fixture = try await QueueFixture()
         self.endpoint = try await self.fixture.admin.query("SELECT id FROM insp.endpoint")[0].int(0)
     }
 
-    private func query(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> [PostgresRow] {
+    func query(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> [PostgresRow] {
         try await self.fixture.admin.query(sql, parameters)
     }
 
     /// `owner purpose`, an asterisk for each that ends.
-    private func held() async throws -> [String] {
+    func held() async throws -> [String] {
         try await self.query(
             """
             SELECT owner || ' ' || purpose || CASE WHEN valid_until IS NULL THEN '' ELSE ' *' END
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// What a dispatcher gets of the endpoint: its keys, and its options as JSON.
-    private func claimed() async throws -> (keys: [String], options: [String: Any]) {
+    func claimed() async throws -> (keys: [String], options: [String: Any]) {
         _ = try await self.query(
             "INSERT INTO insp.callback (job_id, endpoint_id, url, body) SELECT least(min(job_id), 0) - 1, $1, 'https://hooks.example.com/x', '{}' FROM insp.callback",
             [.int(self.endpoint)])
@@ -51,15 +51,15 @@ import Testing
         return (try row.textArray(0), options ?? [:])
     }
 
-    private func rotate(_ arguments: String = "") async throws -> String {
+    func rotate(_ arguments: String = "") async throws -> String {
         try await self.query("SELECT insp.callback_rotate_secret(\(self.endpoint)\(arguments))")[0].string(0)
     }
 
-    private func set(_ settings: String) async throws {
+    func set(_ settings: String) async throws {
         _ = try await self.query("SELECT insp.set_endpoint($1, $2::jsonb)", [.int(self.endpoint), .text(settings)])
     }
 
-    private static let signingKey = "whsk_" + Data(repeating: 7, count: 32).base64EncodedString()
+    static let signingKey = "whsk_" + Data(repeating: 7, count: 32).base64EncodedString()
 
     @Test func `A new database has no secret`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
@@ -91,7 +91,7 @@ import Testing
             ])
     }
 
-    private func refusal(_ sql: String) async throws -> PostgresError? {
+    func refusal(_ sql: String) async throws -> PostgresError? {
         await #expect(throws: PostgresError.self, "\(sql)") { try await self.query(sql) }
     }
 
@@ -199,19 +199,19 @@ import Testing
         #expect(try await self.held() == ["endpoint \(self.endpoint) signing_secret"])
     }
 
-    private func authorize(_ secret: String) async throws {
+    func authorize(_ secret: String) async throws {
         _ = try await self.query(
             "SELECT insp.callback_authorize($1, 'https://login.example.com/token', 'client', $2)",
             [.int(self.endpoint), .text(secret)])
     }
 
     /// What `token_take` says: the token, and the right to get the next one.
-    private func take(_ refused: String = "NULL") async throws -> (token: String?, lease: Int64?) {
+    func take(_ refused: String = "NULL") async throws -> (token: String?, lease: Int64?) {
         let row = try await self.query("SELECT token, lease FROM insp.token_take(\(self.endpoint), \(refused))")[0]
         return (try row.optionalString(0), try row.optionalInt(1))
     }
 
-    private func store(_ token: String) async throws {
+    func store(_ token: String) async throws {
         let lease = try #require(try await self.take().lease)
         _ = try await self.query(
             "SELECT insp.token_store($1, $2, $3, 100, 10)", [.int(self.endpoint), .int(lease), .text(token)])

@@ -1,3 +1,4 @@
+internal import Custody
 internal import Foundation
 internal import HTTPClient
 internal import InspectCore
@@ -79,11 +80,20 @@ actor Authorizer {
         var refused = refused
         repeat {
             do {
-                let taken = try await self.store.take(key.endpoint, refused: refused)
+                var taken = try await self.store.take(key.endpoint, refused: refused)
                 // Used once: later results are newer.
                 refused = nil
+                do throws(InspectError) {
+                    taken.token = try await self.store.opened(taken.token, of: key.endpoint)
+                } catch {
+                    try await self.giveBack(taken.lease, of: key, error)
+                    guard [.keyUnknown, .sealBroken].contains(error.code) else { return .failure(Self.fault(error)) }
+                    // Nobody can use it ever again, as if the partner had refused it.
+                    refused = taken.generation
+                    continue
+                }
                 if let lease = taken.lease {
-                    let result = try await self.refresh(key, lease, endpoint, options)
+                    let result = try await self.refresh(key, lease, taken, endpoint, options)
                     // The old one still serves if the next one failed.
                     guard case .failure = result, let old = self.keep(taken, key) else { return result }
                     return .success(old)
@@ -111,9 +121,25 @@ actor Authorizer {
         return token
     }
 
+    /// Lets another worker get the next token at once: only this one may lack the keys.
+    private func giveBack(_ lease: Int64?, of key: Key, _ error: InspectError) async throws {
+        guard let lease else { return }
+        try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: .zero)
+    }
+
+    private static func fault(_ error: InspectError) -> HTTPError {
+        HTTPError(.localFault, "\(error.code.rawValue): \(error.code.row.message)")
+    }
+
     private func refresh(
-        _ key: Key, _ lease: Int64, _ endpoint: CallbackEndpoint, _ options: EndpointOptions
+        _ key: Key, _ lease: Int64, _ taken: TokenStore.Taken, _ endpoint: CallbackEndpoint, _ options: EndpointOptions
     ) async throws -> Result<Token, HTTPError> {
+        let seal: SecretSeal?
+        // Before the token is there, which could not be stored otherwise.
+        do throws(InspectError) { seal = try await self.store.seal(taken, of: key.endpoint) } catch {
+            try await self.giveBack(lease, of: key, error)
+            return .failure(Self.fault(error))
+        }
         do throws(AuthorizationError) {
             guard let provider = self.providers[key.authorization.provider] else {
                 throw AuthorizationError(.authorizationFailed, "there is no provider of that name")
@@ -122,7 +148,8 @@ actor Authorizer {
             let early = Self.early(lifetime: token.lifetime)
             let stored: Int64?
             do {
-                stored = try await self.store.store(key.endpoint, lease: lease, token: token, early: early)
+                stored = try await self.store.store(
+                    key.endpoint, lease: lease, token: token, early: early, sealing: seal)
             } catch {
                 return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
             }

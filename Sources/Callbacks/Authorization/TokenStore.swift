@@ -1,3 +1,4 @@
+internal import Custody
 internal import InspectCore
 internal import Postgres
 
@@ -13,11 +14,16 @@ actor TokenStore {
         var lease: Int64?
         /// Why the last holder of the right recently got none.
         var code: String?
+        /// The number of the endpoint's partner; `nil`: the endpoint is gone.
+        var partner: Int64?
     }
 
     private let connection: ReconnectingConnection
+    /// Seals and opens tokens; `nil`: they are stored plain.
+    private let keys: KeyStore?
 
-    init(databaseURL: String, preparesStatements: Bool) {
+    init(databaseURL: String, preparesStatements: Bool, keys: KeyStore? = nil) {
+        self.keys = keys
         var options = ConnectionOptions(name: "inspectd tokens")
         options.preparesStatements = preparesStatements
         self.connection = ReconnectingConnection(databaseURL, options: options)
@@ -32,14 +38,31 @@ actor TokenStore {
             token: try row.optionalString(0), generation: try row.int(1),
             refreshIn: .seconds(try row.optionalDouble(2) ?? 0),
             expiresIn: .seconds(try row.optionalDouble(3) ?? 0), lease: try row.optionalInt(4),
-            code: try row.optionalString(5))
+            code: try row.optionalString(5), partner: try row.optionalInt(6))
+    }
+
+    /// The token as it was before it was sealed.
+    func opened(_ token: String?, of endpoint: Int64) async throws(InspectError) -> String? {
+        guard let token, SecretSeal.isSealed(token) else { return token }
+        guard let keys else { throw InspectError(.keyMissing) }
+        let key = try await keys.key(try SecretSeal.keyID(of: token))
+        return try SecretSeal(key, endpoint: endpoint).open(token, for: .accessToken)
+    }
+
+    /// What will seal the next token; `nil`: it is stored plain.
+    func seal(_ taken: Taken, of endpoint: Int64) async throws(InspectError) -> SecretSeal? {
+        guard let keys, let partner = taken.partner else { return nil }
+        return SecretSeal(try await keys.partnerKey(partner), endpoint: endpoint)
     }
 
     /// - Returns: The token's generation; `nil` if the right had lapsed.
-    func store(_ endpoint: Int64, lease: Int64, token: AccessToken, early: Duration) async throws -> Int64? {
+    func store(
+        _ endpoint: Int64, lease: Int64, token: AccessToken, early: Duration, sealing seal: SecretSeal? = nil
+    ) async throws -> Int64? {
+        let value = seal?.seal(token.value, for: .accessToken) ?? token.value
         let rows = try await self.query(
             "SELECT insp.token_store($1, $2, $3, $4, $5)",
-            [.int(endpoint), .int(lease), .text(token.value), .double(token.lifetime.seconds), .double(early.seconds)])
+            [.int(endpoint), .int(lease), .text(value), .double(token.lifetime.seconds), .double(early.seconds)])
         return try rows.first?.optionalInt(0)
     }
 

@@ -9,7 +9,7 @@ package struct CallbackConfiguration: Sendable {
     package var listenURL: String?
     /// Whether statements are prepared once and kept; a pooler in transaction mode needs `false`.
     package var preparesStatements = true
-    /// Opens what is sealed of jobs; `nil`: there is no key store.
+    /// Opens what is sealed of jobs and endpoints, and seals access tokens; `nil`: there is no key store.
     package var keys: KeyStore?
     /// Name under which attempts are recorded.
     package var worker: String

@@ -14,6 +14,7 @@ internal import Synchronization
 package final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
+    private let keys: PatientKeys?
     private let onEvent: @Sendable (CallbackEvent) -> Void
     private let machine: Mutex<DispatchMachine>
     private let claims = WakeUp()
@@ -38,10 +39,12 @@ package final class CallbackDispatcher: Sendable {
         onEvent: @escaping @Sendable (CallbackEvent) -> Void = { _ in }
     ) {
         self.configuration = configuration
+        self.keys = configuration.keys.map { PatientKeys($0) }
         self.machine = Mutex(DispatchMachine(configuration))
         let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
         let tokens = TokenStore(
-            databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements)
+            databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements,
+            keys: configuration.keys)
         self.sender = CallbackSender(
             client: client, timeoutMilliseconds: Int(configuration.timeout / .milliseconds(1)),
             agent: configuration.agent,
@@ -244,6 +247,6 @@ package final class CallbackDispatcher: Sendable {
     ) async throws -> CallbackStore {
         CallbackStore(
             connection: try await connection.open(), worker: self.configuration.worker, lease: self.configuration.lease,
-            holder: self.holder, keys: self.configuration.keys, endpoints: known)
+            holder: self.holder, keys: self.keys, endpoints: known)
     }
 }

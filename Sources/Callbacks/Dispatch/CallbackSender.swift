@@ -103,7 +103,7 @@ struct CallbackSender: Sendable {
         _ callback: ClaimedCallback, at date: Date, _ trace: TraceContext?
     ) async throws(HTTPError) -> HTTPResponse {
         guard let options = callback.endpoint.options else {
-            throw HTTPError(.localFault, "the endpoint's options cannot be read")
+            throw Self.fault(of: callback.endpoint, "the endpoint's options cannot be read")
         }
         let request = try self.request(callback, options, at: date, trace)
         let policy = Self.policy(for: callback, options)
@@ -125,6 +125,10 @@ struct CallbackSender: Sendable {
         options.policy(allowsPrivate: callback.endpoint.allowsPrivate, isElsewhere: callback.isElsewhere)
     }
 
+    private static func fault(of endpoint: CallbackEndpoint, _ text: String) -> HTTPError {
+        HTTPError(.localFault, endpoint.fault.map { "\($0.code.rawValue): \($0.code.row.message)" } ?? text)
+    }
+
     private static func authorized(_ request: HTTPRequest, _ token: Authorizer.Token) -> HTTPRequest {
         var request = request
         request.headers.append(.init(name: "Authorization", value: "Bearer \(token.value)"))
@@ -136,7 +140,7 @@ struct CallbackSender: Sendable {
     ) throws(HTTPError) -> HTTPRequest {
         // An overlap of keys may have ended since the claim, which does no harm.
         guard let keys = callback.endpoint.keys else {
-            throw HTTPError(.localFault, "the endpoint has no key, or one that is no Standard Webhooks key")
+            throw Self.fault(of: callback.endpoint, "the endpoint has no key, or one that is no Standard Webhooks key")
         }
         guard let body = callback.body else {
             throw HTTPError(.localFault, callback.fault ?? "the callback has no body")

@@ -182,8 +182,8 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
-    /// Opens what is sealed of jobs; `nil`: there is no key store.
-    let keys: KeyStore?
+    /// Opens what is sealed of jobs and endpoints; `nil`: there is no key store.
+    let keys: PatientKeys?
     /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
@@ -191,7 +191,7 @@ struct CallbackStore: Sendable {
     private let endpoints: CallbackEndpoints
 
     init(
-        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, keys: KeyStore? = nil,
+        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, keys: PatientKeys? = nil,
         endpoints: CallbackEndpoints = CallbackEndpoints()
     ) {
         self.connection = connection
@@ -221,17 +221,15 @@ struct CallbackStore: Sendable {
                 .bigints(endpoints.map { floors.claims[$0] ?? 0 }), .optional(self.holder),
             ])
         let rows = try await self.connection.pipeline([statement])[0]
-        return try self.read(rows, floors, try await self.openers(of: rows))
+        return try await self.read(rows, floors)
     }
 
     /// The first row is the claim itself, with each endpoint that has something due; each other row is a callback.
-    private func read(
-        _ rows: [PostgresRow], _ before: CallbackFloors, _ openers: [KeyID: Result<JobSeal, InspectError>]
-    ) throws -> CallbackClaim {
+    private func read(_ rows: [PostgresRow], _ before: CallbackFloors) async throws -> CallbackClaim {
         guard let head = rows.first else { throw PostgresError(.decoding, "a claim returned no row") }
         var claim = CallbackClaim(
             floors: CallbackFloors(base: try head.int("floor"), claims: before.claims))
-        var endpoints: [Int64: CallbackEndpoint] = [:]
+        var given: [GivenEndpoint] = []
         let due = try head.records(
             "endpoints", "endpoint_id", "floor", "claim_floor", "at_once", "secrets", "allow_http", "allow_private",
             "options")
@@ -241,18 +239,24 @@ struct CallbackStore: Sendable {
             if let lowest = try endpoint.optionalInt("claim_floor") { claim.floors.claims[id] = lowest }
             if let permits = try endpoint.optionalInt("at_once") { claim.permits[id] = Int(permits) }
             guard let allowsHTTP = try endpoint.optionalBool("allow_http") else { continue }
-            endpoints[id] = self.endpoints.endpoint(
-                id, keys: try endpoint.textArray("secrets"), allowsHTTP: allowsHTTP,
-                allowsPrivate: try endpoint.bool("allow_private"), options: try endpoint.optionalString("options"))
+            given.append(
+                GivenEndpoint(
+                    id: id, keys: try endpoint.textArray("secrets"), allowsHTTP: allowsHTTP,
+                    allowsPrivate: try endpoint.bool("allow_private"), options: try endpoint.optionalString("options")))
         }
         guard rows.count > 1 else { return claim }
+        var endpoints = self.endpoints.known(of: given)
+        given.removeAll { endpoints[$0.id] != nil }
+        let opened = await self.open(
+            given.reduce(into: try Self.keys(of: rows)) { $0.formUnion($1.sealingKeys) })
+        for endpoint in given { endpoints[endpoint.id] = self.endpoints.add(endpoint, opening: opened) }
         let column = try ClaimedCallback.Columns(head)
         claim.callbacks.reserveCapacity(rows.count - 1)
         for row in rows.dropFirst() {
             // The endpoint was removed between the two queries: the claim lapses.
             guard let endpoint = endpoints[try row.int(column.endpoint)] else { continue }
             claim.callbacks.append(
-                try ClaimedCallback(row, column, endpoint, try OpenedCallback.open(row, column, openers)))
+                try ClaimedCallback(row, column, endpoint, try OpenedCallback.open(row, column, opened)))
         }
         return claim
     }

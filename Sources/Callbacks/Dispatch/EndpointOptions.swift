@@ -1,4 +1,6 @@
+internal import Custody
 internal import HTTPClient
+internal import InspectCore
 
 /// An endpoint's settings other than its URL and keys, as `insp.endpoint_options` returns them.
 struct EndpointOptions: Decodable, Sendable, Hashable {
@@ -21,6 +23,18 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
         var clientSecret: String?
         var scope: String?
         var method: String
+    }
+
+    /// The secrets among them, plain or sealed.
+    var secrets: [String] { [self.key, self.apiKey, self.authorization?.clientSecret].compactMap { $0 } }
+
+    /// With plain secrets.
+    func opened(by opener: EndpointOpener) throws(InspectError) -> EndpointOptions {
+        var options = self
+        options.key = try opener.open(self.key, for: .clientKey)
+        options.apiKey = try opener.open(self.apiKey, for: .apiKey)
+        options.authorization?.clientSecret = try opener.open(self.authorization?.clientSecret, for: .clientSecret)
+        return options
     }
 
     var transport: HTTPRequest.Transport {

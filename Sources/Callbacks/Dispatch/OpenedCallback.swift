@@ -22,18 +22,18 @@ struct OpenedCallback: Sendable {
         return own
     }
 
-    /// - Parameter openers: Of every key that sealed something in the claim, or why it does not open.
+    /// - Parameter keys: Those of ``CallbackStore/keys(of:)``.
     /// - Returns: A failure if something is sealed and does not open.
     static func open(
-        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ openers: [KeyID: Result<JobSeal, InspectError>]
+        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ keys: OpenedKeys
     ) throws(PostgresError) -> Result<OpenedCallback, InspectError> {
         let sealed = try row.optionalData(column.sealed)
         let body = try row.optionalData(column.sealedBody)
         guard let any = sealed ?? body else { return .success(OpenedCallback()) }
         let result = try row.optionalString(column.result)
         return Result { () throws(InspectError) in
-            guard let opener = openers[try Seal.keyID(of: any)] else { throw InspectError(.keyUnknown) }
-            let seal = try opener.get()
+            guard let key = keys[try Seal.keyID(of: any)] else { throw InspectError(.keyUnknown) }
+            let seal = JobSeal(try key.get())
             let values = try sealed.map { sealed throws(InspectError) in try seal.values(sealed) }
             let whole = try result.map { text throws(InspectError) in
                 try seal.document(Data(text.utf8), sealed: sealed, body: body)
@@ -46,9 +46,9 @@ struct OpenedCallback: Sendable {
 }
 
 extension CallbackStore {
-    /// The keys of everything sealed in a claim's rows, fetched in one statement.
-    func openers(of rows: [PostgresRow]) async throws(PostgresError) -> [KeyID: Result<JobSeal, InspectError>] {
-        guard rows.count > 1 else { return [:] }
+    /// The keys that sealed something of a claim's callbacks.
+    static func keys(of rows: [PostgresRow]) throws(PostgresError) -> Set<KeyID> {
+        guard rows.count > 1 else { return [] }
         let column = try ClaimedCallback.Columns(rows[1])
         var ids: Set<KeyID> = []
         for row in rows.dropFirst() {
@@ -57,13 +57,12 @@ extension CallbackStore {
             guard let any = sealed ?? body, let id = try? Seal.keyID(of: any) else { continue }
             ids.insert(id)
         }
-        if ids.isEmpty { return [:] }
-        do throws(InspectError) {
-            guard let keys else { throw InspectError(.keyMissing) }
-            return try await keys.keys(Array(ids)).mapValues { $0.map { JobSeal($0) } }
-        } catch {
-            // They wait; those that are not sealed are sent.
-            return Dictionary(uniqueKeysWithValues: ids.map { ($0, .failure(error)) })
-        }
+        return ids
+    }
+
+    /// Fetches and opens keys. What those sealed that do not open waits, and the rest is sent.
+    func open(_ ids: Set<KeyID>) async -> OpenedKeys {
+        guard let keys else { return PatientKeys.all(ids, InspectError(.keyMissing)) }
+        return await keys.keys(ids)
     }
 }

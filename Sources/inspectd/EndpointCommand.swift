@@ -1,0 +1,128 @@
+import Foundation
+import InspectCore
+
+extension Command {
+    static let endpoint = Command(
+        name: "endpoint",
+        summary: "creates and changes endpoints of callbacks; seals their secrets",
+        synopsis: """
+            create --partner NAME --url URL [--new-partner] [--allow-http] [--allow-private]
+                   inspectd endpoint rotate NUMBER [--overlap TIME] [--secret FILE | --ed25519]
+                   inspectd endpoint set NUMBER [--settings FILE] [--signing-key FILE]
+                            [--api-key FILE] [--client-certificate FILE --client-key FILE]
+                   inspectd endpoint authorize NUMBER --client-id ID [--token-url URL] [--client-secret FILE]
+                            [--scope SCOPES] [--method M] [--provider P]
+            """,
+        words: ["create", "rotate", "set", "authorize"],
+        takesOperands: true,
+        options: [
+            .value("partner", "NAME", "create: whose endpoint it is"),
+            .value("url", "URL", "create: where callbacks go"),
+            .flag("new-partner", "create: adds the partner as well; the endpoint is its default one"),
+            .flag("allow-http", "create: plain http is allowed"),
+            .flag("allow-private", "create: private addresses and ports are allowed"),
+            .value("overlap", "TIME", "rotate: how long the old key signs as well, such as '7 days' [24 hours]"),
+            .value("secret", "FILE", "rotate: this key (whsec_ or whsk_) instead of a new one; - is standard input"),
+            .flag("ed25519", "rotate: makes a key of Ed25519 (whsk_), and prints its public half"),
+            .value("settings", "FILE", "set: JSON as insp.set_endpoint takes it; - is standard input"),
+            .value("signing-key", "FILE", "set: key of Ed25519 (whsk_)"),
+            .value("api-key", "FILE", "set: value of the header apiKeyHeader; deprecated"),
+            .value("client-certificate", "FILE", "set: certificate chain for mutual TLS, in PEM"),
+            .value("client-key", "FILE", "set: its private key, in PEM"),
+            .value("client-id", "ID", "authorize: the OAuth 2.0 client"),
+            .value("client-secret", "FILE", "authorize: its secret; - is standard input"),
+            .value("token-url", "URL", "authorize: the token endpoint of the authorization server"),
+            .value("scope", "SCOPES", "authorize: scopes, separated by spaces"),
+            .value("method", "M", "authorize: basic, post or tls [basic]"),
+            .value("provider", "P", "authorize: what gets the tokens [client_credentials]"),
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        body: { arguments in
+            let configuration = try Configuration(arguments)
+            let words = arguments.operands
+            if words == ["create"] { return try await Self.create(configuration, arguments) }
+            guard words.count == 2, ["rotate", "set", "authorize"].contains(words[0]) else {
+                throw UsageError("endpoint needs create, or rotate, set or authorize and the endpoint's number")
+            }
+            guard let number = Int64(words[1]), number > 0 else {
+                throw UsageError("an endpoint has a number, as insp.v_callbacks shows it")
+            }
+            switch words[0] {
+            case "rotate": try await Self.rotate(number, configuration, arguments)
+            case "set": try await Self.set(number, configuration, arguments)
+            default: try await Self.authorize(number, configuration, arguments)
+            }
+        }
+    )
+
+    private static func create(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        guard let partner = arguments["partner"], let url = arguments["url"] else {
+            throw UsageError("endpoint create needs --partner and --url")
+        }
+        let desk = try await EndpointDesk(configuration)
+        let made = try await desk.create(
+            partner: partner, isNew: arguments.has("new-partner"), url: url,
+            allowsHTTP: arguments.has("allow-http"), allowsPrivate: arguments.has("allow-private"))
+        Output.line(ResultEnvelope.json(made))
+    }
+
+    private static func rotate(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {
+        guard !arguments.has("ed25519") || arguments["secret"] == nil else {
+            throw UsageError("--ed25519 makes a key, and --secret takes one")
+        }
+        let source: EndpointDesk.SigningSource =
+            if let path = arguments["secret"] {
+                .given(try Self.secret(path, of: "--secret"))
+            } else {
+                arguments.has("ed25519") ? .newSigningKey : .newSecret
+            }
+        let desk = try await EndpointDesk(configuration)
+        Output.line(
+            ResultEnvelope.json(
+                try await desk.rotate(number, to: source, overlap: arguments["overlap"] ?? "24 hours")))
+    }
+
+    private static func set(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {
+        var settings: [String: Any] = [:]
+        if let path = arguments["settings"] {
+            let text = try Self.read(path, of: "--settings")
+            guard let object = (try? JSONSerialization.jsonObject(with: text)) as? [String: Any] else {
+                throw UsageError("--settings: the file must contain a JSON object")
+            }
+            settings = object
+        }
+        // A client certificate is no secret, and PEM stays as it is.
+        for (option, key) in [("client-certificate", "clientCertificate"), ("client-key", "clientKey")] {
+            guard let path = arguments[option] else { continue }
+            settings[key] = String(decoding: try Self.read(path, of: "--\(option)"), as: UTF8.self)
+        }
+        for (option, key) in [("signing-key", "signingKey"), ("api-key", "apiKey")] {
+            guard let path = arguments[option] else { continue }
+            settings[key] = try Self.secret(path, of: "--\(option)")
+        }
+        guard !settings.isEmpty else {
+            throw UsageError("endpoint set needs --settings, or a file with a key or certificate")
+        }
+        let desk = try await EndpointDesk(configuration)
+        Output.line(ResultEnvelope.json(try await desk.set(number, to: settings)))
+    }
+
+    private static func authorize(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws
+    {
+        let secret = try arguments["client-secret"].map { try Self.secret($0, of: "--client-secret") }
+        let desk = try await EndpointDesk(configuration)
+        let client = EndpointDesk.Client(
+            id: arguments["client-id"], secret: secret, tokenURL: arguments["token-url"], scope: arguments["scope"],
+            method: arguments["method"] ?? "basic", provider: arguments["provider"] ?? "client_credentials")
+        Output.line(ResultEnvelope.json(try await desk.authorize(number, client)))
+    }
+
+    /// A file of one line.
+    private static func secret(_ path: String, of option: String) throws -> String {
+        let text = String(decoding: try Self.read(path, of: option), as: UTF8.self)
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private static func read(_ path: String, of option: String) throws -> Data {
+        try InputFile.read(path == "-" ? "/dev/stdin" : path, of: option, limit: 1 << 16, isSetting: true)
+    }
+}

@@ -1,0 +1,194 @@
+import Callbacks
+import Custody
+import Foundation
+import InspectCore
+import Postgres
+
+/// Makes an operator's changes of endpoints. Where a key store is configured, PostgreSQL sees secrets sealed, and this program
+/// validates what the database then cannot.
+struct EndpointDesk {
+    /// Which key will sign an endpoint's callbacks.
+    enum SigningSource {
+        case newSecret
+        case newSigningKey
+        /// `whsec_` or `whsk_`.
+        case given(String)
+    }
+
+    /// An OAuth 2.0 client.
+    struct Client {
+        var id: String?
+        var secret: String?
+        var tokenURL: String?
+        var scope: String?
+        var method: String
+        var provider: String
+    }
+
+    /// What a command prints.
+    struct Answer: Encodable {
+        var endpoint: Int64
+        var partner: Int64?
+        /// A new signing secret, which is shown only here.
+        var secret: String?
+        /// The public half of a new signing key.
+        var publicKey: String?
+        /// Whether secrets are sealed.
+        var isSealed: Bool
+    }
+
+    private let connection: PostgresConnection
+    private let keys: KeyStore?
+
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` where the database has sealed data and no key store is configured:
+    ///   a secret would become plain unnoticed.
+    init(_ configuration: Configuration) async throws {
+        self.keys = try await configuration.checkedKeyStore(isPatient: false)
+        do {
+            self.connection = try await PostgresConnection.connect(
+                configuration.databaseURL, options: ConnectionOptions(name: "inspectd endpoint"))
+        } catch let error as PostgresError {
+            throw error.meaning
+        }
+    }
+
+    func create(
+        partner: String, isNew: Bool, url: String, allowsHTTP: Bool, allowsPrivate: Bool
+    ) async throws -> Answer {
+        try await self.query("BEGIN")
+        // A secret that PostgreSQL makes is plain, and would stay in its files and WAL after it was replaced.
+        let made = try await self.query(
+            "SELECT endpoint_id, secret FROM insp.\(isNew ? "create_partner" : "create_endpoint")($1, $2, $3, $4, $5)",
+            [.text(partner), .text(url), .bool(allowsHTTP), .bool(allowsPrivate), .bool(self.keys == nil)]
+        ).single()
+        let number = try made.int(0)
+        var answer = Answer(endpoint: number, secret: try made.optionalString(1), isSealed: self.keys != nil)
+        answer.partner = try await self.query("SELECT insp.endpoint_partner($1)", [.int(number)]).single().int(0)
+        if let seal = try await self.seal(of: number) {
+            let secret = WebhookSecret.generate().text
+            answer.secret = secret
+            try await self.rotate(number, to: seal.seal(secret, for: .signingSecret), .signingSecret, overlap: "0")
+        }
+        try await self.query("COMMIT")
+        return answer
+    }
+
+    func rotate(_ number: Int64, to source: SigningSource, overlap: String) async throws -> Answer {
+        let seal = try await self.seal(of: number)
+        var answer = Answer(endpoint: number, isSealed: seal != nil)
+        var purpose = SecretSeal.Purpose.signingSecret
+        let text: String
+        switch source {
+        case .newSecret:
+            text = WebhookSecret.generate().text
+            answer.secret = text
+        case .newSigningKey:
+            let key = WebhookSigningKey.generate()
+            (text, purpose) = (key.text, .signingKey)
+            answer.publicKey = key.publicKey.text
+        case .given(let key):
+            (text, purpose) = (key, try Self.purpose(of: key))
+        }
+        try await self.rotate(number, to: seal?.seal(text, for: purpose) ?? text, purpose, overlap: overlap)
+        return answer
+    }
+
+    private func rotate(
+        _ number: Int64, to text: String, _ purpose: SecretSeal.Purpose, overlap: String
+    ) async throws {
+        do {
+            try await self.query(
+                "SELECT insp.callback_rotate_secret($1, $2::interval, $3, $4)",
+                [.int(number), .text(overlap), .text(text), .text(purpose.rawValue)])
+        } catch let error as PostgresError where error.sqlState?.hasPrefix("22") == true {
+            throw UsageError("--overlap takes a time such as '7 days' or '12 hours', not '\(overlap)'")
+        }
+    }
+
+    /// - Parameter settings: As `insp.set_endpoint` takes them.
+    func set(_ number: Int64, to settings: [String: Any]) async throws -> Answer {
+        var settings = settings
+        let seal = try await self.seal(of: number)
+        if let seal {
+            for (key, purpose) in [
+                ("signingKey", SecretSeal.Purpose.signingKey), ("clientKey", .clientKey), ("apiKey", .apiKey),
+            ] {
+                guard let secret = settings[key] as? String else { continue }
+                try Self.validate(secret, for: purpose, named: key)
+                settings[key] = seal.seal(secret, for: purpose)
+            }
+        }
+        let text = try JSONSerialization.data(withJSONObject: settings, options: [.sortedKeys])
+        try await self.query(
+            "SELECT insp.set_endpoint($1, $2::jsonb)", [.int(number), .text(try PostgresValue.json(text))])
+        return Answer(endpoint: number, isSealed: seal != nil)
+    }
+
+    func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
+        let seal = try await self.seal(of: number)
+        var secret = client.secret
+        if let seal, let plain = client.secret {
+            guard !plain.isEmpty, plain.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+                throw InspectError(.clientIDInvalid, "the client secret", hint: "It has visible characters of ASCII.")
+            }
+            secret = seal.seal(plain, for: .clientSecret)
+        }
+        try await self.query(
+            "SELECT insp.callback_authorize($1, $2, $3, $4, $5, $6, $7)",
+            [
+                .int(number), .optional(client.tokenURL), .optional(client.id), .optional(secret),
+                .optional(client.scope), .text(client.method), .text(client.provider),
+            ])
+        return Answer(endpoint: number, isSealed: seal != nil)
+    }
+
+    /// What seals an endpoint's secrets; `nil`: no key store is configured.
+    private func seal(of number: Int64) async throws -> SecretSeal? {
+        guard let keys else { return nil }
+        let partner = try await self.query("SELECT insp.endpoint_partner($1)", [.int(number)]).single().int(0)
+        return SecretSeal(try await keys.partnerKey(partner), endpoint: number)
+    }
+
+    @discardableResult
+    private func query(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> [PostgresRow] {
+        do {
+            return try await self.connection.query(sql, parameters)
+        } catch let error as PostgresError {
+            throw error.refusal ?? error
+        }
+    }
+
+    // MARK: What the database would refuse of plain secrets
+
+    private static func purpose(of key: String) throws(InspectError) -> SecretSeal.Purpose {
+        if key.hasPrefix("whsec_"), WebhookSecret(key) != nil { return .signingSecret }
+        if key.hasPrefix("whsk_"), WebhookSigningKey(key) != nil { return .signingKey }
+        throw InspectError(
+            .endpointInvalid, "the key",
+            hint:
+                "A key is whsec_ and base64 of 16 to 64 bytes, or whsk_ and base64 of 32 bytes (64 with the public key)."
+        )
+    }
+
+    private static func validate(
+        _ secret: String, for purpose: SecretSeal.Purpose, named name: String
+    ) throws(InspectError) {
+        switch purpose {
+        case .signingKey:
+            guard try Self.purpose(of: secret) == .signingKey else {
+                throw InspectError(
+                    .endpointInvalid, name,
+                    hint: "A signing key is whsk_ and base64 of 32 bytes (64 with the public key).")
+            }
+        case .apiKey:
+            guard (1...4_096).contains(secret.utf8.count), secret.utf8.allSatisfy({ (0x20...0x7e).contains($0) }),
+                secret.first != " ", secret.last != " "
+            else {
+                throw InspectError(
+                    .endpointInvalid, name, hint: "An API key has 1 to 4096 characters that a header may hold.")
+            }
+        // libcurl reads it, and says what it thinks of it at the first callback.
+        default: break
+        }
+    }
+}

@@ -738,6 +738,11 @@ CREATE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS 
     SET lock_timeout TO '2s'
     AS ...
 
+CREATE FUNCTION insp.ensure_partitions_late() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3998,6 +4003,7 @@ GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents b
 GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.ensure_partitions_late() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.erase_person(partner text, reference text) FROM PUBLIC;

@@ -157,9 +157,9 @@ BEGIN
         END LOOP;
     END IF;
     PERFORM insp.wake(l) FROM unnest(lanes) AS l;
-    -- Far ahead of need, so that producers never depend on a worker to create partitions.
+    -- Ahead of need, so that producers never depend on a worker to create partitions.
     IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
-        PERFORM insp.ensure_partitions();
+        PERFORM insp.ensure_partitions_late();
     END IF;
 END
 $$;

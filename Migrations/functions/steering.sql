@@ -256,7 +256,7 @@ BEGIN
     WHERE d.job_id = old.id AND d.resolved_at IS NULL;
     PERFORM insp.record('rerun', old.public_id::text, jsonb_build_object('as', fresh));
     IF number % 1000000 = 0 THEN
-        PERFORM insp.ensure_partitions();
+        PERFORM insp.ensure_partitions_late();
     END IF;
     PERFORM insp.wake(old.lane);
     RETURN fresh;

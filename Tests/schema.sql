@@ -311,11 +311,13 @@ CREATE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
 CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     SET jit TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'

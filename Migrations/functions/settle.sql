@@ -12,7 +12,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 BEGIN
     RETURN QUERY
     WITH done AS (
-        UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
+        UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started)
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal, j.seal,
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], smallint, boolean) IS
-    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
+    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims, null for a job that was never claimed. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]
@@ -390,6 +390,9 @@ BEGIN
     SELECT coalesce(array_agg(f.id), '{}') INTO ended FROM insp.finish_failed(
         p_jobs, array_fill(0::bigint, ARRAY[n]), array_fill(p_code, ARRAY[n]), array_fill(p_detail, ARRAY[n]),
         array_fill(0::smallint, ARRAY[n]), array_fill(0::smallint, ARRAY[n])) AS f (id);
+    -- A claim leaves the job's row alone: only the lease says when a job started whose first attempt had not ended.
+    UPDATE insp.job j SET started_at = l.claimed_at FROM insp.lease l
+    WHERE l.job_id = ANY (ended) AND j.id = ANY (ARRAY[l.job_id]) AND j.started_at IS NULL;
     -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The row in
     -- ready remains too; the worker that claims it finds the same.
     WITH gone AS (

@@ -5,8 +5,41 @@ import Postgres
 import TestSupport
 import Testing
 
-/// What a held row costs the call that ends its job.
+/// What a job looks like that no worker finished, and what a held row costs the call that ends it.
 @Suite struct CancellationTests {
+    private static let expire = """
+        UPDATE insp.job SET expires_at = now() - interval '1 s' WHERE status < 128;
+        INSERT INTO insp.expiry (expires_at, job_id) SELECT expires_at, id FROM insp.job WHERE status < 128;
+        SELECT insp.expire()
+        """
+
+    @Test(arguments: ["SELECT insp.cancel(public_id) FROM insp.job", expire])
+    func `A job that ends in its first attempt started when it was claimed, and one never claimed did not start`(
+        ending: String
+    ) async throws {
+        let fixture = try await QueueFixture()
+        let claimed = try await fixture.enqueue(1)[0]
+        var hand = try await Hand(fixture.admin)
+        #expect(try await hand.claim(1, on: fixture.admin).jobs.count == 1)
+        let waiting = try await fixture.enqueue(1)[0]
+        let before = try await fixture.result(of: claimed)["startedAt"] as? String
+        try await fixture.admin.execute("CREATE TABLE claims AS SELECT job_id, claimed_at FROM insp.lease")
+        try await fixture.admin.execute(ending)
+        #expect(try await fixture.count("insp.lease") == 0)
+        #expect(
+            try await fixture.count(
+                "insp.job j JOIN claims c ON c.job_id = j.id WHERE j.status = 128 AND j.started_at = c.claimed_at")
+                == 1)
+        #expect(before != nil)
+        #expect(try await fixture.result(of: claimed)["startedAt"] as? String == before)
+        let result = try await fixture.result(of: waiting)
+        #expect(result["startedAt"] == nil && result["completedAt"] != nil)
+        let observer = QueueObserver(databaseURL: fixture.database.url)
+        #expect(try await observer.snapshot(rateOver: .seconds(60)).finished.count == 1)
+        await observer.close()
+        #expect(try await fixture.violations().isEmpty)
+    }
+
     @Test func `A cancellation waits five seconds for a held row, and says that it is held`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]

@@ -537,6 +537,10 @@ CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS voi
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_placed(p jsonb, p_inline text[], p_place bigint, p_count integer) RETURNS insp.request
+    LANGUAGE plpgsql STABLE
+    AS ...
+
 CREATE FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1331,6 +1335,10 @@ CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS
 CREATE FUNCTION insp.pause(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text, reason text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.payload_place(p_place bigint, p_count integer) RETURNS text
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) RETURNS record
@@ -3945,6 +3953,7 @@ REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_k
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_placed(p jsonb, p_inline text[], p_place bigint, p_count integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.checkpoint_guard() FROM PUBLIC;
@@ -4142,6 +4151,7 @@ REVOKE ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) 
 GRANT ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.pause(lane text, partner text, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pause(lane text, partner text, reason text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.payload_place(p_place bigint, p_count integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;

@@ -92,7 +92,7 @@ CREATE OR REPLACE FUNCTION insp.finish_damaged(
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     -- The server's own message may quote the row.
-    detail constant text := format('the job''s row cannot be processed: SQLSTATE %s', p_state);
+    detail constant text := format('the job''s row or result cannot be processed: SQLSTATE %s', p_state);
     strays bigint[];
 BEGIN
     PERFORM FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR NO KEY UPDATE;
@@ -111,7 +111,9 @@ BEGIN
     DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (strays);
     DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
     DELETE FROM insp.review_wait w WHERE w.job_id = p_job;
-    PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
+    -- It fails again each time, so another job of the same request may be no better.
+    PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence],
+        ARRAY[jsonb_set(insp.failure_summary('INTERNAL_ERROR', detail), '{error,retryable}', 'false')], NULL,
         ARRAY[p_started], 0::smallint, false);
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
@@ -125,7 +127,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 COMMENT ON FUNCTION insp.finish_damaged(bigint, bigint, text, smallint, smallint, timestamptz) IS
-    'Dead-letters a job whose row cannot be processed as INTERNAL_ERROR, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before. INTERNAL_ERROR if it cannot end at all';
+    'Dead-letters a job whose row or result cannot be processed as INTERNAL_ERROR that is not retryable, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before. INTERNAL_ERROR if it cannot end at all';
 
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint

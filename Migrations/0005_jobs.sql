@@ -70,7 +70,7 @@ COMMENT ON COLUMN insp.job.region IS 'Region whose workers may process the job; 
 COMMENT ON COLUMN insp.job.status IS
     'Furthest stored stage: 1 QUEUED, 2 STARTED, 4 ACQUIRED, 8 DOCUMENT, 16 FACE, 32 LIVENESS, 64 DECIDED, 128 FINISHED; only rises. While a job has a lease, 1 means STARTED: the claim does not write here';
 COMMENT ON COLUMN insp.job.created_at IS 'When the job was accepted';
-COMMENT ON COLUMN insp.job.started_at IS 'When the job was first claimed; written with its first result';
+COMMENT ON COLUMN insp.job.started_at IS 'When the job was first claimed; written with its first result. Null after its end: it was never claimed';
 COMMENT ON COLUMN insp.job.completed_at IS 'When the job reached 128';
 COMMENT ON COLUMN insp.job.expires_at IS 'A job that is not finished by then ends as EXPIRED';
 COMMENT ON COLUMN insp.job.workflow IS 'What is checked';

@@ -211,6 +211,11 @@ def run(site):
             assert word in said[heading], f"{heading}: no {word!r} in\n{said[heading]}"
     assert len(names()) >= 12
 
+    # A refusal is its message, DETAIL and HINT, without the statements of the function.
+    refusal = subprocess.run(["psql", environment["INSPECTD_DATABASE_URL"], "-c", "SELECT insp.pause('slow')"], text=True,
+                             env={**environment, "PSQLRC": str(PSQLRC)}, capture_output=True, timeout=60).stderr
+    assert "LANE_UNKNOWN" in refusal and "HINT" in refusal and "CONTEXT" not in refusal, refusal
+
     # What an operator's login is told by the program.
     job = site.sql("SELECT public_id FROM insp.job WHERE status = 128 ORDER BY id DESC LIMIT 1")
     for command in (["status", job, "--purpose", "support"], ["status", job[-12:], "--explain"], ["top", "--once"]):

@@ -318,11 +318,13 @@ CREATE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
 CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     SET jit TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
@@ -543,6 +545,10 @@ CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS voi
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_placed(p jsonb, p_inline text[], p_place bigint, p_count integer) RETURNS insp.request
+    LANGUAGE plpgsql STABLE
+    AS ...
+
 CREATE FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -758,6 +764,11 @@ CREATE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS 
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '2s'
+    AS ...
+
+CREATE FUNCTION insp.ensure_partitions_late() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
@@ -1375,6 +1386,10 @@ CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS
 CREATE FUNCTION insp.pause(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text, reason text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.payload_place(p_place bigint, p_count integer) RETURNS text
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) RETURNS record
@@ -4028,6 +4043,7 @@ REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_k
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_placed(p jsonb, p_inline text[], p_place bigint, p_count integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) FROM PUBLIC;
@@ -4094,6 +4110,7 @@ GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents b
 GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.ensure_partitions_late() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.erase_person(partner text, reference text) FROM PUBLIC;
@@ -4240,6 +4257,7 @@ REVOKE ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) 
 GRANT ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.pause(lane text, partner text, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pause(lane text, partner text, reason text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.payload_place(p_place bigint, p_count integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;

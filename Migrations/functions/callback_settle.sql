@@ -20,6 +20,9 @@ DECLARE
     note record;
     change text;
 BEGIN
+    IF EXISTS (SELECT FROM unnest(p_outcomes) o WHERE o NOT IN ('delivered', 'retry', 'dead', 'release', 'unsent')) THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'outcomes', 'An outcome is delivered, retry, dead, release or unsent.');
+    END IF;
     WITH freed AS (
         -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
         DELETE FROM insp.callback_lease l

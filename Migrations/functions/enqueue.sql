@@ -68,7 +68,7 @@ BEGIN
                     NULL::text AS traceparent, NULL::jsonb AS digests, u.payload -> 'parts' AS part_urls
                 WHERE plain.id IS NOT NULL
                 UNION ALL
-                SELECT r.* FROM insp.check_request(u.payload, p_inline) r WHERE plain.id IS NULL
+                SELECT r.* FROM insp.check_placed(u.payload, p_inline, u.n, cardinality(p_payloads)) r WHERE plain.id IS NULL
             ) c
     ), keyed AS (
         -- Waits for a concurrent call with the same key; sorted, so that two calls cannot deadlock.
@@ -141,7 +141,7 @@ BEGIN
                 RAISE EXCEPTION 'the idempotency key was removed while its request was repeated; send the request again'
                     USING ERRCODE = 'serialization_failure';
             ELSIF NOT keys.same THEN
-                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', insp.payload_place(keys.n, cardinality(p_payloads)));
             END IF;
             public_ids[keys.n] := keys.public_id;
         END LOOP;
@@ -157,9 +157,9 @@ BEGIN
         END LOOP;
     END IF;
     PERFORM insp.wake(l) FROM unnest(lanes) AS l;
-    -- Far ahead of need, so that producers never depend on a worker to create partitions.
+    -- Ahead of need, so that producers never depend on a worker to create partitions.
     IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
-        PERFORM insp.ensure_partitions();
+        PERFORM insp.ensure_partitions_late();
     END IF;
 END
 $$;

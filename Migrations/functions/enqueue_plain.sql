@@ -133,7 +133,7 @@ BEGIN
     END IF;
     PERFORM insp.wake(whose.lane);
     IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
-        PERFORM insp.ensure_partitions();
+        PERFORM insp.ensure_partitions_late();
     END IF;
 END
 $$;

@@ -315,7 +315,7 @@ BEGIN
         q.waiting, q.max_waiting)
     FROM insp.v_quota q WHERE q.partner = j.partner AND q.waiting >= q.max_waiting AND j.status < 128;
     RETURN QUERY SELECT 'history', format('%s ago: %s', insp.in_words(clock_timestamp() - e.at), CASE e.kind
-            WHEN 'retry' THEN format('attempt %s failed with %s; put aside for %s s.', e.detail ->> 'attempt',
+            WHEN 'retry' THEN format('attempt %s failed with %s; delayed for %s s.', e.detail ->> 'attempt',
                 insp.error_words(e.detail ->> 'code'), e.detail ->> 'afterSeconds')
             WHEN 'rescued' THEN format('taken back in attempt %s: worker %s was lost, or kept it too long.', e.detail ->> 'attempt',
                 e.worker_id)

@@ -240,7 +240,8 @@ BEGIN
                 JOIN insp.partner p ON p.id = u.partner_id
             GROUP BY u.code, p.name ORDER BY 3 DESC, 4 DESC LIMIT 200) e),
         'finished', (SELECT jsonb_build_object(
-                'count', count(*), 'perSecond', count(*) FILTER (WHERE moment - f.at < p_rate) / greatest(0.001,
+                -- A job that ended without a claim neither waited for one nor ran.
+                'count', count(j.started_at), 'perSecond', count(*) FILTER (WHERE moment - f.at < p_rate) / greatest(0.001,
                     -- A tail that does not reach back that far covers less time.
                     least(extract(epoch FROM p_rate), CASE WHEN count(*) > 1000 THEN extract(epoch FROM moment - min(f.at))
                         ELSE extract(epoch FROM p_rate) END)),

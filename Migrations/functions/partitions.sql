@@ -47,6 +47,19 @@ COMMENT ON FUNCTION insp.ensure_partitions(bigint) IS
     'Creates the partitions for this many job ids ahead and returns how many tables it created; maintenance calls it';
 GRANT EXECUTE ON FUNCTION insp.ensure_partitions(bigint) TO insp_worker;
 
+CREATE OR REPLACE FUNCTION insp.ensure_partitions_late() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    -- Maintenance is ten million ids ahead of this. A producer that creates partitions holds their duty until it commits.
+    PERFORM insp.ensure_partitions(5000000);
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+    -- The next million ids try again, and until the fifth there is room.
+    NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.ensure_partitions_late() IS
+    'Creates partitions if less than one is left, so that producers do not depend on maintenance; does nothing if a table is held';
+
 CREATE OR REPLACE FUNCTION insp.sample_nothing() RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE

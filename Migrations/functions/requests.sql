@@ -318,6 +318,9 @@ BEGIN
         ELSE greatest(now(), coalesce(r.run_at, now())) + partner.job_lifetime END;
     IF r.expires_at <= greatest(now(), coalesce(r.run_at, now())) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt');
+    ELSIF r.expires_named AND r.expires_at > greatest(now(), coalesce(r.run_at, now())) + interval '366 days' THEN
+        -- As a partner's job_lifetime. A job that never ends keeps its partition from being dropped.
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is too late', 'expiresAt is at most 366 days from now, or after runAt.');
     END IF;
 
     IF p ? 'parts' THEN
@@ -354,3 +357,29 @@ END
 $$;
 COMMENT ON FUNCTION insp.check_request(jsonb, text[]) IS
     'Validates a payload, given the kinds of parts sent as bytes; raises one error, or returns the request by field';
+
+CREATE OR REPLACE FUNCTION insp.payload_place(p_place bigint, p_count integer) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN p_count > 1 THEN format('payload %s of %s', p_place, p_count) END
+$$;
+COMMENT ON FUNCTION insp.payload_place(bigint, integer) IS 'Which payload of a batch is refused, for the DETAIL; null for one alone';
+
+CREATE OR REPLACE FUNCTION insp.check_placed(p jsonb, p_inline text[], p_place bigint, p_count integer) RETURNS insp.request
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    code text;
+    detail text;
+    hint text;
+BEGIN
+    RETURN insp.check_request(p, p_inline);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS code = CONSTRAINT_NAME, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    IF p_count = 1 OR left(SQLSTATE, 2) <> 'IN' THEN
+        RAISE;
+    END IF;
+    PERFORM insp.refuse(code, concat_ws(': ', insp.payload_place(p_place, p_count), nullif(detail, '')), nullif(hint, ''));
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.check_placed(jsonb, text[], bigint, integer) IS
+    'insp.check_request for a payload of a batch: a refusal says which one it is';

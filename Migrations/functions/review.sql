@@ -139,7 +139,7 @@ BEGIN
             RAISE;
         END IF;
         -- The server's own words may quote the row.
-        PERFORM insp.refuse('INTERNAL_ERROR', format('the job''s row cannot be processed: SQLSTATE %s', SQLSTATE),
+        PERFORM insp.refuse('INTERNAL_ERROR', format('the job''s row or result cannot be processed: SQLSTATE %s', SQLSTATE),
             format('SELECT insp.cancel(%L) ends the job.', review.id));
     END;
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;

@@ -12,7 +12,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 BEGIN
     RETURN QUERY
     WITH done AS (
-        UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
+        UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started)
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal,
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], boolean) IS
-    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
+    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims, null for a job that was never claimed. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]
@@ -92,7 +92,7 @@ CREATE OR REPLACE FUNCTION insp.finish_damaged(
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     -- The server's own message may quote the row.
-    detail constant text := format('the job''s row cannot be processed: SQLSTATE %s', p_state);
+    detail constant text := format('the job''s row or result cannot be processed: SQLSTATE %s', p_state);
     strays bigint[];
 BEGIN
     PERFORM FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR NO KEY UPDATE;
@@ -111,7 +111,9 @@ BEGIN
     DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (strays);
     DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
     DELETE FROM insp.review_wait w WHERE w.job_id = p_job;
-    PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
+    -- It fails again each time, so another job of the same request may be no better.
+    PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence],
+        ARRAY[jsonb_set(insp.failure_summary('INTERNAL_ERROR', detail), '{error,retryable}', 'false')], NULL,
         ARRAY[p_started], false);
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
@@ -125,7 +127,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 COMMENT ON FUNCTION insp.finish_damaged(bigint, bigint, text, smallint, smallint, timestamptz) IS
-    'Dead-letters a job whose row cannot be processed as INTERNAL_ERROR, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before. INTERNAL_ERROR if it cannot end at all';
+    'Dead-letters a job whose row or result cannot be processed as INTERNAL_ERROR that is not retryable, without reading personal data; replaces a result, terminal event or final callback that it already has. Returns it if it was not finished before. INTERNAL_ERROR if it cannot end at all';
 
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint
@@ -390,6 +392,9 @@ BEGIN
     SELECT coalesce(array_agg(f.id), '{}') INTO ended FROM insp.finish_failed(
         p_jobs, array_fill(0::bigint, ARRAY[n]), array_fill(p_code, ARRAY[n]), array_fill(p_detail, ARRAY[n]),
         array_fill(0::smallint, ARRAY[n]), array_fill(0::smallint, ARRAY[n])) AS f (id);
+    -- A claim leaves the job's row alone: only the lease says when a job started whose first attempt had not ended.
+    UPDATE insp.job j SET started_at = l.claimed_at FROM insp.lease l
+    WHERE l.job_id = ANY (ended) AND j.id = ANY (ARRAY[l.job_id]) AND j.started_at IS NULL;
     -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The row in
     -- ready remains too; the worker that claims it finds the same.
     WITH gone AS (

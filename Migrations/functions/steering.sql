@@ -114,7 +114,7 @@ COMMENT ON FUNCTION insp.set_lane_weight(text, integer) IS
 GRANT EXECUTE ON FUNCTION insp.set_lane_weight(text, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
     job bigint;
 BEGIN
@@ -127,17 +127,20 @@ BEGIN
     END IF;
     PERFORM insp.record('cancel', p_id::text);
     RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+    RETURN false;
 END
 $$;
 COMMENT ON FUNCTION insp.cancel(uuid) IS
-    'Finishes a job as cancelled, waiting or running; false: it was finished already. Call it in a transaction that ends at once: until then it holds the job''s row, and nothing can be written for the job. SET LOCAL insp.notify = off as for insp.enqueue: then the worker drops a running job at its next heartbeat';
+    'Finishes a job as cancelled, waiting or running; false: it was finished already. ROW_LOCKED if another transaction holds a row of the job for five seconds. Call it in a transaction that ends at once: until then it holds the job''s row, and nothing can be written for the job. SET LOCAL insp.notify = off as for insp.enqueue: then the worker drops a running job at its next heartbeat';
 GRANT EXECUTE ON FUNCTION insp.cancel(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.cancel_partner(
     partner text, reason text DEFAULT NULL, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET lock_timeout = '5s' SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     queues constant integer[] := ARRAY(
@@ -151,10 +154,12 @@ BEGIN
     kept := 0;
     PERFORM insp.require(cancel_partner.batch BETWEEN 1 AND 1000000, 'batch', 'batch is 1 to 1000000.');
     -- Waits for rows that a claim or maintenance holds for a moment: if it skipped them, it might return 0 too early.
-    -- Jobs that are claimed meanwhile run now, and are cancelled by their ids.
+    -- Jobs that are claimed meanwhile run now, and are cancelled by their ids. A job's own row is skipped if it is held: that may
+    -- last, and must not keep the others from their end.
     WITH heads AS MATERIALIZED (
-        SELECT x.ctid AS row FROM insp.ready x WHERE x.queue = ANY (queues)
-        LIMIT cancel_partner.batch FOR UPDATE
+        SELECT x.ctid AS row FROM insp.ready x, LATERAL (
+            SELECT FROM insp.job j WHERE j.id = ANY (ARRAY[x.job_id]) FOR NO KEY UPDATE SKIP LOCKED) j
+        WHERE x.queue = ANY (queues) LIMIT cancel_partner.batch FOR UPDATE OF x
     ), waiting AS (
         DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT h.row FROM heads h)) RETURNING x.*
     )
@@ -162,14 +167,20 @@ BEGIN
     FROM waiting w;
     IF cardinality(taken) < cancel_partner.batch THEN
         WITH due AS MATERIALIZED (
-            SELECT d.ctid AS row FROM insp.delayed d WHERE d.queue = ANY (queues)
-            LIMIT cancel_partner.batch - cardinality(taken) FOR UPDATE
+            SELECT d.ctid AS row FROM insp.delayed d, LATERAL (
+                SELECT FROM insp.job j WHERE j.id = ANY (ARRAY[d.job_id]) FOR NO KEY UPDATE SKIP LOCKED) j
+            WHERE d.queue = ANY (queues) LIMIT cancel_partner.batch - cardinality(taken) FOR UPDATE OF d
         ), waiting AS (
             DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING d.*
         )
         SELECT taken || coalesce(array_agg((greatest(w.run_at, later), w.job_id, w.attempt, w.crashes, 'INTERNAL_ERROR',
             w.queue)::insp.delayed), '{}') INTO taken
         FROM waiting w;
+    END IF;
+    IF cardinality(taken) < cancel_partner.batch THEN
+        kept := (SELECT count(*) FROM insp.locked_jobs(ARRAY(
+            SELECT x.job_id FROM insp.ready x WHERE x.queue = ANY (queues)
+            UNION ALL SELECT d.job_id FROM insp.delayed d WHERE d.queue = ANY (queues) LIMIT cancel_partner.batch)));
     END IF;
     IF taken = '{}' THEN
         RETURN;
@@ -195,10 +206,12 @@ BEGIN
     END;
     PERFORM insp.record('cancel_partner', 'partner ' || cancel_partner.partner, jsonb_build_object(
         'reason', cancel_partner.reason, 'jobs', cancelled) || CASE WHEN kept > 0 THEN jsonb_build_object('kept', kept) ELSE '{}' END);
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
 END
 $$;
 COMMENT ON FUNCTION insp.cancel_partner(text, text, integer) IS
-    'Cancels up to a batch of a partner''s waiting and delayed jobs; call it until cancelled is 0, each time in a transaction that ends at once: until then it holds these jobs. kept: as many could not be ended, as their stored data is damaged, and wait for another hour. Running jobs are left alone';
+    'Cancels up to a batch of a partner''s waiting and delayed jobs; call it until cancelled is 0, each time in a transaction that ends at once: until then it holds these jobs. kept: as many could not be ended: their stored data is damaged, and they wait for another hour, or, counted once no other waits, another transaction holds them. Running jobs are left alone. ROW_LOCKED if another transaction holds something else that the call needs for five seconds';
 GRANT EXECUTE ON FUNCTION insp.cancel_partner(text, text, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.rerun(id uuid) RETURNS uuid
@@ -256,7 +269,7 @@ BEGIN
     WHERE d.job_id = old.id AND d.resolved_at IS NULL;
     PERFORM insp.record('rerun', old.public_id::text, jsonb_build_object('as', fresh));
     IF number % 1000000 = 0 THEN
-        PERFORM insp.ensure_partitions();
+        PERFORM insp.ensure_partitions_late();
     END IF;
     PERFORM insp.wake(old.lane);
     RETURN fresh;

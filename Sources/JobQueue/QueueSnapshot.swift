@@ -87,6 +87,7 @@ package struct QueueSnapshot: Sendable, Decodable {
 
     /// Jobs that reached 128 within the last five minutes, up to a limit.
     package struct Finished: Sendable, Decodable {
+        /// Those that were claimed. The times are theirs; the rate is that of all.
         package var count: Int
         package var perSecond: Double
         package var waitMedian: Double?

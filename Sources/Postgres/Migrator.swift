@@ -62,10 +62,13 @@ package struct Migrator: Sendable {
             } catch let error as PostgresError where error.isContention {
                 // Nothing was changed, and no lock is held during this wait, so others can use the tables meanwhile.
                 let holders = try await Self.holders(on: connection)
+                // The server names an index of its catalogue, which says nothing to an operator.
+                let cause =
+                    error.sqlState == "23505" ? "another migrator created public.insp_migration first" : error.message
                 guard .now < deadline else {
-                    throw PostgresError(error.code, sqlState: error.sqlState, "\(error.message); \(holders)")
+                    throw PostgresError(error.code, sqlState: error.sqlState, "\(cause); \(holders)")
                 }
-                report("\(error.message); \(holders); trying again")
+                report("\(cause); \(holders); trying again")
                 try await Task.sleep(for: pause * Double.random(in: 0.5...1))
                 pause = min(.seconds(10), pause * 2)
             }

@@ -30,6 +30,31 @@ import Testing
         #expect(try await fixture.count("insp.job") == 0)
     }
 
+    @Test func `A refusal says which payload of a batch it is about, and of one alone nothing more`() async throws {
+        let fixture = try await QueueFixture()
+        let good = QueueFixture.byURL
+        let far = String(good.dropLast()) + #","expiresAt":"2199-01-01T00:00:00Z"}"#
+        let keyed = String(good.dropLast()) + #","idempotencyKey":"k"}"#
+        _ = try await fixture.client.enqueue(many: [Data(keyed.utf8)])
+        let other = keyed.replacing("img.example.com", with: "img.example.org")
+        let refusals: [(batch: [String], code: ErrorCode, detail: String?)] = [
+            ([good, #"{"partner":"acme"}"#, good], .workflowUnknown, "payload 2 of 3: the payload names no workflow"),
+            ([good, good, "null"], .payloadInvalid, "payload 3 of 3: not an object"),
+            ([good, good.replacing("acme", with: "nobody")], .partnerUnknown, "payload 2 of 2"),
+            ([far], .payloadInvalid, "expiresAt is too late"),
+            ([good, far], .payloadInvalid, "payload 2 of 2: expiresAt is too late"),
+            ([good, other], .idempotencyConflict, "payload 2 of 2"), ([other], .idempotencyConflict, nil),
+        ]
+        for (batch, code, detail) in refusals {
+            let error = await #expect(throws: PostgresError.self) {
+                try await fixture.admin.query("SELECT insp.enqueue_many($1::jsonb[])", [.textArray(batch)])
+            }
+            #expect(error?.sqlState == code.sqlState && error?.detail == detail, "\(error?.detail ?? "none")")
+            #expect(error?.message == "\(code.rawValue): \(code.row.message)")
+            if detail?.hasSuffix("too late") == true { #expect(error?.hint?.contains("366 days") == true) }
+        }
+    }
+
     /// Takes a batch, undoes it, takes its requests one after the other, undoes that, and compares the two.
     private static let judge = """
         CREATE FUNCTION pg_temp.stored(ids uuid[]) RETURNS jsonb LANGUAGE sql AS $$
@@ -97,6 +122,8 @@ import Testing
     private static let junk = [
         "null", "7", "-1e3", "true", "[]", "{}", #"[null,{"a":[{}]}]"#, #"{"url":{"url":[]}}"#, "1e400", #""x""#,
     ]
+    /// A date that a job may have as its deadline.
+    private static let soon = (Date() + 300 * 86_400).formatted(Date.ISO8601FormatStyle().year().month().day())
     /// What a member may say; the first is the usual, `nil` leaves it out.
     private static let members: [(key: String, values: [String?])] = [
         ("partner", [#""acme""#, #""acme""#, #""club""#, #""strict""#, #""closed""#, #""nobody""#, nil]),
@@ -107,7 +134,7 @@ import Testing
         ("lane", [nil, #""bulk""#, #""fast""#]), ("region", [nil, #""EU""#, #""XX""#]),
         ("review", [nil, #""never""#, #""always""#, #""sometimes""#]),
         ("delaySeconds", [nil, "0", "5", "-1"]), ("runAt", [nil, #""2020-01-01T00:00:00Z""#, #""soon""#]),
-        ("expiresAt", [nil, #""2199-01-01T00:00:00Z""#, #""2020-01-01T00:00:00Z""#]),
+        ("expiresAt", [nil, #""\#(Self.soon)T00:00:00Z""#, #""2199-01-01T00:00:00Z""#, #""2020-01-01T00:00:00Z""#]),
         ("callbackUrl", [nil, #""https://hooks.example.com/x""#, #""ftp://x""#]),
         ("traceparent", [nil, #""00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01""#, #""00""#]),
         ("consent", [nil, #"{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}"#, "{}"]),

@@ -125,6 +125,7 @@ import Testing
         with("a time in words", #""runAt":"tomorrow""#, .payloadInvalid)
         with("a time that is none", #""runAt":"2030-13-45T00:00:00Z""#, .payloadInvalid)
         with("an expiry in the past", #""expiresAt":"2020-01-01T00:00:00Z""#, .payloadInvalid)
+        with("an expiry that is too far", #""expiresAt":"2199-01-01T00:00:00Z""#, .payloadInvalid)
         with("a negative delay", #""delaySeconds":-1"#, .payloadInvalid)
         with("a bad trace context", #""traceparent":"00-zz""#, .payloadInvalid)
         return list
@@ -164,6 +165,7 @@ import Testing
         let lab = try await fixture.admin.query(
             "SELECT endpoint_id FROM insp.create_partner('lab', 'http://127.0.0.1:8080/x', true, true)")[0].int(0)
         let sha = "2f2e2e1f0a6cc1a5c0f4d1f0c3ef1b0c6c1c3b5a7d2f9e8b7a6c5d4e3f2a1b0c"
+        let day = (Date() + 365 * 86_400).formatted(Date.ISO8601FormatStyle().year().month().day())
         let byURL = #"{"FRONT":{"url":"https://bucket.s3.eu-west-1.amazonaws.com/k?X-Sig=a%2Fb","sha256":"\#(sha)"}}"#
         let accepted: [(String, [PartKind: [Data]])] = [
             (#"{"partner":"acme","workflow":2}"#, [.front: [Self.front], .back: [Self.front], .face: [Self.front]]),
@@ -172,7 +174,7 @@ import Testing
             (#"{"partner":"acme","workflow":"similarity"}"#, [.front: [Self.front], .face: [Self.front]]),
             (
                 #"{"partner":"acme","workflow":"id","countries":["DEU"],"documentTypes":["PASSPORT","ID_CARD"],"lane":"urgent","#
-                    + #""region":"EU","expiresAt":"2199-01-01T00:00:00.5+02:00","delaySeconds":1.5,"#
+                    + #""region":"EU","expiresAt":"\#(day)T00:00:00.5+02:00","delaySeconds":1.5,"#
                     + #""traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","#
                     + #""callbackUrl":"https://hooks.example.com/y?z=1","consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"},"#
                     + #""parts":\#(byURL)}"#, [:]

@@ -235,6 +235,8 @@ import Testing
             let deadline = try await self.explain(fixture, id)["deadline"]
             #expect(deadline?.wholeMatch(of: /Passed \d+ s ago\. (.+)/)?.1 == what[...], "\(deadline ?? "none")")
         }
+        let history = try await self.explain(fixture, retried)["history"]
+        #expect(history?.contains(/; delayed for [\d.]+ s\.$/) == true, "\(history ?? "none")")
     }
 
     @Test func `A rerun is advised only where it is possible`() async throws {

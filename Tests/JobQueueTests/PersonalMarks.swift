@@ -245,17 +245,17 @@ struct PersonalMarks: Sendable {
         for row in taken {
             let job = try row.string("job")
             if let named = outcomes[job], named == nil { continue }
-            let outcome = outcomes[job] ?? "return"
+            let outcome = outcomes[job] ?? "release"
             _ = try await self.fixture.admin.query(
                 """
-                SELECT insp.callback_settle(ARRAY[$1::bigint], ARRAY[$2::bigint], ARRAY[$3::bigint], ARRAY[$4], ARRAY[3600000],
+                SELECT insp.callback_settle(ARRAY[$1::bigint], ARRAY[$2::bigint], ARRAY[$3::bigint], ARRAY[$4], ARRAY[CASE $4 WHEN 'retry' THEN 3600000 ELSE 0 END],
                     ARRAY[(extract(epoch FROM clock_timestamp()) * 1000000)::bigint], ARRAY[1], ARRAY[0],
                     ARRAY[CASE $4 WHEN 'retry' THEN 'CONNECTION_FAILED' ELSE '' END],
                     ARRAY[CASE $4 WHEN 'retry' THEN 'no route to zqmark.example.com' ELSE '' END], 'w')
                 """,
                 [
                     .int(try row.int("endpoint_id")), .int(try row.int("id")), .int(try row.int("claim_id")),
-                    .text(outcome ?? "return"),
+                    .text(outcome ?? "release"),
                 ])
         }
     }

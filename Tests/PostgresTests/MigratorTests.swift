@@ -49,6 +49,33 @@ final class MigrationFiles: Sendable {
         #expect(try await migrator.run(on: connection).applied.isEmpty)
     }
 
+    @Test(.timed) func `A migrator that was not first says so in words of its own`() async throws {
+        let files = try MigrationFiles(["0001_first": "CREATE SCHEMA insp"])
+        let database = try await ScratchDatabase.empty()
+        let first = try await database.connect()
+        try await first.execute(
+            """
+            BEGIN; CREATE TABLE public.insp_migration (name text PRIMARY KEY, sha256 text NOT NULL,
+                applied_at timestamptz NOT NULL DEFAULT now())
+            """)
+        let second = try await database.connect()
+        let reports = Mutex<[String]>([])
+        let running = Task {
+            try await files.migrator.run(on: second) { message in reports.withLock { $0.append(message) } }
+        }
+        try await waitUntil("the second waits for the first", every: .milliseconds(20)) {
+            try await first.query(
+                "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )[0].bool(0)
+        }
+        try await first.execute("COMMIT")
+        #expect(try await running.value.applied == ["0001_first"])
+        let report = try #require(reports.withLock { $0.first })
+        #expect(report.hasPrefix("another migrator created public.insp_migration first; "), "\(report)")
+        await first.close()
+        await second.close()
+    }
+
     @Test func `A script that changed after it was applied is refused`() async throws {
         let files = try MigrationFiles(["0001_first": "CREATE TABLE public.t (n int)"])
         let connection = try await ScratchDatabase.empty().connect()

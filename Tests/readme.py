@@ -142,6 +142,34 @@ def check_callbacks(environment):
         run(script(ROOT / "deploy/CALLBACKS.md"), {**environment, **variables}, folder)
 
 
+def check_runbooks(environment):
+    """deploy/RUNBOOKS.md: a database and a key store of their own, with sealed and plain jobs, one of them erased."""
+    server = subprocess.run([ROOT / "deploy/scratch-postgres.sh", "start", ROOT / ".build/postgres"], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        keys = server.replace("/postgres?", "/inspectd_keys?")
+        environment = {**environment, "INSPECTD_DATABASE_URL": server, "INSPECTD_KEYS_URL": keys,
+                       "INSPECTD_WRAPPING_KEYS": f"file:{folder}/wrapping-keys", "INSPECTD_MIGRATIONS": str(ROOT / "Migrations"),
+                       "SPECIMENS": str(ROOT / ".build/inputs/specimens")}
+        said = run(f"""
+            echo @@setup
+            psql -Xq "$INSPECTD_DATABASE_URL" -c 'CREATE DATABASE inspectd_keys'
+            inspectd migrate --roles && inspectd migrate
+            inspectd keys make --key-file wrapping-keys --name first
+            inspectd keys init --roles && inspectd keys init
+            psql -Xq -v ON_ERROR_STOP=1 "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank', 'http://127.0.0.1:1/x', true, true)" \
+                -c "SELECT insp.create_credential('bank')" -c "CREATE ROLE worker LOGIN IN ROLE insp_worker, keys_custodian" \
+                -c "CREATE ROLE gateway LOGIN IN ROLE insp_gateway, keys_custodian"
+            inspectd audit key --new > audit-public.pem --audit-key audit.pem
+            for number in 1 2; do
+                inspectd enqueue --partner bank --user-reference "user-$number" --front "$SPECIMENS/passport.jpg" > "job-$number"
+            done
+            psql -Xq -v ON_ERROR_STOP=1 "$INSPECTD_DATABASE_URL" \
+                -c "SELECT insp.cancel(public_id), insp.erase(public_id) FROM insp.job ORDER BY id LIMIT 1"
+            {script(ROOT / "deploy/RUNBOOKS.md")}""", environment, folder)
+    print(said)
+
+
 def check_links():
     """Each link of a page leads to a file of the repository, and to a heading of it where it names one."""
     def anchors(page):
@@ -168,6 +196,7 @@ def main():
         except (AssertionError, ValueError, KeyError) as error:
             raise AssertionError(page) from error
     check_callbacks(environment)
+    check_runbooks(environment)
     print(f"{len(PAGES) + 1} pages: as they say")
 
 

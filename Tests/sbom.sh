@@ -23,6 +23,13 @@ if ! "$venv/bin/python" -c 'import importlib.metadata as m; assert m.version("cy
     }
 fi
 deploy/sbom.sh "$bin/inspectd" >"$scratch/bom.json"
-deploy/sbom.sh "$bin/inspectd" >"$scratch/again.json"
-cmp "$scratch/bom.json" "$scratch/again.json"
+# The image's folder has the same SBOM, byte for byte, and the entries of its packages.
+deploy/container/closure.sh "$bin/inspectd" "$scratch/image" 2>/dev/null
+for file in "$scratch"/image/var/lib/dpkg/status.d/*; do
+    package=${file##*/}
+    grep -qx "Package: $package" "$file" && grep -q "pkg:deb/debian/${package//+/%2B}@" "$scratch/bom.json"
+    test -s "$scratch/image/usr/share/doc/$package/copyright"
+done
+cmp "$scratch/image/usr/local/share/inspectd/sbom.json" "$scratch/bom.json"
+grep -q '^ID=debian$' "$scratch/image/etc/os-release"
 "$venv/bin/python" Tests/sbom.py "$scratch/bom.json" "$bin/inspectd"

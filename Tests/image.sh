@@ -200,6 +200,9 @@ run_image() {
     root=$("${podman[@]}" image mount inspectd)
     mapfile -t found < <(find "$root" \( -type f -perm /6000 -o ! -type l -perm -o+w ! -path "$root/tmp" \) -printf '%P ')
     [ "${#found[@]}" -eq 0 ] || { say "writable, or with another's rights: ${found[*]}"; return 1; }
+    # What scanners read: an entry for each package of the SBOM.
+    grep -q '^Package: libssl3$' "$root/var/lib/dpkg/status.d/libssl3"
+    grep -q '"specVersion": "1.5"' "$root/usr/local/share/inspectd/sbom.json"
     mkdir -p "$scratch/closure"
     cp -r "$root/usr" "$scratch/closure/"
     "${podman[@]}" image unmount inspectd >/dev/null

@@ -142,6 +142,49 @@ def check_callbacks(environment):
         run(script(ROOT / "deploy/CALLBACKS.md"), {**environment, **variables}, folder)
 
 
+RUNBOOK_SITE = r"""
+psql -Xq "$INSPECTD_DATABASE_URL" -c 'CREATE DATABASE inspectd_keys'
+inspectd migrate --roles && inspectd migrate
+inspectd keys make --key-file wrapping-keys --name first
+inspectd keys init --roles && inspectd keys init
+psql -Xq -v ON_ERROR_STOP=1 "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank', 'http://127.0.0.1:1/x', true, true)" \
+    -c "SELECT insp.create_credential('bank')" -c "CREATE ROLE worker LOGIN IN ROLE insp_worker, keys_custodian" \
+    -c "CREATE ROLE gateway LOGIN IN ROLE insp_gateway, keys_custodian"
+inspectd audit key --new --audit-key audit.pem > audit-public.pem
+for number in 1 2; do inspectd enqueue --partner bank --user-reference "user-$number" --front "$SPECIMENS/passport.jpg"; done
+psql -Xq -v ON_ERROR_STOP=1 -f jobs.sql "$INSPECTD_DATABASE_URL"
+"""
+
+
+def check_runbooks(environment):
+    """deploy/RUNBOOKS.md: a database and a key store of their own, with sealed and plain jobs, one of them erased."""
+    server = subprocess.run([ROOT / "deploy/scratch-postgres.sh", "start", ROOT / ".build/postgres"], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        keys = server.replace("/postgres?", "/inspectd_keys?")
+        environment = {**environment, "INSPECTD_DATABASE_URL": server, "INSPECTD_KEYS_URL": keys,
+                       "INSPECTD_WRAPPING_KEYS": f"file:{folder}/wrapping-keys", "INSPECTD_MIGRATIONS": str(ROOT / "Migrations"),
+                       "SPECIMENS": str(ROOT / ".build/inputs/specimens")}
+        plain = """SELECT insp.enqueue('{"partner": "bank", "workflow": "id"}', front => 'no picture')"""
+        Path(folder, "jobs.sql").write_text(f"{plain};\nSELECT insp.cancel(public_id) FROM insp.job ORDER BY id LIMIT 1;\n"
+                                            "SELECT insp.erase(public_id) FROM insp.job ORDER BY id LIMIT 1;\n")
+        # One job more than the key store's backup has.
+        page = script(ROOT / "deploy/RUNBOOKS.md").replace(
+            "echo '@@Keys that must", "inspectd enqueue --partner bank --front \"$SPECIMENS/passport.jpg\"\necho '@@Keys that must", 1)
+        said = run(RUNBOOK_SITE + page, environment, folder)
+    breach = said["A breach within 72 hours"]
+    assert re.search(r"bank +\| +2 +\| +1 +\| +1 +\| +1 ", breach) and '"outcome":"whole"' in breach, breach
+    assert re.search(r"FRONT +\| +0 +\| +1 ", breach) and re.search(r"FRONT +\| +1 +\| +1 ", breach), breach
+    theft = said["A stolen wrapping key"]
+    assert '"rewrapped":1,"unreadable":0,"wrappingKey":"after-theft"' in theft and "formerKey" not in theft, theft
+    assert said["A stolen dump, backup or WAL archive"].count("whsec_") == 2
+    assert "ik_" in said["A stolen worker or gateway host"]
+    assert said["Keys that must be destroyed"].startswith("1\n"), said["Keys that must be destroyed"]
+    older = said["A key store restored older than the data"]
+    assert '"opened":5' in older and re.search(r"to_destroy \n-+\n +1\n", older) and re.search(r"bank +\| +[\da-f-]{36} \| +1 ", older), older
+    assert '"opened":0,"unreadable":0' in said["A lost key store"], said["A lost key store"]
+
+
 def check_links():
     """Each link of a page leads to a file of the repository, and to a heading of it where it names one."""
     def anchors(page):
@@ -168,7 +211,8 @@ def main():
         except (AssertionError, ValueError, KeyError) as error:
             raise AssertionError(page) from error
     check_callbacks(environment)
-    print(f"{len(PAGES) + 1} pages: as they say")
+    check_runbooks(environment)
+    print(f"{len(PAGES) + 2} pages: as they say")
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ if whole; then
         fi
     done
     check "deployment" Tests/deployment.sh --bin .build/tests/debug
+    check "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug
 fi

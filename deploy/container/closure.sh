@@ -48,6 +48,14 @@ done
         ;;
     esac
 done
+# What scanners look for in an image without a package manager: each package's entry, and which Debian it is.
+mkdir -p "$root/var/lib/dpkg/status.d"
+"$here/../sbom.sh" "$program" >"$root/usr/local/share/inspectd/sbom.json"
+sed -nE 's/^ +"purl": "pkg:deb\/debian\/([^@]+)@.*/\1/p' "$root/usr/local/share/inspectd/sbom.json" | sed "s/%2B/+/g" | sort -u | while read -r package; do
+    dpkg-query -s "$package" >"$root/var/lib/dpkg/status.d/$package"
+    install -D -m 644 "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"
+done
+install -D -m 644 /etc/os-release "$root/etc/os-release"
 # The loader's own order of folders.
 printf '%s\n' /usr/local/lib "/usr/lib/$(gcc -print-multiarch)" "/lib/$(gcc -print-multiarch)" >"$root/etc/ld.so.conf"
 ldconfig -r "$root"

@@ -129,8 +129,9 @@ private struct WorkerService {
                 guard let lane = names[String(name)] else {
                     throw UsageError("--lanes takes urgent, normal and bulk, not \(name)")
                 }
-                chosen.append(lane)
+                if !chosen.contains(lane) { chosen.append(lane) }
             }
+            guard !chosen.isEmpty else { throw UsageError("--lanes takes urgent, normal and bulk") }
             queue.lanes = chosen
         }
         self.queue = queue

@@ -7,6 +7,7 @@ import Testing
     @Test(arguments: [
         [], ["unheard-of"], ["inspect"], ["compare", "one"], ["enqueue", "--front", "x"], ["status"],
         ["top", "--interval", "0"], ["top", "much"], ["worker", "--slots", "many"], ["worker", "--unheard-of"],
+        ["worker", "--lanes", ""], ["worker", "--lanes", "urgent,quick"],
         ["bench"], ["gateway", "--listen", "x"], ["gateway", "--certificate", "x"],
         ["inspect", "--front", "a", "--front", "b"], ["inspect", "--f", "a"], ["inspect", "-x"], ["inspect", "stray"],
         ["enqueue", "stray"], ["migrate", "now"], ["help", "unheard-of"], ["completion"], ["completion", "tcsh"],

@@ -132,6 +132,21 @@ import Testing
         }
     }
 
+    /// Only so can a simulation drive them: whoever calls them passes the time and the random numbers.
+    @Test func `Machines and their values have no clock, draw nothing and wait for nothing`() throws {
+        let names = ["WorkerMachine", "QueueFloors", "OutsideJobs", "DispatchMachine", "CallbackLanes", "DatabaseHealth"]
+        let files = try self.files("JobQueue") + self.files("Callbacks")
+        for name in names {
+            let parts = files.filter { $0.name.contains("\(name).swift") || $0.name.contains("\(name)+") }
+            #expect(!parts.isEmpty, "\(name)")
+            for file in parts {
+                for word in [".now", "Date()", ".random(", "await ", "autoclosure"] {
+                    #expect(!file.text.contains(word), "\(file.name): \(word)")
+                }
+            }
+        }
+    }
+
     /// What failed once can be run again with the seed that was printed.
     @Test func `Tests draw their numbers from a seed`() throws {
         let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")

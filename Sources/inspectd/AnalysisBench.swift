@@ -6,14 +6,8 @@ import InspectCore
 /// The images of `inspectd bench analysis`.
 enum AnalysisBench {
     static let options: [Arguments.Option] =
-        [
-            .value("partner", "NAME", "analysis: the partner that owns the jobs")
-        ]
-        + PartFile.options(Self.kinds).map { option in
-            var option = option
-            option.help = "analysis: \(option.help)"
-            return option
-        }
+        [.value("partner", "NAME", "the partner that owns the jobs").of("analysis")]
+        + PartFile.options(Self.kinds).map { $0.of("analysis") }
 
     private static let kinds = PartKind.allCases.filter(\.row.isImage)
 

@@ -29,6 +29,8 @@ extension Command {
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
+        // No stage runs, and nothing is read.
+        excluded: ["usability": ["workflow", "format", "no-gate", "features", "challenge", "csca"]],
         body: { arguments in
             let configuration = try Configuration(arguments)
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }

@@ -18,6 +18,7 @@ extension Command {
             .value("now", "SECONDS", "the receiver's clock, for tests [the system's]"),
             .flag("new-key", "prints a new pair of keys for v1a instead: {\"private\", \"public\"}"),
         ],
+        excluded: ["new-key": ["id", "timestamp", "signature", "secret-file", "public-key", "body", "now"]],
         body: { arguments in
             if arguments.has("new-key") {
                 let key = WebhookSigningKey.generate()

@@ -23,7 +23,7 @@ BEGIN
                 insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'));
         ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
             -- Below a half, strangers matched in the calibration.
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold', 'threshold is a number from 0.5 to 0.999.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is ' || left(p ->> 'threshold', 40), 'threshold is a number from 0.5 to 0.999.');
         END IF;
     END IF;
     IF p ? 'enrollmentMode' AND ('enrollment' <> ALL (p_flow.capabilities)

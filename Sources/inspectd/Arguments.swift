@@ -14,7 +14,9 @@ struct Arguments {
         var words: [String] = []
 
         /// The help with the words that take the option.
-        var description: String { self.words.isEmpty ? self.help : self.words.joined(separator: ", ") + ": " + self.help }
+        var description: String {
+            self.words.isEmpty ? self.help : self.words.joined(separator: ", ") + ": " + self.help
+        }
 
         /// The option for some of the command's words alone.
         func of(_ words: String...) -> Option {

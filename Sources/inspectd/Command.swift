@@ -10,10 +10,10 @@ struct Command: Sendable {
     var words: [String] = []
     /// Whether the command takes operands.
     var takesOperands = false
-    /// Options that change what the command does, each with the options that would then have no effect.
-    var excluded: [String: [String]] = [:]
     /// The command's own options; ``Arguments/Option/help`` comes last in ``table``.
     var options: [Arguments.Option]
+    /// Options that change what the command does, each with the options that would then have no effect.
+    var excluded: [String: [String]] = [:]
     var body: @Sendable (Arguments) async throws -> Void
 
     /// Every subcommand, in the order in which the help text lists them.
@@ -24,7 +24,8 @@ struct Command: Sendable {
 
     static func named(_ name: String) throws(UsageError) -> Command {
         guard let command = self.all.first(where: { $0.name == name }) else {
-            throw UsageError("unknown command \(name)", help: "inspectd --help")
+            let kind = name.hasPrefix("-") ? "option" : "command"
+            throw UsageError("unknown \(kind) \(name)", help: "inspectd --help")
         }
         return command
     }

@@ -21,13 +21,13 @@ enum Completion {
                 command.table.filter(belongs).map { "--\($0.name)" }.joined(separator: " ")
             }
             let own = Self.wordsWithOptions(of: command).map { word in
-                "            [ \"${COMP_WORDS[2]}\" != \(word) ] || options='\(names { $0.serves(word) })'"
+                "        [ \"${COMP_WORDS[2]}\" != \(word) ] || options='\(names { $0.serves(word) })'"
             }
             return """
                     \(command.name))
                         words='\(Self.words(of: command))'
                         options='\(names { _ in true })'
-            \(own.joined(separator: "\n"))
+                \(own.joined(separator: "\n    "))
                         files='\(names { $0.operand == .file })'
                         folders='\(names { $0.operand == .folder })'
                         texts='\(names { $0.operand == .text })'

@@ -104,7 +104,7 @@ struct Configuration: Sendable {
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {
-            throw UsageError("--log-level takes debug, info, warning or error, not \(level)")
+            throw UsageError("--log-level or INSPECTD_LOG_LEVEL takes debug, info, warning or error, not \(level)")
         }
         self.log = Log(threshold: threshold)
     }

@@ -9,7 +9,7 @@ extension Command {
         synopsis: "[--listen [ADDRESS:]PORT] [--certificate FILE --key FILE] [--health [ADDRESS:]PORT]",
         options: [
             .value("listen", "[ADDRESS:]PORT", "address for partners, on loopback by default [8080]"),
-            .value("certificate", "FILE", "PEM chain: speak TLS; without it a proxy in front must"),
+            .value("certificate", "FILE", "PEM chain, enables TLS; without it a proxy must terminate TLS"),
             .value("key", "FILE", "PEM private key of the certificate"),
             .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
             .flag(

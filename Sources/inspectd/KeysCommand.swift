@@ -97,7 +97,7 @@ extension Command {
         let keys = try Self.wrappingKeys(configuration, isNeeded: false)
         let store = try Self.keyStore(configuration, keys)
         guard let state = try await store.state() else {
-            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
         }
         let answer = Answer(
             keyStore: state.keyStore, wrappingKey: state.wrappingKey, formerKey: state.formerKey, configured: keys.ids,
@@ -199,14 +199,14 @@ extension Command {
     private static func wrappingKeys(_ configuration: Configuration, isNeeded: Bool = true) throws -> WrappingKeys {
         guard !isNeeded || !configuration.wrappingKeys.isEmpty else {
             throw InspectError(
-                .keyMissing, "no wrapping key is configured", hint: "--wrapping-keys or INSPECTD_WRAPPING_KEYS.")
+                .keyMissing, "no wrapping key is configured", hint: "Set --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
         }
         return try WrappingKeySource.open(configuration.wrappingKeys)
     }
 
     private static func keyStore(_ configuration: Configuration, _ keys: WrappingKeys? = nil) throws -> KeyStore {
         guard !configuration.keysURL.isEmpty else {
-            throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
+            throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")
         }
         return KeyStore(configuration.keysURL, wrappingKeys: try keys ?? Self.wrappingKeys(configuration))
     }
@@ -252,7 +252,7 @@ enum KeyStoreSchema {
 
     private static func connect(_ configuration: Configuration) async throws -> PostgresConnection {
         guard !configuration.keysURL.isEmpty else {
-            throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
+            throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")
         }
         return try await PostgresConnection.connect(
             configuration.keysURL, options: ConnectionOptions(name: "inspectd keys"))

@@ -24,7 +24,9 @@ extension Command {
                 }
                 return Output.line(ResultEnvelope.json(answer))
             }
-            guard arguments.operands.isEmpty else { throw UsageError("--batch has the lines: parse takes none beside it") }
+            guard arguments.operands.isEmpty else {
+                throw UsageError("--batch has the lines: parse takes none beside it")
+            }
             try await Batch.run(list, slots: 1) { line in
                 guard let text = try? JSONDecoder().decode(Text.self, from: line) else {
                     return ResultEnvelope.json(ParsedText())

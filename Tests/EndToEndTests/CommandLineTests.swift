@@ -41,6 +41,17 @@ import Testing
         #expect(done.errors.contains(message), "\(done.errors)")
     }
 
+    @Test(arguments: [
+        (["inspect", "--front", "x", "--format", "td3"], "--format takes TD1, TD2 or TD3, not td3"),
+        (["inspect", "--front", "x", "--workflow", "nope"], "--workflow takes id, id_identity, "),
+        (["-x"], "unknown option -x"), (["--nope"], "unknown option --nope"),
+    ])
+    func `A wrong value is named with those that are allowed`(arguments: [String], message: String) async throws {
+        let done = try await Program.run(arguments)
+        #expect(done.status == 2)
+        #expect(done.errors.hasPrefix("inspectd: \(message)"), "\(done.errors)")
+    }
+
     @Test func `Help lists every command, and each command has its own help by every way to request it`() async throws {
         let overview = try await self.text(["--help"])
         #expect(try await self.text(["-h"]) == overview)
@@ -118,7 +129,8 @@ import Testing
             let operands = ["status": ["x"], "bench": ["queue"]][name] ?? []
             let done = try await Program.run([name] + operands + ["--log-level", "loud"])
             #expect(done.status == 2)
-            #expect(done.errors.contains("--log-level takes debug, info, warning or error, not loud"), "\(done.errors)")
+            let message = "--log-level or INSPECTD_LOG_LEVEL takes debug, info, warning or error, not loud"
+            #expect(done.errors.contains(message), "\(done.errors)")
         }
         #expect(count >= 13)
     }
@@ -234,6 +246,8 @@ import Testing
             ["status", "00000000-0000-4000-8000-000000000000"], environment: ["INSPECTD_DATABASE_URL": database.url])
         #expect(done.status == 1)
         #expect(done.errors.contains("JOB_UNKNOWN"))
+        let none = try await Program.run(["status", "abc"], environment: ["INSPECTD_DATABASE_URL": database.url])
+        #expect(none.errors.hasSuffix("An id is a UUID, or the last twelve of its digits.\n"), "\(none.errors)")
     }
 
     /// The output of a command line that succeeds.

@@ -47,7 +47,7 @@ struct Configuration: Sendable {
         keyStoreOptions + [
             .list(
                 "wrapping-keys", "SOURCE",
-                "file:FILE, pkcs11:… or vault:… (SEALING.md); may be given several times [INSPECTD_WRAPPING_KEYS]")
+                "file:FILE, pkcs11:… or vault:… (SEALING.md); may be repeated [INSPECTD_WRAPPING_KEYS]")
         ]
     /// For commands that start analyzers.
     static let modelOptions: [Arguments.Option] = [

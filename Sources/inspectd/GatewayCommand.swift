@@ -76,7 +76,7 @@ private struct GatewayProcess {
         }
         self.proxyHeader = arguments.has("proxy-protocol")
         guard !self.proxyHeader || arguments.has("trusted-proxy") else {
-            throw UsageError("--proxy-protocol requires the addresses of the proxies: --trusted-proxy")
+            throw UsageError("--proxy-protocol needs the addresses of the proxies: --trusted-proxy")
         }
         if let size = try arguments.integer("body-limit", in: 1...1024) { self.limits.bodyBytes = size << 20 }
         if let size = try arguments.integer("held-limit", in: 1...1_048_576) { self.limits.heldBytes = size << 20 }

@@ -17,7 +17,7 @@ extension Command {
             let today = CalendarDate(Date())
             guard let list = arguments["batch"] else {
                 guard !arguments.operands.isEmpty else {
-                    throw UsageError("parse requires the lines of an MRZ, or --batch")
+                    throw UsageError("parse needs the lines of an MRZ, or --batch")
                 }
                 guard let answer = ParsedText(mrz: arguments.operands, today: today) else {
                     throw InspectError(.payloadInvalid, "the lines match no known MRZ format")

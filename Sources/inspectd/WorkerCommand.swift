@@ -67,7 +67,7 @@ extension Command {
                 }
             }
             guard !self.isDisjoint(with: [.inspect, .callback]) else {
-                throw UsageError("--roles requires inspect or callback")
+                throw UsageError("--roles needs inspect or callback")
             }
         }
     }

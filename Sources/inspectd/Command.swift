@@ -61,7 +61,8 @@ struct Command: Sendable {
 
     /// The text of `inspectd NAME --help`.
     var helpText: String {
-        var lines = ["Usage: inspectd \(self.name) \(self.synopsis)", "", self.summary, "", "Options:"]
+        let usage = ["Usage: inspectd", self.name, self.synopsis].filter { !$0.isEmpty }.joined(separator: " ")
+        var lines = [usage, "", self.summary, "", "Options:"]
         let width = (self.table.map(\.form.count).max() ?? 0) + 2
         for option in self.table {
             lines.append("  " + option.form.padding(toLength: width, withPad: " ", startingAt: 0) + option.description)

@@ -26,7 +26,7 @@ extension Command {
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is killed [30]"),
             .value(
                 "fetch-permits", "N",
-                "jobs that wait for their parts' or the vendor's servers at once, beside the slots; a quarter of them for one partner [4 for each slot, at least 8]"
+                "jobs that wait for other servers at once, beside the slots; a quarter for one partner [4 a slot, at least 8]"
             ),
             .value("fetch-memory", "MIB", "memory of these jobs together; at least 64 [256]"),
             .value("fetch-deadline", "SECONDS", "for all parts by URL of one job together [60]"),

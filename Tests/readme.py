@@ -127,8 +127,16 @@ def check_metrics(said):
     assert "inspectd_slots" in output and '"message":"worker registered"' in output, output
 
 
+def check_sealing(said):
+    assert '"wrappingKey":"first"' in said["Wrapping keys"], said["Wrapping keys"]
+    for heading, name in (("Rotation", "second"), ("Escrow", "third")):
+        assert f'"wrappingKey":"{name}"' in said[heading] and "formerKey" not in said[heading], said[heading]
+        assert said[heading].count('"unreadable":0') == 2, said[heading]
+
+
 PAGES = {"README.md": check_readme, "deploy/COMMANDS.md": check_commands, "deploy/PRODUCERS.md": check_producers,
-         "deploy/PARTNERS.md": check_partners, "deploy/METRICS.md": check_metrics}
+         "deploy/PARTNERS.md": check_partners, "deploy/METRICS.md": check_metrics,
+         "deploy/SEALING.md": check_sealing}
 
 
 def check_callbacks(environment):

@@ -69,6 +69,13 @@ if [ -z "$filter" ]; then check "formatting" swift format lint --strict -r Sourc
 if [ -z "$filter" ]; then check "scripts" shellcheck -x -S warning deploy/*.sh Tests/*.sh Tests/*/*.sh .ci/run; fi
 cxx_style() { find Sources \( -name '*.[ch]' -o -name '*.[ch]pp' \) -exec clang-format --dry-run --Werror {} +; }
 if [ -z "$filter" ]; then check "formatting of C and C++" cxx_style; fi
+if [ -z "$filter" ]; then
+    if command -v squawk >/dev/null; then
+        check "SQL scripts" squawk Migrations/0*.sql Migrations/keys/0*.sql
+    else
+        say "not run: squawk, which is not installed (pip install squawk-cli)"
+    fi
+fi
 if whole; then check "specimens" /usr/bin/python3 Tests/specimens.py; fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.

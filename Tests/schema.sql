@@ -1271,6 +1271,10 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.names_face(p_workflow text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
 CREATE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3831,9 +3835,9 @@ CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((
 
 CREATE TRIGGER content_freed AFTER DELETE ON insp.content REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
 
-CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job FOR EACH ROW WHEN (((new.status = 128) AND (old.status < 128) AND (new.workflow = ANY (ARRAY['authentication'::text, 'enrollment'::text])))) EXECUTE FUNCTION insp.face_finished();
+CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job FOR EACH ROW WHEN (((new.status = 128) AND (old.status < 128) AND insp.names_face(new.workflow))) EXECUTE FUNCTION insp.face_finished();
 
-CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN ((new.workflow = ANY (ARRAY['authentication'::text, 'enrollment'::text]))) EXECUTE FUNCTION insp.face_submitted();
+CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN (insp.names_face(new.workflow)) EXECUTE FUNCTION insp.face_submitted();
 
 CREATE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch FOR EACH ROW WHEN ((old.system <> new.system)) EXECUTE FUNCTION insp.find_producers();
 
@@ -4235,6 +4239,7 @@ REVOKE ALL ON FUNCTION insp.may_be_of_row(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.names_face(p_workflow text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_approval(p_action text, p_applies boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;

@@ -69,11 +69,12 @@ DECLARE
 BEGIN
     SELECT p.id INTO owner FROM insp.partner p WHERE p.name = challenge_issue.partner AND p.enabled AND insp.may_act(p.id);
     IF NOT FOUND THEN
-        PERFORM insp.refuse('PARTNER_UNKNOWN');
+        PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(challenge_issue.partner), 40));
     END IF;
     PERFORM insp.require(challenge_issue.method IN ('colour_flash', 'motion', 'colour_flash+motion'),
         'method ' || left(quote_nullable(challenge_issue.method), 40), 'A method is colour_flash, motion or colour_flash+motion.');
-    PERFORM insp.require(challenge_issue.colours BETWEEN 6 AND 8 AND challenge_issue.steps BETWEEN 1 AND 5, 'colours or steps',
+    PERFORM insp.require(challenge_issue.colours BETWEEN 6 AND 8 AND challenge_issue.steps BETWEEN 1 AND 5, 
+        format('colours is %s, steps is %s', coalesce(challenge_issue.colours::text, 'null'), coalesce(challenge_issue.steps::text, 'null')),
         'colours is 6 to 8, steps is 1 to 5.');
     -- At most three changes a second, for the sake of photosensitive people (WCAG 2.2, 2.3.1).
     PERFORM insp.require(challenge_issue.colour_ms BETWEEN 334 AND 1000, 'colour_ms', 'colour_ms is 334 to 1000.');
@@ -127,7 +128,7 @@ BEGIN
     ELSIF jsonb_array_length(given -> 'frameTimes') NOT BETWEEN 1 AND 256 OR EXISTS (
         SELECT FROM jsonb_array_elements(given -> 'frameTimes') t
         WHERE jsonb_typeof(t) <> 'number' OR abs(t::numeric) > 600000) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes', 'frameTimes are 1 to 256 numbers of milliseconds.');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes is out of range', 'frameTimes are 1 to 256 numbers of milliseconds.');
     ELSIF 'liveness' <> ALL (p_flow.capabilities) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no challenge',
             insp.workflow_hint(ARRAY['liveness'], 'a challenge'));

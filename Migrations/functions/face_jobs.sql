@@ -3,6 +3,7 @@
 -- No payload, step or result ever contains the feature. A worker hands it over under its lease, and the transaction that finishes
 -- the job decides whether it becomes a template. However a job of these workflows reaches 128, its image, its stages and a
 -- feature that was not kept are then deleted.
+-- After: results
 
 CREATE OR REPLACE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -22,7 +23,7 @@ BEGIN
                 insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'));
         ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
             -- Below a half, strangers matched in the calibration.
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold', 'threshold is a number from 0.5 to 0.999.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is ' || left(p ->> 'threshold', 40), 'threshold is a number from 0.5 to 0.999.');
         END IF;
     END IF;
     IF p ? 'enrollmentMode' AND ('enrollment' <> ALL (p_flow.capabilities)
@@ -38,7 +39,8 @@ COMMENT ON FUNCTION insp.check_face_request(jsonb, insp.workflow) IS
 CREATE OR REPLACE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    IF p_job.workflow = 'enrollment' AND p_job.enrollment_mode IS DISTINCT FROM 'replace' THEN
+    IF p_job.enrollment_mode IS DISTINCT FROM 'replace' AND EXISTS (SELECT FROM insp.workflow w
+        WHERE w.name = p_job.workflow AND 'enrollment' = ANY (w.capabilities)) THEN
         PERFORM insp.check_face_owner(p_job.partner_id, p_face,
             insp.reference_index(insp.personal(p_job.personal) ->> 'userReference'));
     END IF;
@@ -80,7 +82,7 @@ $$;
 COMMENT ON FUNCTION insp.face_submitted() IS
     'Records a new job with a face id; refuses it if the face id had too many recently or is another person''s';
 CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
-    FOR EACH ROW WHEN (NEW.workflow IN ('authentication', 'enrollment')) EXECUTE FUNCTION insp.face_submitted();
+    FOR EACH ROW WHEN (insp.names_face(NEW.workflow)) EXECUTE FUNCTION insp.face_submitted();
 
 CREATE OR REPLACE FUNCTION insp.face_of(p_job bigint, p_fence bigint)
 RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, feature text)
@@ -172,7 +174,7 @@ $$;
 COMMENT ON FUNCTION insp.face_finished() IS
     'Called when a job with a face id reaches 128 in any way: keeps or drops its feature, and removes its image and stages';
 CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
-    FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND NEW.workflow IN ('authentication', 'enrollment'))
+    FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND insp.names_face(NEW.workflow))
     EXECUTE FUNCTION insp.face_finished();
 
 CREATE OR REPLACE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb

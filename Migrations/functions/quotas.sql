@@ -109,8 +109,10 @@ DECLARE
     number constant integer := was.id;
 BEGIN
     IF set_quota.max_waiting < 1 OR set_quota.max_bytes < 1 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'max_waiting or max_bytes is not at least 1',
-            'insp.pause(partner => …) stops a partner.');
+        PERFORM insp.refuse('PARAMETER_INVALID', format('%s is %s',
+            CASE WHEN set_quota.max_waiting < 1 THEN 'max_waiting' ELSE 'max_bytes' END,
+            CASE WHEN set_quota.max_waiting < 1 THEN set_quota.max_waiting ELSE set_quota.max_bytes END),
+            'max_waiting and max_bytes are at least 1; insp.pause(partner => …) stops a partner.');
     END IF;
     UPDATE insp.partner p SET max_waiting = set_quota.max_waiting, max_bytes = set_quota.max_bytes WHERE p.id = number;
     DELETE FROM insp.quota q WHERE q.partner_id = number;

@@ -41,7 +41,7 @@ BEGIN
     needle := insp.request_text(p, 'partner');
     SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
     IF NOT FOUND OR NOT insp.may_act(partner.id) THEN
-        PERFORM insp.refuse('PARTNER_UNKNOWN');
+        PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_literal(needle), 40));
     ELSIF NOT partner.enabled THEN
         PERFORM insp.refuse('PARTNER_DISABLED');
     END IF;
@@ -233,7 +233,8 @@ BEGIN
         IF p ? 'runAt' THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt', 'Give one of them.');
         ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds', 'delaySeconds is a number from 0 to 2592000.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is ' || left(p ->> 'delaySeconds', 40),
+                'delaySeconds is a number from 0 to 2592000.');
         ELSIF round((p -> 'delaySeconds')::numeric, 6) > 0 THEN
             -- Rounded, because a double cannot hold every small number.
             run_at := now() + make_interval(secs => round((p -> 'delaySeconds')::numeric, 6)::double precision);

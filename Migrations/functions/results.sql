@@ -13,6 +13,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API (insp.workflow), written out for the functions that compose a callback for each job; null: no such workflow';
 
+CREATE OR REPLACE FUNCTION insp.names_face(p_workflow text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT p_workflow IN ('authentication', 'enrollment')
+$$;
+COMMENT ON FUNCTION insp.names_face(text) IS 'Whether jobs of a workflow name a face id (capability authentication or enrollment of insp.workflow), written out for triggers that ask for each job';
+
 CREATE OR REPLACE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
     SELECT coalesce(CASE s.seal WHEN 0 THEN convert_from(s.body, 'UTF8')::jsonb END, '{}')

@@ -69,12 +69,14 @@ DECLARE
     burst integer;
 BEGIN
     IF limit_partner.max_running < 1 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'max_running is not at least 1', 'insp.pause(partner => …) stops a partner.');
+        PERFORM insp.refuse('PARAMETER_INVALID', format('max_running is %s', limit_partner.max_running),
+            'max_running is at least 1; insp.pause(partner => …) stops a partner.');
     ELSIF NOT (limit_partner.rate_per_second > 0 AND limit_partner.rate_per_second <= 1000000) THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'rate_per_second is not above 0 and at most 1000000',
-            'insp.pause(partner => …) stops a partner.');
+        PERFORM insp.refuse('PARAMETER_INVALID', format('rate_per_second is %s', limit_partner.rate_per_second),
+            'rate_per_second is above 0 and at most 1000000; insp.pause(partner => …) stops a partner.');
     ELSIF limit_partner.rate_burst < 1 OR limit_partner.rate_burst IS NOT NULL AND limit_partner.rate_per_second IS NULL THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'rate_burst', 'rate_burst is at least 1, and goes with a rate_per_second.');
+        PERFORM insp.refuse('PARAMETER_INVALID', format('rate_burst is %s', limit_partner.rate_burst),
+            'rate_burst is at least 1, and goes with a rate_per_second.');
     END IF;
     IF limit_partner.rate_per_second IS NOT NULL THEN
         -- A rate without a burst allows the jobs of one second at once, and at least one.
@@ -99,7 +101,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 #variable_conflict use_column
 BEGIN
     IF set_lane_weight.weight IS NULL OR set_lane_weight.weight NOT BETWEEN 1 AND 1000 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'weight', 'weight is 1 to 1000.');
+        PERFORM insp.refuse('PARAMETER_INVALID', format('weight is %s', coalesce(set_lane_weight.weight::text, 'null')), 'weight is 1 to 1000.');
     END IF;
     UPDATE insp.control c SET weight = set_lane_weight.weight, changed_at = now(), changed_by = session_user
     WHERE c.lane = insp.lane_number(set_lane_weight.lane);

@@ -88,5 +88,7 @@ package enum AnalyzerEvent: Sendable {
 
 /// Why a warm parent is renewed.
 package enum ParentRenewal: String, Sendable {
-    case crash, forks, age
+    case crash = "crash"
+    case forks = "forks"
+    case age = "age"
 }

@@ -126,7 +126,7 @@ package final class StageEngine: AnalyzerEngine {
         let today = CalendarDate(Date())
         let expected = VIZExpectation(sides: [side] + others, today: today)
         var clock = StepClock()
-        facts.sides[part.kind]?.visualZone = try clock.step("viz") { () throws(InspectError) in
+        facts.sides[part.kind]?.viz = try clock.step("viz") { () throws(InspectError) in
             try VIZStage.facts(
                 self.image(part), side: side, expected: expected, today: today, reader: self.text)
         }

@@ -6,7 +6,9 @@ package import Foundation
 package struct GatewayCredential: Sendable {
     /// The calls that a credential may allow. `insp.scope` has the same values.
     package enum Scope: String, Sendable, CaseIterable {
-        case create, read, session
+        case create = "create"
+        case read = "read"
+        case session = "session"
     }
 
     package var id: Int64

@@ -71,7 +71,9 @@ package actor JobClient {
     ///   what names no person.
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``.
     package func result(of id: String, purpose: String? = nil) async throws -> Data {
-        guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
+        guard UUID(uuidString: id) != nil else {
+            throw InspectError(.jobUnknown, hint: "An id is a UUID, or the last twelve of its digits.")
+        }
         let row = try await self.translating { connection in
             try await connection.query(
                 "SELECT document, sealed, body FROM insp.sealed_result($1, $2)",

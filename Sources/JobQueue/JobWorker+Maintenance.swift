@@ -7,7 +7,18 @@ extension JobWorker {
     private struct Duty: Sendable {
         /// Names as in `insp.duty`.
         enum Kind: String, Sendable {
-            case promote, rescue, orphans, events, expire, sweep, quotas, record, partitions, faces, samples, purge
+            case promote = "promote"
+            case rescue = "rescue"
+            case orphans = "orphans"
+            case events = "events"
+            case expire = "expire"
+            case sweep = "sweep"
+            case quotas = "quotas"
+            case record = "record"
+            case partitions = "partitions"
+            case faces = "faces"
+            case samples = "samples"
+            case purge = "purge"
         }
 
         var kind: Kind

@@ -68,8 +68,8 @@ package struct QueueFloors: Sendable {
 
     package init(regions: [Int], lanes: [Int], floors: [(queue: Int64, seq: Int64)]) {
         self.regions = Set(regions)
-        self.lanes = lanes.sorted()
-        self.weights = Dictionary(uniqueKeysWithValues: lanes.map { ($0, 1) })
+        self.lanes = Set(lanes).sorted()
+        self.weights = Dictionary(uniqueKeysWithValues: self.lanes.map { ($0, 1) })
         for (queue, seq) in floors { self.floors[Int(queue)] = seq }
     }
 
@@ -179,8 +179,7 @@ package struct QueueFloors: Sendable {
     ///   - now: The time.
     package mutating func learn(
         _ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64,
-        horizon scan: FloorHorizon.Scan? = nil,
-        at now: ContinuousClock.Instant = .now
+        horizon scan: FloorHorizon.Scan? = nil, at now: ContinuousClock.Instant
     ) {
         if let scan { self.horizon.learn(scan, at: now) }
         var counts: [Int: Int] = [:]

@@ -2,26 +2,26 @@
 package struct PostgresError: Error, Sendable {
     package enum Code: String, Sendable {
         /// No connection could be made.
-        case connectionFailed
+        case connectionFailed = "connection failed"
         /// The connection broke, or was closed, before the answer was complete: it is unknown whether the server executed the
         /// statement.
-        case connectionLost
+        case connectionLost = "connection lost"
         /// The answer did not come in time; the connection is closed, and the outcome is unknown.
-        case timeout
+        case timeout = "timed out"
         /// The server refused the statement; ``PostgresError/sqlState`` says why.
-        case server
+        case server = "server error"
         /// A parameter cannot be sent, for example a text with U+0000.
-        case invalidParameter
+        case invalidParameter = "invalid parameter"
         /// A value is not of the type that the caller asked for.
-        case decoding
+        case decoding = "unexpected value"
         /// The migrations in the database and in the folder do not agree.
-        case migration
+        case migration = "migrations differ"
         /// The database has the schema of 0.1.0, which no script can migrate.
-        case firstVersion
+        case firstVersion = "schema of 0.1.0"
         /// Roles that the schema grants rights to do not exist.
-        case roleMissing
+        case roleMissing = "role missing"
         /// Workers of another version are alive, and the schema would change under them.
-        case otherWorkers
+        case otherWorkers = "other workers"
     }
 
     package var code: Code

@@ -8,9 +8,9 @@ package struct LivenessNetworkModel: Codable, Sendable, Hashable {
     /// What the network's outputs are.
     package enum Output: String, Codable, Sendable {
         /// Softmax turns them into probabilities.
-        case logits
+        case logits = "logits"
         /// They add up to 1.
-        case probabilities
+        case probabilities = "probabilities"
     }
 
     package var file: String

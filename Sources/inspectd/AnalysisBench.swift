@@ -6,26 +6,20 @@ import InspectCore
 /// The images of `inspectd bench analysis`.
 enum AnalysisBench {
     static let options: [Arguments.Option] =
-        [
-            .value("partner", "NAME", "analysis: the partner that owns the jobs")
-        ]
-        + PartFile.options(Self.kinds).map { option in
-            var option = option
-            option.help = "analysis: \(option.help)"
-            return option
-        }
+        [.value("partner", "NAME", "the partner that owns the jobs").of("analysis")]
+        + PartFile.options(Self.kinds).map { $0.of("analysis") }
 
     private static let kinds = PartKind.allCases.filter(\.row.isImage)
 
     static func run(_ arguments: Arguments, _ configuration: Configuration) async throws {
-        guard let partner = arguments["partner"] else { throw UsageError("bench analysis requires --partner") }
+        guard let partner = arguments["partner"] else { throw UsageError("bench analysis needs --partner") }
         var parts: [PartKind: [Data]] = [:]
         for kind in Self.kinds {
             let option = kind.row.option
             if let path = arguments[option] { parts[kind] = try PartFile.parts(kind, path, of: "--\(option)") }
         }
         guard parts[.front] != nil, parts[.face] != nil else {
-            throw UsageError("bench analysis requires --front and --face; each job has a copy of them")
+            throw UsageError("bench analysis needs --front and --face; each job has a copy of them")
         }
         let analyzers = try configuration.analyzerConfiguration(arguments)
         let benchmark = AnalysisBenchmark(

@@ -10,6 +10,22 @@ struct Arguments {
         var value: String?
         var help: String
         var repeats = false
+        /// The command's words that take it; empty: all.
+        var words: [String] = []
+
+        /// The help with the words that take the option.
+        var description: String {
+            self.words.isEmpty ? self.help : self.words.joined(separator: ", ") + ": " + self.help
+        }
+
+        /// The option for some of the command's words alone.
+        func of(_ words: String...) -> Option {
+            var option = self
+            option.words = words
+            return option
+        }
+
+        func serves(_ word: String?) -> Bool { self.words.isEmpty || word.map(self.words.contains) ?? false }
 
         static func flag(_ name: String, _ help: String) -> Option { Option(name: name, value: nil, help: help) }
         static func value(_ name: String, _ value: String, _ help: String) -> Option {

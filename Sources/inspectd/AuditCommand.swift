@@ -14,20 +14,19 @@ extension Command {
         words: ["export", "follow", "verify", "sign", "key"],
         takesOperands: true,
         options: [
-            .list("from", "CHAIN:PLACE", "export, follow: rows behind this place only; may be repeated"),
-            .flag(
-                "words", "export, follow: also texts of operators and reviewers, which an erasure removes here alone"),
-            .value("seconds", "N", "follow, sign: ends after this time [runs until stopped]"),
-            .list(
-                "public-key", "FILE",
-                "verify: PEM key that checkpoints are signed with; sign: a former one; may be repeated"),
-            .value("since", "FILE", "verify: checkpoints that were kept elsewhere, as sign prints them"),
-            .list("head", "CHAIN:PLACE:HASH", "verify: a row that was noted; may be repeated"),
-            .value("audit-key", "FILE", "sign, key: PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]"),
-            .flag("new", "key: makes the file of the private key first"),
-            .value("every", "SECONDS", "sign: time between two checkpoints [10]"),
-            .value("state", "FILE", "sign: keeps the last checkpoint here, and continues from it alone"),
-            .flag("once", "sign: signs one checkpoint and ends"),
+            .list("from", "CHAIN:PLACE", "only rows after this place; may be repeated").of("export", "follow"),
+            .flag("words", "also notes of operators and reviewers, which an erasure removes here alone")
+                .of("export", "follow"),
+            .value("seconds", "N", "ends after this time [runs until stopped]").of("follow", "sign"),
+            .list("public-key", "FILE", "PEM public key of checkpoints; sign: a former one; may be repeated")
+                .of("verify", "sign"),
+            .value("since", "FILE", "checkpoints that were kept elsewhere, as sign prints them").of("verify"),
+            .list("head", "CHAIN:PLACE:HASH", "a row that was noted; may be repeated").of("verify"),
+            .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]").of("sign", "key"),
+            .flag("new", "makes the file of the private key first").of("key"),
+            .value("every", "SECONDS", "time between two checkpoints [10]").of("sign"),
+            .value("state", "FILE", "keeps the last checkpoint here, and continues from it alone").of("sign"),
+            .flag("once", "signs one checkpoint and ends").of("sign"),
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)

@@ -12,6 +12,8 @@ struct Command: Sendable {
     var takesOperands = false
     /// The command's own options; ``Arguments/Option/help`` comes last in ``table``.
     var options: [Arguments.Option]
+    /// Options that change what the command does, each with the options that would then have no effect.
+    var excluded: [String: [String]] = [:]
     var body: @Sendable (Arguments) async throws -> Void
 
     /// Every subcommand, in the order in which the help text lists them.
@@ -23,7 +25,8 @@ struct Command: Sendable {
 
     static func named(_ name: String) throws(UsageError) -> Command {
         guard let command = self.all.first(where: { $0.name == name }) else {
-            throw UsageError("unknown command \(name)", help: "inspectd --help")
+            let kind = name.hasPrefix("-") ? "option" : "command"
+            throw UsageError("unknown \(kind) \(name)", help: "inspectd --help")
         }
         return command
     }
@@ -40,15 +43,30 @@ struct Command: Sendable {
         guard self.takesOperands || arguments.operands.isEmpty || arguments.has("csca") else {
             throw UsageError("\(self.name) takes options only")
         }
+        try self.refuseUnused(arguments)
         try await self.body(arguments)
+    }
+
+    /// An option without effect is refused: whoever gives it expects one.
+    private func refuseUnused(_ arguments: Arguments) throws(UsageError) {
+        if let word = arguments.operands.first, self.words.contains(word) {
+            for option in self.options where arguments.has(option.name) && !option.serves(word) {
+                throw UsageError("--\(option.name) is for \(self.name) \(option.words.joined(separator: ", "))")
+            }
+        }
+        for (name, others) in self.excluded where arguments.has(name) {
+            guard let other = others.first(where: arguments.has) else { continue }
+            throw UsageError("--\(other) has no effect beside --\(name)")
+        }
     }
 
     /// The text of `inspectd NAME --help`.
     var helpText: String {
-        var lines = ["Usage: inspectd \(self.name) \(self.synopsis)", "", self.summary, "", "Options:"]
+        let usage = ["Usage: inspectd", self.name, self.synopsis].filter { !$0.isEmpty }.joined(separator: " ")
+        var lines = [usage, "", self.summary, "", "Options:"]
         let width = (self.table.map(\.form.count).max() ?? 0) + 2
         for option in self.table {
-            lines.append("  " + option.form.padding(toLength: width, withPad: " ", startingAt: 0) + option.help)
+            lines.append("  " + option.form.padding(toLength: width, withPad: " ", startingAt: 0) + option.description)
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -23,6 +23,9 @@ extension Command {
             guard arguments["batch"] != nil || arguments.operands.count == 2 else {
                 throw UsageError("compare needs two files, or --batch")
             }
+            guard arguments["batch"] == nil || arguments.operands.isEmpty else {
+                throw UsageError("--batch names the pairs: compare takes no files beside it")
+            }
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one comparison, not for --batch")
             }

@@ -9,16 +9,25 @@ enum Completion {
         (command.name == "help" ? Command.all.map(\.name) : command.words).joined(separator: " ")
     }
 
+    /// The words that take some of the command's options alone.
+    private static func wordsWithOptions(of command: Command) -> [String] {
+        command.words.filter { word in command.table.contains { !$0.serves(word) } }
+    }
+
     /// Independent of the package bash-completion, so that it works wherever it is sourced.
     private static func bash() -> String {
         let cases = Command.all.map { command in
             func names(_ belongs: (Arguments.Option) -> Bool) -> String {
                 command.table.filter(belongs).map { "--\($0.name)" }.joined(separator: " ")
             }
+            let own = Self.wordsWithOptions(of: command).map { word in
+                "        [ \"${COMP_WORDS[2]}\" != \(word) ] || options='\(names { $0.serves(word) })'"
+            }
             return """
                     \(command.name))
                         words='\(Self.words(of: command))'
                         options='\(names { _ in true })'
+                \(own.joined(separator: "\n    "))
                         files='\(names { $0.operand == .file })'
                         folders='\(names { $0.operand == .folder })'
                         texts='\(names { $0.operand == .text })'
@@ -66,9 +75,9 @@ enum Completion {
             text.map { characters.contains($0) ? "\\\($0)" : "\($0)" }.joined()
         }
         let commands = Command.all.map { quoted("\($0.name):\(escaped($0.summary, ":"))") }
-        let cases = Command.all.map { command in
-            let options = command.table.map { option in
-                let help = "[\(escaped(option.help, "[]\\"))]"
+        func options(of command: Command, _ word: String? = nil) -> [String] {
+            command.table.filter { word == nil || $0.serves(word) }.map { option in
+                let help = "[\(escaped(option.description, "[]\\"))]"
                 let value =
                     switch option.operand {
                     case .none: ""
@@ -81,11 +90,19 @@ enum Completion {
                 }
                 return "'(-\(letter) --\(option.name))'{-\(letter),--\(option.name)}" + quoted(help)
             }
+        }
+        let cases = Command.all.map { command in
             let operand =
                 Self.words(of: command).isEmpty
                 ? (command.takesOperands ? ["'*:file:_files'"] : [])
                 : [quoted("1:word:(\(Self.words(of: command)))")]
-            return "    \(command.name)) _arguments \((options + operand).joined(separator: " ")) ;;"
+            func arguments(_ word: String? = nil) -> String {
+                "_arguments \((options(of: command, word) + operand).joined(separator: " ")) ;;"
+            }
+            let words = Self.wordsWithOptions(of: command)
+            guard !words.isEmpty else { return "    \(command.name)) \(arguments())" }
+            let own = words.map { "        \($0)) \(arguments($0))\n" }.joined()
+            return "    \(command.name)) case $words[2] in\n\(own)        *) \(arguments())\n        esac ;;"
         }
         return """
             #compdef inspectd
@@ -125,8 +142,12 @@ enum Completion {
                     case .text: "-x"
                     }
                 let letter = option.letter.map { "-s \($0) " } ?? ""
+                let words = option.words.joined(separator: " ")
+                let condition =
+                    words.isEmpty ? seen : seen.dropLast() + "; and __fish_seen_subcommand_from \(words)'"
                 lines.append(
-                    "complete -c inspectd \(seen) \(letter)-l \(option.name) \(value) -d \(quoted(option.help))")
+                    "complete -c inspectd \(condition) \(letter)-l \(option.name) \(value) "
+                        + "-d \(quoted(option.description))")
             }
             if !Self.words(of: command).isEmpty {
                 lines.append("complete -c inspectd -f \(seen) -a \(quoted(Self.words(of: command)))")

@@ -47,7 +47,7 @@ struct Configuration: Sendable {
         keyStoreOptions + [
             .list(
                 "wrapping-keys", "SOURCE",
-                "file:FILE, pkcs11:… or vault:… (SEALING.md); may be given several times [INSPECTD_WRAPPING_KEYS]")
+                "file:FILE, pkcs11:… or vault:… (SEALING.md); may be repeated [INSPECTD_WRAPPING_KEYS]")
         ]
     /// For commands that start analyzers.
     static let modelOptions: [Arguments.Option] = [
@@ -104,7 +104,7 @@ struct Configuration: Sendable {
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {
-            throw UsageError("--log-level takes debug, info, warning or error, not \(level)")
+            throw UsageError("--log-level or INSPECTD_LOG_LEVEL takes debug, info, warning or error, not \(level)")
         }
         self.log = Log(threshold: threshold)
     }

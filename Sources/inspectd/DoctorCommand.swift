@@ -26,7 +26,11 @@ extension Command {
 
     /// One check: its subject, its outcome and the remedy.
     private struct Finding: Encodable {
-        enum Outcome: String, Encodable { case pass, fail, inconclusive }
+        enum Outcome: String, Encodable {
+            case pass = "pass"
+            case fail = "fail"
+            case inconclusive = "inconclusive"
+        }
 
         var check: String
         var outcome: Outcome

@@ -26,7 +26,7 @@ enum Events {
         case .heldForReview(let job, let seconds):
             log.info("job waits for a review", Self.fields(of: job, ["seconds": .double(seconds)]))
         case .retried(let job, let error, let after):
-            log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after.seconds)]))
+            log.warning("job will be retried", Self.fields(of: job, error, ["afterSeconds": .double(after.seconds)]))
         case .deadLettered(let job, let error): log.warning("job dead-lettered", Self.fields(of: job, error))
         case .released(let job): log.info("job released", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
@@ -37,9 +37,9 @@ enum Events {
         case .databaseUnavailable(let role, let error, let after):
             log.error(
                 "database unavailable",
-                ["connection": .string(role), "error": .string(error), "retryAfter": .double(after.seconds)])
+                ["connection": .string(role), "error": .string(error), "retryAfterSeconds": .double(after.seconds)])
         case .reconnected(let role): log.info("database restored", ["connection": .string(role)])
-        case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence.seconds)])
+        case .suspended(let silence): log.error("worker suspended", ["silentForSeconds": .double(silence.seconds)])
         case .resumed: log.info("worker resumed")
         case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
         case .newEpoch: log.warning("the database lost transactions or was replaced: all queues are scanned again")
@@ -71,7 +71,8 @@ enum Events {
             var fields: [String: Log.Value] = [
                 "callback": .string(attempt.webhookID), "endpoint": .integer(attempt.endpoint),
                 "attempt": .integer(Int64(attempt.number)), "outcome": .string(attempt.outcome.rawValue),
-                "milliseconds": .integer(Int64(attempt.milliseconds)), "waited": .double(attempt.waitedMilliseconds),
+                "milliseconds": .integer(Int64(attempt.milliseconds)),
+                "waitedMilliseconds": .double(attempt.waitedMilliseconds),
             ]
             fields["status"] = attempt.status.map { .integer(Int64($0)) }
             fields["error"] = attempt.error.map { .string($0) }
@@ -105,7 +106,8 @@ enum Events {
                 "analyzer parent started", ["pid": .integer(Int64(pid)), "milliseconds": .double(time.milliseconds)])
         case .parentFailed(let reason, let retry):
             log.error(
-                "analyzer parent failed", ["error": .string(reason), "retryAfter": .double(retry.milliseconds / 1000)])
+                "analyzer parent failed",
+                ["error": .string(reason), "retryAfterSeconds": .double(retry.milliseconds / 1000)])
         case .parentEnded(let pid, let cause):
             log.error(
                 "analyzer parent ended", ["pid": .integer(Int64(pid)), "cause": .string(cause ?? "unknown")])
@@ -116,7 +118,7 @@ enum Events {
         case .parentKept(let reason, let retry):
             log.error(
                 "analyzer parent could not be replaced",
-                ["error": .string(reason), "retryAfter": .double(retry.milliseconds / 1000)])
+                ["error": .string(reason), "retryAfterSeconds": .double(retry.milliseconds / 1000)])
         case .processStarted(let time):
             log.debug("analyzer started", ["milliseconds": .double(time.milliseconds)])
         case .processAwaited(let time): log.debug("analyzer awaited", ["milliseconds": .double(time.milliseconds)])

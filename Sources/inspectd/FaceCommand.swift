@@ -12,7 +12,7 @@ extension Command {
         options: [
             .value("partner", "NAME", "the partner that owns the face id"),
             .value("face-id", "ID", "the partner's name for the face"),
-            .purpose,
+            .purpose.of("list"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)

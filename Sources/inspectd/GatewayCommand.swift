@@ -10,7 +10,7 @@ extension Command {
         synopsis: "[--listen [ADDRESS:]PORT] [--certificate FILE --key FILE] [--health [ADDRESS:]PORT]",
         options: [
             .value("listen", "[ADDRESS:]PORT", "address for partners, on loopback by default [8080]"),
-            .value("certificate", "FILE", "PEM chain: speak TLS; without it a proxy in front must"),
+            .value("certificate", "FILE", "PEM chain, enables TLS; without it a proxy must terminate TLS"),
             .value("key", "FILE", "PEM private key of the certificate"),
             .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
             .flag(
@@ -78,7 +78,7 @@ private struct GatewayProcess {
         }
         self.proxyHeader = arguments.has("proxy-protocol")
         guard !self.proxyHeader || arguments.has("trusted-proxy") else {
-            throw UsageError("--proxy-protocol requires the addresses of the proxies: --trusted-proxy")
+            throw UsageError("--proxy-protocol needs the addresses of the proxies: --trusted-proxy")
         }
         if let size = try arguments.integer("body-limit", in: 1...1024) { self.limits.bodyBytes = size << 20 }
         if let size = try arguments.integer("held-limit", in: 1...1_048_576) { self.limits.heldBytes = size << 20 }

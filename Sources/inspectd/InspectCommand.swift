@@ -29,6 +29,8 @@ extension Command {
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
+        // No stage runs, and nothing is read.
+        excluded: ["usability": ["workflow", "format", "no-gate", "features", "challenge", "csca"]],
         body: { arguments in
             let configuration = try Configuration(arguments)
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
@@ -37,6 +39,7 @@ extension Command {
                 throw UsageError("inspect needs \(PartFile.choices(BatchRequest.kinds, or: "--batch"))")
             }
             try Self.refuseBesideBatch(arguments)
+            try Self.checkNames(arguments)
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one inspection, not for --batch")
             }
@@ -57,6 +60,17 @@ extension Command {
             }
         }
     )
+
+    /// Before an analyzer starts, as for every other invalid command line.
+    private static func checkNames(_ arguments: Arguments) throws(UsageError) {
+        if let name = arguments["format"], DocumentFormat(rawValue: name) == nil {
+            throw UsageError("--format takes TD1, TD2 or TD3, not \(name)")
+        }
+        if let name = arguments["workflow"], Workflow(name: name) == nil {
+            let names = Workflow.allCases.filter { !$0.namesFace }.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("--workflow takes \(names), not \(name)")
+        }
+    }
 
     /// Each line of a batch names its own files.
     static func refuseBesideBatch(_ arguments: Arguments) throws(UsageError) {
@@ -82,7 +96,9 @@ extension Command {
             let parts = try Self.parts(of: request)
             let workflow = try Self.workflow(of: request, arguments: arguments)
             let format = try (request.members.format ?? arguments["format"]).map { name throws(InspectError) in
-                guard let format = DocumentFormat(rawValue: name) else { throw InspectError(.documentFormatUnknown) }
+                guard let format = DocumentFormat(rawValue: name) else {
+                    throw InspectError(.documentFormatUnknown, name)
+                }
                 return format
             }
             var runner = InspectionRunner(pool: pool)

@@ -17,15 +17,16 @@ extension Command {
         words: ["init", "list", "make", "rotate", "rewrap", "verify", "escrow", "restore"],
         takesOperands: true,
         options: [
-            .value("to", "NAME", "the wrapping key for new keys; init: where several are configured"),
-            .value("key-file", "FILE", "make: the file that gets a new wrapping key"),
-            .value("name", "NAME", "make: the new key's name [the day and four digits]"),
-            .flag("all", "rewrap: also what the present wrapping key has wrapped, for a new version in its KMS"),
-            .flag("roles", "init: creates only the missing roles; run by an administrator, once for a cluster"),
-            .value("public-key", "FILE", "escrow: PEM of an RSA key of 3072 bits or more"),
-            .value("private-key", "FILE", "restore: PEM of its private half"),
-            .value("escrow", "FILE", "restore: what escrow has printed"),
-            .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
+            .value("to", "NAME", "the wrapping key for new keys; init: where several are configured")
+                .of("init", "rotate", "restore"),
+            .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
+            .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
+            .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
+            .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster").of("init"),
+            .value("public-key", "FILE", "PEM of an RSA key of 3072 bits or more").of("escrow"),
+            .value("private-key", "FILE", "PEM of its private half").of("restore"),
+            .value("escrow", "FILE", "the output of keys escrow").of("restore"),
+            .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]").of("init"),
         ] + Configuration.keyOptions + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
@@ -96,7 +97,7 @@ extension Command {
         let keys = try configuration.openWrappingKeys(isNeeded: false)
         let store = try Self.keyStore(configuration, keys)
         guard let state = try await store.state() else {
-            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
         }
         let answer = Answer(
             keyStore: state.keyStore, wrappingKey: state.wrappingKey, formerKey: state.formerKey, configured: keys.ids,
@@ -197,7 +198,7 @@ extension Command {
 
     private static func keyStore(_ configuration: Configuration, _ keys: WrappingKeys? = nil) throws -> KeyStore {
         guard !configuration.keysURL.isEmpty else {
-            throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
+            throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")
         }
         return KeyStore(configuration.keysURL, wrappingKeys: try keys ?? configuration.openWrappingKeys())
     }
@@ -243,7 +244,7 @@ enum KeyStoreSchema {
 
     private static func connect(_ configuration: Configuration) async throws -> PostgresConnection {
         guard !configuration.keysURL.isEmpty else {
-            throw InspectError(.keyMissing, "no key store is configured", hint: "--keys-url or INSPECTD_KEYS_URL.")
+            throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")
         }
         return try await PostgresConnection.connect(
             configuration.keysURL, options: ConnectionOptions(name: "inspectd keys"))

@@ -6,12 +6,11 @@ import InspectCore
 /// traces.
 enum LivenessBench {
     static let options: [Arguments.Option] = [
-        .value("runs", "N", "liveness: simulated captures of each subject and method [10000]"),
-        .value("seed", "N", "liveness: seed of the random generator [random]"),
-        .list(
-            "trace", "FILE.csv",
-            "liveness: a trace of frame,ear,blink to find blinks in, instead of the simulation"),
-        .value("fps", "N", "liveness: frames a second of the traces [30]"),
+        .value("runs", "N", "simulated captures of each subject and method [10000]").of("liveness"),
+        .value("seed", "N", "seed of the random generator [random]").of("liveness"),
+        .list("trace", "FILE.csv", "a trace of frame,ear,blink to find blinks in, instead of the simulation")
+            .of("liveness"),
+        .value("fps", "N", "frames a second of the traces [30]").of("liveness"),
     ]
 
     private struct Report: Encodable {

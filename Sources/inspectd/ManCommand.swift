@@ -29,12 +29,11 @@ private enum ManualPage {
         ]
         for command in Command.all {
             lines += [".SS \"inspectd \(self.escaped(command.name))\"", ".nf"]
-            lines += "inspectd \(command.name) \(command.synopsis)".split(separator: "\n").map {
-                self.escaped($0.drop { $0 == " " })
-            }
+            let words = ["inspectd", command.name, command.synopsis].filter { !$0.isEmpty }.joined(separator: " ")
+            lines += words.split(separator: "\n").map { self.escaped($0.drop { $0 == " " }) }
             lines += [".fi", ".PP", self.escaped(command.summary)]
             for option in command.table {
-                lines += [".TP", "\\fB" + self.escaped(option.form) + "\\fR", self.escaped(option.help)]
+                lines += [".TP", "\\fB" + self.escaped(option.form) + "\\fR", self.escaped(option.description)]
             }
         }
         lines += [

@@ -7,19 +7,18 @@ import Synchronization
 /// The benchmark that the options of `inspectd bench queue` select.
 enum QueueBench {
     static let options: [Arguments.Option] = [
-        .flag("noop", "queue: jobs/s of jobs that store their result alone (the default)"),
-        .flag("stages", "queue: jobs/s of jobs that store every stage's result"),
-        .flag("pickup", "queue: latency until an idle worker starts a job"),
-        .list("backlog", "N", "queue: latency of claims over N waiting jobs; may be repeated, to compare"),
-        .flag(
-            "held-xmin", "queue: jobs/s while an old transaction holds the xmin horizon; a state-column queue beside it"
-        ),
-        .flag("fairness", "queue: waits beside a large partner's backlog; the bulk lane beside urgent jobs"),
-        .flag(
-            "sealed", "queue: jobs/s and WAL of plain jobs, and of sealed ones with a key each or with their person's"),
-        .flag("limits", "queue: jobs/s of a partner with limits that it never reaches, and of one without"),
-        .value("jobs", "N", "jobs for each measurement [50000; --pickup 300, --limits 20000, --sealed 5000]"),
-        .value("slots", "N", "jobs that a worker runs at once [256; --fairness 16]"),
+        .flag("noop", "jobs/s of jobs that store their result alone (the default)"),
+        .flag("stages", "jobs/s of jobs that store every stage's result"),
+        .flag("pickup", "latency until an idle worker starts a job"),
+        .list("backlog", "N", "latency of claims over N waiting jobs; may be repeated, to compare"),
+        .flag("held-xmin", "jobs/s while an old transaction holds the xmin horizon; a state-column queue beside it"),
+        .flag("fairness", "waits beside a large partner's backlog; the bulk lane beside urgent jobs"),
+        .flag("sealed", "jobs/s and WAL of plain jobs, and of sealed ones with a key each or with their person's"),
+        .flag("limits", "jobs/s of a partner with limits that it never reaches, and of one without"),
+        .value(
+            "jobs", "N", "jobs for each measurement [50000; --pickup 300, --limits 20000, --sealed 5000; analysis 60]"
+        ).of("queue", "analysis"),
+        .value("slots", "N", "jobs that a worker runs at once [256; --fairness 16]").of("queue", "analysis"),
         .value("workers", "N", "workers in this process [1]; not with --backlog, --pickup, --fairness"),
         .value("producers", "N", "connections that enqueue [2]"),
         .value("batch", "N", "jobs in one call of enqueue_many [500]"),
@@ -30,7 +29,7 @@ enum QueueBench {
         .value("plot", "FILE", "--held-xmin: writes jobs/s over time as SVG"),
         .value("big", "N", "--fairness: waiting jobs of the large partner [1000000]"),
         .value("rounds", "N", "--fairness [10], --limits and --sealed [5]: how often it is measured"),
-    ]
+    ].map { $0.words.isEmpty ? $0.of("queue") : $0 }
 
     private static let modes = ["noop", "stages", "pickup", "backlog", "held-xmin", "fairness", "limits", "sealed"]
 

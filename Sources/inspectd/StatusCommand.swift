@@ -12,6 +12,8 @@ extension Command {
             .flag("explain", "explains in sentences where the job is, why it waits and what to do (operators)"),
             .purpose,
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        // It names no person, so it needs no purpose.
+        excluded: ["explain": ["purpose"]],
         body: { arguments in
             guard arguments.operands.count == 1 else {
                 throw UsageError("status takes one job id; operators may shorten it to the last twelve digits")

@@ -6,7 +6,10 @@ import JobQueue
 struct TopPage {
     /// The order of partners.
     enum Order: String, CaseIterable {
-        case waiting, oldest, running, delayed
+        case waiting = "waiting"
+        case oldest = "oldest"
+        case running = "running"
+        case delayed = "delayed"
     }
 
     var snapshot: QueueSnapshot

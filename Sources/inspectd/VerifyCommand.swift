@@ -12,12 +12,13 @@ extension Command {
             .value("id", "ID", "header webhook-id"),
             .value("timestamp", "SECONDS", "header webhook-timestamp"),
             .value("signature", "LIST", "header webhook-signature"),
-            .list("secret-file", "FILE", "a file with a secret (whsec_…); may be given several times"),
-            .list("public-key", "KEY", "a public key (whpk_…) for v1a; may be given several times"),
+            .list("secret-file", "FILE", "a file with a secret (whsec_…); may be repeated"),
+            .list("public-key", "KEY", "a public key (whpk_…) for v1a; may be repeated"),
             .value("body", "FILE", "the body as received [standard input]"),
             .value("now", "SECONDS", "the receiver's clock, for tests [the system's]"),
             .flag("new-key", "prints a new pair of keys for v1a instead: {\"private\", \"public\"}"),
         ],
+        excluded: ["new-key": ["id", "timestamp", "signature", "secret-file", "public-key", "body", "now"]],
         body: { arguments in
             if arguments.has("new-key") {
                 let key = WebhookSigningKey.generate()
@@ -60,7 +61,7 @@ extension Command {
             }
             return key
         }
-        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("verify requires a secret or a public key") }
+        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("verify needs a secret or a public key") }
         return WebhookVerifier(secrets: secrets, publicKeys: keys)
     }
 }

@@ -27,7 +27,7 @@ extension Command {
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is killed [30]"),
             .value(
                 "fetch-permits", "N",
-                "jobs that wait for their parts' or the vendor's servers at once, beside the slots; a quarter of them for one partner [4 for each slot, at least 8]"
+                "jobs that wait for other servers at once, beside the slots; a quarter for one partner [4 a slot, at least 8]"
             ),
             .value("fetch-memory", "MIB", "memory of these jobs together; at least 64 [256]"),
             .value("fetch-deadline", "SECONDS", "for all parts by URL of one job together [60]"),
@@ -70,7 +70,7 @@ extension Command {
                 }
             }
             guard !self.isDisjoint(with: [.inspect, .callback]) else {
-                throw UsageError("--roles requires inspect or callback")
+                throw UsageError("--roles needs inspect or callback")
             }
         }
     }
@@ -132,8 +132,9 @@ private struct WorkerService {
                 guard let lane = names[String(name)] else {
                     throw UsageError("--lanes takes urgent, normal and bulk, not \(name)")
                 }
-                chosen.append(lane)
+                if !chosen.contains(lane) { chosen.append(lane) }
             }
+            guard !chosen.isEmpty else { throw UsageError("--lanes takes urgent, normal and bulk") }
             queue.lanes = chosen
         }
         self.queue = queue

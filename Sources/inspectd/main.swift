@@ -19,12 +19,15 @@ func exit(_ error: UsageError, _ command: Command? = nil) -> Never {
     exit(2)
 }
 
+/// As in ``Arguments``, an unambiguous prefix is enough.
+func isPrefix(_ word: String, of option: String) -> Bool { word.count > 2 && option.hasPrefix(word) }
+
 guard let name = words.first else { exit(UsageError("a command is missing")) }
 switch name {
-case "-h", "--help":
+case _ where name == "-h" || isPrefix(name, of: "--help"):
     Output.text(Command.overview)
     exit(0)
-case "-v", "--version":
+case _ where name == "-v" || isPrefix(name, of: "--version"):
     Output.line("inspectd \(Version.current)")
     exit(0)
 default: break
@@ -32,8 +35,10 @@ default: break
 let command: Command
 do { command = try Command.named(name) } catch { exit(error) }
 let rest = Array(words.dropFirst())
-// Help works even where the rest of the line is invalid.
-if rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) }) {
+// Help works even where the rest of the line is invalid. Where it is valid, -h may be another option's value.
+if (try? Arguments(rest, options: command.table)) == nil,
+    rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) })
+{
     Output.text(command.helpText)
     exit(0)
 }

@@ -135,7 +135,15 @@ func startWorker(slots: Int, through wrapper: [String] = []) throws -> (worker: 
     worker.standardOutput = output
     try worker.run()
     var text = Data()
+    let limit = Duration.seconds(60)
+    let deadline = ContinuousClock.now + limit
     while !text.contains(UInt8(ascii: "\n")) {
+        var descriptor = pollfd(
+            fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&descriptor, 1, Int32(max(0, (deadline - .now) / .milliseconds(1)))) > 0 else {
+            kill(worker.processIdentifier, SIGKILL)
+            throw WaitTimedOut(what: "the worker prints its processes", limit: limit)
+        }
         let more = output.fileHandleForReading.availableData
         guard !more.isEmpty else { break }
         text += more

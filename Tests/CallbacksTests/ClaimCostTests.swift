@@ -139,7 +139,7 @@ import Testing
     }
 
     /// Twenty thousand callbacks of one ordering key behind a retry, and a few of other keys behind those.
-    @Test func `Callbacks that wait for their turn make no claim dearer`() async throws {
+    @Test(.timeLimit(.minutes(5))) func `Callbacks that wait for their turn make no claim dearer`() async throws {
         let outbox = try await Outbox()
         let connection = outbox.connection
         try await self.prepare(connection)

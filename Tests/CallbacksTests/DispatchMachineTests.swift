@@ -72,7 +72,7 @@ import Testing
         let order = try #require(self.settleOrder(&machine, at: self.start))
         #expect(order.pending.count == 1 && machine.load == (2, 2))
         let effects = machine.settled(
-            SettledBatch(settled: order.pending), of: order, at: self.start, retryAfter: .seconds(1))
+            SettledBatch(settled: order.pending), of: order, at: self.start, retryAfter: nil)
         #expect(effects.wakes == .claim)
         #expect(self.settleOrder(&machine, at: self.start + .seconds(1)) == nil)
     }
@@ -84,7 +84,7 @@ import Testing
         }
         #expect(entries.isEmpty && wakes == .settle)
         let order = try #require(self.settleOrder(&machine, at: self.start + .seconds(50)))
-        #expect(order.pending.count == 2 && order.pending.allSatisfy { !$0.outcome.isAttempt })
+        #expect(order.pending.count == 2 && order.pending.allSatisfy { !$0.outcome.isAttempt && $0.started == nil })
     }
 
     @Test func `What others may send is released`() async throws {
@@ -114,7 +114,7 @@ import Testing
             let order = try #require(self.settleOrder(&machine, at: self.start))
             var batch = SettledBatch(settled: order.pending)
             if let kind { batch.record.changes = [(begun[0].callback.endpoint.id, kind)] }
-            #expect(machine.settled(batch, of: order, at: self.start, retryAfter: .seconds(1)).wakes.contains(.send))
+            #expect(machine.settled(batch, of: order, at: self.start, retryAfter: nil).wakes.contains(.send))
             #expect(self.begin(&machine, at: self.start).count == (kind == nil ? 1 : 0))
             #expect(self.settleOrder(&machine, at: self.start)?.pending.count == (kind == nil ? nil : 2))
         }
@@ -133,7 +133,7 @@ import Testing
                 let held = order.pending + order.held
                 #expect(held.count == 1)
                 let effects = machine.settled(
-                    SettledBatch(held: held), of: order, at: now, retryAfter: .seconds(1))
+                    SettledBatch(held: held), of: order, at: now, retryAfter: nil)
                 #expect(!effects.isUnavailable)
             }
             now += .milliseconds(100)
@@ -189,7 +189,7 @@ import Testing
         #expect(!machine.claimed(nothing, of: busy, at: self.start).goesOn && !machine.isClaimOver)
         _ = machine.ended(self.settlement(self.begin(&machine, at: self.start)[0]))
         let order = try #require(self.settleOrder(&machine, at: self.start))
-        _ = machine.settled(SettledBatch(settled: order.pending), of: order, at: self.start, retryAfter: .seconds(1))
+        _ = machine.settled(SettledBatch(settled: order.pending), of: order, at: self.start, retryAfter: nil)
         let idle = try #require(self.order(&machine, at: self.start))
         #expect(machine.claimed(nothing, of: idle, at: self.start).wakes == .settle && machine.isClaimOver)
         #expect(self.isOver(&machine, at: self.start))
@@ -204,7 +204,7 @@ import Testing
         let end = self.start + .seconds(10)
         let order = try #require(self.settleOrder(&machine, at: end))
         #expect(order.pending.count == 2 && order.pending.allSatisfy { !$0.outcome.isAttempt })
-        _ = machine.settled(SettledBatch(settled: order.pending), of: order, at: end, retryAfter: .seconds(1))
+        _ = machine.settled(SettledBatch(settled: order.pending), of: order, at: end, retryAfter: nil)
         #expect(!self.isOver(&machine, at: end + .seconds(3)))
         // What cannot be broken off is left to lapse.
         #expect(self.isOver(&machine, at: end + .seconds(4)))
@@ -216,7 +216,7 @@ import Testing
         running += self.begin(&machine, at: self.start)
         #expect(machine.ended(self.settlement(running.removeLast())).contains(.settle))
         let order = try #require(self.settleOrder(&machine, at: self.start))
-        _ = machine.settled(SettledBatch(settled: order.pending), of: order, at: self.start, retryAfter: .seconds(1))
+        _ = machine.settled(SettledBatch(settled: order.pending), of: order, at: self.start, retryAfter: nil)
         #expect(machine.ended(self.settlement(running.removeLast())).contains(.settle))
         // Not again before enough of them have come together, or the pause is over.
         #expect(machine.ended(self.settlement(running.removeLast())).isEmpty)

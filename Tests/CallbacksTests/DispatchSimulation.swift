@@ -216,7 +216,7 @@ struct DispatchSimulation {
             batch.held = order.held
         }
         _ = self.dispatchers[index].machine.settled(
-            batch, of: order, at: self.now, retryAfter: .milliseconds(100))
+            batch, of: order, at: self.now, retryAfter: isLost ? .milliseconds(100) : nil)
     }
 }
 

@@ -62,7 +62,9 @@ import Testing
             FROM generate_series(1, 50) n
             """)
         try await site.link()
-        repeat {} while try await site.admin.query("SELECT more FROM insp.purge(20)")[0].bool(0)
+        try await waitUntil("nothing is left to purge", every: .zero) {
+            try await !site.admin.query("SELECT more FROM insp.purge(20)")[0].bool(0)
+        }
         let id = try await site.admin.query(
             """
             SELECT insp.enqueue(format('{"partner":"acme","workflow":"id","parts":{"FRONT":{"url":"https://i.example.com/a",

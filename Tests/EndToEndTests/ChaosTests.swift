@@ -93,7 +93,7 @@ import Testing
         #expect(
             try await service.waitForNone(
                 "SELECT count(*) FROM insp.job WHERE status < 128", within: .seconds(60)))
-        #expect(death.duration(to: .now) < .seconds(22))
+        #expect(death.duration(to: .now) < .seconds(20))
         #expect(try await service.result(of: id).at("error") == nil)
     }
 

@@ -8,6 +8,8 @@ import Testing
         (["worker", "--fetch-"], "--fetch-permits --fetch-memory --fetch-deadline"),
         (["gateway", "--log"], "--log-level"), (["face", "d"], "delete"), (["help", "doc"], "doctor"),
         (["completion", ""], "bash zsh fish"), (["bench", "callbacks", "--hu"], "--hung"),
+        (["audit", "key", "--"], "--audit-key --new --database-url --log-level --help"),
+        (["keys", "list", "--esc"], ""),
         // A value that is no file; a file, which bash completes by itself; a word of no command.
         (["worker", "--slots", "--"], ""), (["inspect", "--front", "--"], ""), (["unheard-of", "--"], ""),
         (["inspect", "--workflow", "=", ""], ""),

@@ -13,7 +13,7 @@ import Testing
     }
 
     private func comparisons(_ answer: [String: Any]) -> [String: String] {
-        let fields = answer.at("capabilities.extraction.0.data.visualZone.fields") as? [[String: Any]] ?? []
+        let fields = answer.at("capabilities.extraction.0.data.viz.fields") as? [[String: Any]] ?? []
         return Dictionary(
             fields.compactMap { field in
                 (field["name"] as? String).map { ($0, field["comparison"] as? String ?? "none") }
@@ -28,7 +28,7 @@ import Testing
         #expect(comparisons.values.count { $0 == "agrees" } >= 4, "\(comparisons)")
         #expect(!comparisons.values.contains("contradicts"), "\(comparisons)")
         #expect(answer.at("capabilities.dataChecks.0.decision.type") as? String == "PASSED")
-        #expect(answer.at("capabilities.extraction.0.data.visualZone.cpuMs") is Double)
+        #expect(answer.at("capabilities.extraction.0.data.viz.cpuMs") is Double)
     }
 
     @Test(
@@ -49,7 +49,7 @@ import Testing
     func `A front's VIZ text is compared with the back's MRZ or barcode`() async throws {
         for (front, back) in [("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg")] {
             let answer = try await self.inspect(["--front", front, "--back", back])
-            #expect(answer.at("capabilities.extraction.0.data.visualZone.comparedWith") as? String == "BACK")
+            #expect(answer.at("capabilities.extraction.0.data.viz.comparedWith") as? String == "BACK")
             let comparisons = self.comparisons(answer)
             #expect(comparisons.values.count { $0 == "agrees" } >= 3, "\(comparisons)")
             let sides = (answer.at("capabilities.imageChecks") as? [[String: Any]] ?? []).last

@@ -43,7 +43,7 @@ enum Fault: String {
     case probe
     /// Makes the system call that the request names.
     case call
-    /// Keeps the request and the parts, as an engine keeps pictures.
+    /// Keeps the request and the parts, as an engine keeps images.
     case remember
 }
 

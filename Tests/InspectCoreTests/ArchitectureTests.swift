@@ -132,6 +132,46 @@ import Testing
         }
     }
 
+    /// Only so can a simulation drive them: whoever calls them passes the time and the random numbers.
+    @Test func `Machines and their values have no clock, draw nothing and wait for nothing`() throws {
+        let names = [
+            "WorkerMachine", "QueueFloors", "OutsideJobs", "DispatchMachine", "CallbackLanes", "DatabaseHealth",
+        ]
+        let files = try self.files("JobQueue") + self.files("Callbacks")
+        for name in names {
+            let parts = files.filter { $0.name.contains("\(name).swift") || $0.name.contains("\(name)+") }
+            #expect(!parts.isEmpty, "\(name)")
+            for file in parts {
+                for word in [".now", "Date()", ".random(", "await ", "autoclosure"] {
+                    #expect(!file.text.contains(word), "\(file.name): \(word)")
+                }
+            }
+        }
+    }
+
+    /// The same for cases: what is stored, sent and logged stands in quotation marks. Keys of documents are members' names.
+    @Test func `Each case of an enumeration of strings says its string`() throws {
+        var count = 0
+        // Custody's are held by SealTests: Python and PHP compute with the same words.
+        for target in try self.targets().keys where target != "Custody" {
+            for file in try self.files(target) {
+                for found in file.text.matches(of: /enum (\w+): String[^{]*\{/) where found.1 != "CodingKeys" {
+                    var depth = 1
+                    for line in file.text[found.range.upperBound...].split(separator: "\n") {
+                        let text = line.drop { $0 == " " }
+                        if depth == 1, text.hasPrefix("case "), !text.hasPrefix("case .") {
+                            #expect(text.contains(" = \""), "\(target)/\(file.name): \(text)")
+                            count += 1
+                        }
+                        depth += line.count { $0 == "{" } - line.count { $0 == "}" }
+                        if depth <= 0 { break }
+                    }
+                }
+            }
+        }
+        #expect(count > 300)
+    }
+
     /// What failed once can be run again with the seed that was printed.
     @Test func `Tests draw their numbers from a seed`() throws {
         let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")

@@ -34,7 +34,7 @@ import Testing
                 backgroundChroma: 40, documentWidth: 1250, printShare: 0.05, midtoneShare: 0.8, moire: 1.5),
             mrz: lines.map { MRZReading(lines: $0, confidences: [], quad: quad, pitch: 20, corrections: 0) },
             barcodes: barcode.map { [BarcodeFacts(format: "PDF417", text: $0, bytesHex: "", quad: quad)] } ?? [],
-            faces: [], visualZone: visual)
+            faces: [], viz: visual)
     }
 
     private func decide(_ sides: [PartKind: DocumentFacts]) -> ResultDocument {
@@ -52,7 +52,7 @@ import Testing
         let sides = try #require(result.capabilities.imageChecks?.last)
         #expect(sides.parts == ["FRONT", "BACK"] && sides.decision.type == .passed)
         #expect(result.decision.type == .passed)
-        let record = try #require(result.capabilities.extraction?.first?.data?.visualZone)
+        let record = try #require(result.capabilities.extraction?.first?.data?.viz)
         #expect(record.comparedWith == "BACK" && record.fields.allSatisfy { $0.comparison == .agrees })
     }
 
@@ -83,7 +83,7 @@ import Testing
         let print = ["ERIKSSON", "ANNA MARIA", "12 AUG 1974", "15 APR 2034", "L898702C3"]
         let result = self.decide([.front: self.side(self.passport, print: print)])
         #expect(result.capabilities.dataChecks?.first?.decision == Decision(.rejected, "MISMATCH_HRZ_MRZ_DATA"))
-        let check = result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "printAgrees" }
+        let check = result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "vizAgrees" }
         #expect(check?.outcome == .fail && check?.reason == "documentNumber")
     }
 
@@ -94,7 +94,7 @@ import Testing
         let unread = self.decide([.front: self.side(self.passport)])
         #expect(unread.capabilities.imageChecks?.first?.data?.notAssessed.contains("SAMPLE") == true)
         #expect(
-            unread.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "printAgrees" }?.outcome
+            unread.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "vizAgrees" }?.outcome
                 == .inconclusive)
     }
 

@@ -236,8 +236,7 @@ import Testing
         calls += settings.map { "SELECT * FROM insp.set_endpoint(1, \($0))" }
         var succeeded = try await Self.attempt(calls, fixture.admin)
         let several = routines.filter { $0.arguments.count > 1 }
-        let deadline = ContinuousClock.now + .seconds(3)
-        for _ in 0..<10 where ContinuousClock.now < deadline {
+        for _ in 0..<5 {
             calls = (0..<200).map { _ in
                 let routine = several.randomElement(using: &random)!
                 let chosen = routine.arguments.filter { _ in Bool.random(using: &random) }

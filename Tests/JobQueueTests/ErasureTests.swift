@@ -101,7 +101,7 @@ import Testing
             UPDATE insp.face_rate SET since = since - interval '31 days'
             """)
         #expect(try await fixture.admin.query("SELECT insp.face_purge()")[0].int(0) == 1)
-        repeat {} while try await fixture.admin.query("SELECT more FROM insp.purge(5)")[0].bool(0)
+        try await fixture.purgeAll(5)
         #expect(try await fixture.dump() == [])
         #expect(try await fixture.holding() == [])
         #expect(try await fixture.count("insp.job") == marks.jobs.count)
@@ -181,7 +181,8 @@ import Testing
         let start = ContinuousClock.now
         #expect(try await self.erase(fixture, id))
         _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'f')")
-        #expect(ContinuousClock.now - start < .seconds(4))
+        // Not for as long as the other transaction is open, which is for ever.
+        #expect(ContinuousClock.now - start < .seconds(30))
         try await other.execute("ROLLBACK")
 
         let held = try await fixture.client.enqueue(

@@ -108,7 +108,8 @@ import Testing
         for connection in [slow, held, snapshot] { await connection.close() }
     }
 
-    @Test func `A reader sees each event once while many write, some late, and places are given in pieces`()
+    @Test(.timeLimit(.minutes(2)))
+    func `A reader sees each event once while many write, some late, and places are given in pieces`()
         async throws
     {
         let fixture = try await QueueFixture()

@@ -258,16 +258,17 @@ import Testing
         let fixture = try await QueueFixture()
         let listener = try await fixture.database.connect()
         let stream = try await listener.listen("insp_ready")
-        let received = Mutex(0)
-        let reading = Task { for await _ in stream { received.withLock { $0 += 1 } } }
+        let received = Mutex<[String]>([])
+        let reading = Task { for await one in stream { received.withLock { $0.append(one.payload) } } }
         let start = ContinuousClock.now
         for _ in 0..<100 { _ = try await fixture.enqueue(1) }
         let ticks = Int((ContinuousClock.now - start) / .milliseconds(50)) + 2
-        try await fixture.wait { received.withLock { $0 } > 0 }
-        try await Task.sleep(for: .milliseconds(200))
+        // Notifications come in the order of the commits.
+        try await fixture.admin.execute("NOTIFY insp_ready, 'the last'")
+        try await fixture.wait { received.withLock { $0.last } == "the last" }
         await listener.close()
         await reading.value
-        let count = received.withLock { $0 }
+        let count = received.withLock { $0.count } - 1
         #expect(count >= 1)
         #expect(count <= ticks)
     }

@@ -116,7 +116,7 @@ import Testing
         let fixture = try await QueueFixture()
         let rows = try await fixture.admin.query(
             """
-            SELECT w.*, insp.definition_key(w.name) AS written_out, array_to_string(w.stages, ',') AS statuses
+            SELECT w.*, insp.definition_key(w.name) AS written_out, insp.names_face(w.name), array_to_string(w.stages, ',') AS statuses
             FROM insp.workflow w ORDER BY w.place
             """)
         #expect(try rows.map { try $0.string("name") } == Workflow.allCases.map(\.rawValue))
@@ -124,6 +124,7 @@ import Testing
             let workflow = try #require(Workflow(rawValue: try row.string("name")))
             #expect(try row.string("definition_key") == workflow.row.definitionKey)
             #expect(try row.string("written_out") == workflow.row.definitionKey)
+            #expect(try row.bool("names_face") == workflow.namesFace)
             #expect(try row.textArray("capabilities") == workflow.capabilities.map(\.rawValue))
             #expect(
                 try row.string("statuses") == workflow.stages.map { String($0.rawValue) }.joined(separator: ","))

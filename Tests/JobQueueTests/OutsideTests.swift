@@ -267,11 +267,11 @@ import Testing
         ])
         let first = floors.plan(limit: 8, onlyActive: false, caps: [1: 3])
         #expect(first.scans.map(\.queue) == [1, 2] && first.scans[0].cap == 3)
-        floors.learn(first, limit: 8, claimed: [(1, 10), (2, 11)], high: 100_000)
+        floors.learn(first, limit: 8, claimed: [(1, 10), (2, 11)], high: 100_000, at: .now)
         let before = floors.reported
         let second = floors.plan(limit: 8, onlyActive: false, caps: [1: 0])
         #expect(second.scans.map(\.queue) == [2] && second.scans[0].cap == 8)
-        floors.learn(second, limit: 8, claimed: [], high: 1_000_000)
+        floors.learn(second, limit: 8, claimed: [], high: 1_000_000, at: .now)
         let after = Dictionary(uniqueKeysWithValues: zip(floors.reported.queues, floors.reported.seqs))
         #expect(after[1] == Dictionary(uniqueKeysWithValues: zip(before.queues, before.seqs))[1])
         #expect(after[2] ?? 0 > 900_000)

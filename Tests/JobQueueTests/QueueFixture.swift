@@ -50,6 +50,15 @@ struct QueueFixture: Sendable {
         }
     }
 
+    /// Purges until nothing is left to purge.
+    ///
+    /// - Parameter limit: How much at a time; `nil`: as much as workers do.
+    func purgeAll(_ limit: Int? = nil) async throws {
+        let call = "SELECT more FROM insp.purge(\(limit.map(String.init) ?? ""))"
+        for _ in 0..<500 where try await !self.admin.query(call)[0].bool(0) { return }
+        throw WaitTimedOut(what: "nothing is left to purge after 500 calls", limit: .zero)
+    }
+
     /// Waits until a condition of the test's own holds.
     func wait(until condition: () -> Bool) async throws {
         try await waitUntil("a condition of the test's own", every: .milliseconds(5)) { condition() }

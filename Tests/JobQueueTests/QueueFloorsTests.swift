@@ -18,7 +18,7 @@ import Testing
                 claimed += found.map { (scan.queue, $0) }
                 self.seqs[scan.queue]?.subtract(found)
             }
-            floors.learn(plan, limit: limit, claimed: claimed, high: self.high)
+            floors.learn(plan, limit: limit, claimed: claimed, high: self.high, at: .now)
             return claimed
         }
     }
@@ -27,6 +27,11 @@ import Testing
         var floors = QueueFloors(regions: [0], lanes: lanes, floors: [])
         _ = floors.add(queues)
         return floors
+    }
+
+    @Test func `A lane that is named twice is served as if named once`() {
+        var floors = self.floors([.init(id: 1, region: 0, lane: 1, partner: 1)], lanes: [1, 1])
+        #expect(floors.plan(limit: 8, onlyActive: false).scans.map(\.queue) == [1])
     }
 
     @Test func `Jobs that were committed late come before the scans go on`() {

@@ -57,6 +57,18 @@ import Testing
         Refusal(
             #"insp.enqueue('{"partner":"acme","workflow":"walk"}')"#, .workflowUnknown, "'walk'",
             Workflow.allCases.map(\.rawValue)),
+        Refusal(#"insp.enqueue('{"partner":"bnak","workflow":"id"}')"#, .partnerUnknown, "'bnak'", []),
+        Refusal("insp.challenge_issue('bnak')", .partnerUnknown, "'bnak'", []),
+        .job(#""delaySeconds":-5"#, .payloadInvalid, "delaySeconds is -5", ["0 to 2592000"]),
+        .job(
+            #""faceId":"x","threshold":2"#, workflow: "authentication", .payloadInvalid, "threshold is 2",
+            ["0.5 to 0.999"]),
+        Refusal("insp.set_lane_weight('urgent', 0)", .parameterInvalid, "weight is 0", ["1 to 1000"]),
+        Refusal(
+            "insp.set_quota('acme', max_waiting => 0)", .parameterInvalid, "max_waiting is 0", ["at least 1", "pause"]),
+        Refusal("insp.set_quota('acme', max_bytes => -1)", .parameterInvalid, "max_bytes is -1", ["at least 1"]),
+        Refusal("insp.limit_partner('acme', 0)", .parameterInvalid, "max_running is 0", ["at least 1", "pause"]),
+        Refusal("insp.limit_partner('acme', 1, 0)", .parameterInvalid, "rate_per_second is 0", ["above 0"]),
         Refusal("insp.pause('slow')", .laneUnknown, "'slow'", ["urgent", "normal", "bulk"]),
         Refusal(
             "insp.review(gen_random_uuid(), 'MAYBE')", .reviewInvalid, "the decision 'MAYBE'",

@@ -117,7 +117,7 @@ import Testing
                 WHERE public_id = ANY ('{\(ids.joined(separator: ","))}') AND created_at > now() - interval '1 day';
                 UPDATE insp.purge_later SET due_at = now()
                 """)
-            repeat {} while try await fixture.admin.query("SELECT more FROM insp.purge()")[0].bool(0)
+            try await fixture.purgeAll()
         }
         try await retire(first, other)
         #expect(try await fixture.count("insp.part") == 3)

@@ -103,7 +103,9 @@ import Testing
         try await self.drain(fixture)
         try await self.age(fixture, "40 days")
         var pieces: [Purged] = []
-        repeat { pieces.append(try await self.purge(fixture, limit: 4)) } while pieces.last?.more == true
+        repeat {
+            pieces.append(try await self.purge(fixture, limit: 4))
+        } while pieces.last?.more == true && pieces.count < 50
         #expect(pieces.map(\.parts) == [4, 4, 2])
         #expect(pieces.map(\.results) == [4, 4, 2])
         try await fixture.admin.execute(
@@ -174,7 +176,8 @@ import Testing
         try await reader.execute("BEGIN; SELECT count(*) FROM insp.step")
         let start = ContinuousClock.now
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
-        #expect(ContinuousClock.now - start < .seconds(10))
+        // Not for as long as the other transaction is open, which is for ever.
+        #expect(ContinuousClock.now - start < .seconds(40))
         #expect(try await fixture.count("insp.job") == 9)
         try await reader.execute("COMMIT")
         #expect(try await fixture.admin.query(drop)[0].int(0) == 1)
@@ -322,7 +325,7 @@ import Testing
                 == reruns)
         // Those that a rerun held at the moment were left for later.
         try await fixture.admin.execute("UPDATE insp.purge_later SET due_at = due_at - interval '1 minute'")
-        repeat {} while try await self.purge(fixture).more
+        try await fixture.purgeAll()
         #expect(try await fixture.count("insp.job j JOIN insp.part p ON p.job_id = j.id WHERE j.status = 128") == 0)
     }
 

@@ -296,7 +296,7 @@ import Testing
                     Int(
                         try await fixture.admin.query(
                             "SELECT cancelled FROM insp.cancel_partner('acme', 'left us', 4)")[0].int(0)))
-            } while counts.last != 0
+            } while counts.last != 0 && counts.count < 10
             #expect(counts == [4, 2, 0])
             mayEnd.withLock { $0 = true }
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")

@@ -113,7 +113,7 @@ import Testing
             """)
         let ours = try await error("SELECT pg_temp.fail('IN001')")
         #expect(ours.message == "said" && ours.detail == "the detail" && ours.hint == "The hint.")
-        #expect("\(ours)" == "server IN001: said (the detail). The hint.")
+        #expect("\(ours)" == "server error IN001: said (the detail). The hint.")
         let theirs = try await error("SELECT pg_temp.fail('23505')")
         #expect(theirs.detail == nil && theirs.hint == nil)
     }

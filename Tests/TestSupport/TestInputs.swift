@@ -12,7 +12,7 @@ package enum TestInputs {
         package var kind: String
         package var mrzLines: [String]?
         package var barcodeText: String?
-        /// Jumio's usability labels, `OK` for a good picture.
+        /// Jumio's usability labels, `OK` for a good image.
         package var qualityLabels: [String]?
         /// Corners of the document in pixels, clockwise from its top left.
         package var documentQuad: [[Double]]?

@@ -44,11 +44,25 @@ enum TestServer {
         }
         process.executableURL = URL(fileURLWithPath: self.path)
         process.arguments = [action, folder]
-        let output = Pipe()
-        process.standardOutput = output
+        // A file: a pipe stays open for as long as any descendant has it.
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("server-\(UUID().uuidString)")
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        process.standardOutput = try FileHandle(forWritingTo: file)
         try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let deadline = ContinuousClock.now + .seconds(120)
+        var text = ""
         // Not `waitUntilExit`: it waits until every descendant has closed a descriptor of Foundation's, the server, too.
+        while !text.hasSuffix("\n") {
+            let isOver = !process.isRunning
+            text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            if isOver { break }
+            guard .now < deadline else {
+                kill(process.processIdentifier, SIGKILL)
+                throw Unavailable(description: "scratch-postgres.sh \(action) did not end within two minutes")
+            }
+            Thread.sleep(forTimeInterval: 0.01)
+        }
         guard text.hasPrefix("postgresql:") else {
             throw Unavailable(description: "scratch-postgres.sh \(action) printed no URL")
         }

@@ -17,5 +17,10 @@ package struct WaitTimedOut: Error, CustomStringConvertible {
     var what: String
     var limit: Duration
 
+    package init(what: String, limit: Duration) {
+        self.what = what
+        self.limit = limit
+    }
+
     package var description: String { "not within \(self.limit): \(self.what)" }
 }

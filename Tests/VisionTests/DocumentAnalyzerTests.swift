@@ -5,11 +5,11 @@ import Testing
 @testable import Vision
 
 @Suite struct DocumentAnalyzerTests {
-    private func decode(_ picture: TestPicture) throws -> DecodedImage {
+    private func decode(_ picture: TestImage) throws -> DecodedImage {
         try picture.png().withUnsafeBytes { try DecodedImage.decode($0) }
     }
 
-    private func facts(_ picture: TestPicture) throws -> DocumentFacts {
+    private func facts(_ picture: TestImage) throws -> DocumentFacts {
         let image = try self.decode(picture)
         let outline = try DocumentAnalyzer.outline(image)
         return DocumentFacts(
@@ -17,14 +17,14 @@ import Testing
             mrz: nil, barcodes: [], faces: [])
     }
 
-    private func label(_ picture: TestPicture) throws -> String {
+    private func label(_ picture: TestImage) throws -> String {
         UsabilityRules.decide(try self.facts(picture), reading: .unproven, part: "FRONT").label
     }
 
     @Test(arguments: [0.0, 8, -17, 30])
     func `The outline is found at any angle`(degrees: Double) throws {
-        let card = DocumentPicture.card()
-        let photo = DocumentPicture.photo(of: card, degrees: degrees)
+        let card = DocumentImage.card()
+        let photo = DocumentImage.photo(of: card, degrees: degrees)
         let outline = try #require(try DocumentAnalyzer.outline(try self.decode(photo)))
         #expect(abs(outline.aspectRatio - 1.586) < 0.04)
         #expect(outline.cornersOutside == 0)
@@ -37,32 +37,32 @@ import Testing
     }
 
     @Test func `A crop has no outline`() throws {
-        #expect(try DocumentAnalyzer.outline(try self.decode(DocumentPicture.card())) == nil)
+        #expect(try DocumentAnalyzer.outline(try self.decode(DocumentImage.card())) == nil)
     }
 
     @Test func `An empty table has no outline and is no document`() throws {
-        let facts = try self.facts(TestPicture(width: 600, height: 400, DocumentPicture.table))
+        let facts = try self.facts(TestImage(width: 600, height: 400, DocumentImage.table))
         #expect(facts.outline == nil)
         #expect(UsabilityRules.decide(facts, reading: .none, part: "FRONT").label == "NOT_A_DOCUMENT")
     }
 
     @Test func `Tiny images are measured without failing`() throws {
         for (width, height) in [(1, 1), (1, 400), (400, 1), (7, 5), (33, 33)] {
-            let facts = try self.facts(TestPicture(width: width, height: height))
+            let facts = try self.facts(TestImage(width: width, height: height))
             #expect(facts.outline == nil)
             #expect(facts.quality.brightness == 255)
         }
     }
 
     @Test func `A good photo is usable`() throws {
-        let facts = try self.facts(DocumentPicture.photo(degrees: 4))
+        let facts = try self.facts(DocumentImage.photo(degrees: 4))
         #expect(UsabilityRules.decide(facts, reading: .none, part: "FRONT") == .passed)
         #expect(ImageCheckRules.decide(facts, part: "FRONT") == .passed)
         #expect(abs(facts.quality.documentWidth - 600) < 10)
     }
 
     @Test func `Blur is noticed in every direction`() throws {
-        let photo = DocumentPicture.photo()
+        let photo = DocumentImage.photo()
         #expect(try self.label(photo.blurred(horizontally: 8, vertically: 8)) == "BLURRED")
         #expect(try self.label(photo.blurred(horizontally: 11, vertically: 0)) == "BLURRED")
         #expect(try self.label(photo.blurred(horizontally: 0, vertically: 11)) == "BLURRED")
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `Glare is noticed, and white paper is none`() throws {
-        func glare(_ picture: TestPicture) -> TestPicture {
+        func glare(_ picture: TestImage) -> TestImage {
             var result = picture
             result.map { x, y, colour in
                 let distance = hypot(Double(x) - 480, Double(y) - 360)
@@ -80,14 +80,14 @@ import Testing
             }
             return result
         }
-        #expect(try self.label(glare(DocumentPicture.photo())) == "GLARE")
-        var white = DocumentPicture.card()
-        white.map { _, _, colour in colour == DocumentPicture.paper ? Colour(255, 255, 255) : colour }
-        #expect(try self.facts(DocumentPicture.photo(of: white)).quality.glareShare == 0)
+        #expect(try self.label(glare(DocumentImage.photo())) == "GLARE")
+        var white = DocumentImage.card()
+        white.map { _, _, colour in colour == DocumentImage.paper ? Colour(255, 255, 255) : colour }
+        #expect(try self.facts(DocumentImage.photo(of: white)).quality.glareShare == 0)
     }
 
     @Test func `Grey copies are noticed`() throws {
-        func gray(_ picture: TestPicture) -> TestPicture {
+        func gray(_ picture: TestImage) -> TestImage {
             var result = picture
             result.map { _, _, colour in
                 let level = UInt8((Int(colour.red) + Int(colour.green) + Int(colour.blue)) / 3)
@@ -95,12 +95,12 @@ import Testing
             }
             return result
         }
-        #expect(try self.label(DocumentPicture.photo(of: gray(DocumentPicture.card()))) == "PHOTOCOPY")
-        #expect(try self.label(gray(DocumentPicture.photo())) == "BLACK_WHITE")
+        #expect(try self.label(DocumentImage.photo(of: gray(DocumentImage.card()))) == "PHOTOCOPY")
+        #expect(try self.label(gray(DocumentImage.photo())) == "BLACK_WHITE")
     }
 
     @Test func `A grey copy under a warm lamp is noticed`() throws {
-        func lit(_ picture: TestPicture) -> TestPicture {
+        func lit(_ picture: TestImage) -> TestImage {
             var result = picture
             result.map { _, _, colour in
                 let level = (Double(colour.red) + Double(colour.green) + Double(colour.blue)) / 3
@@ -108,35 +108,35 @@ import Testing
             }
             return result
         }
-        let copy = try self.facts(DocumentPicture.photo(of: lit(DocumentPicture.card())))
+        let copy = try self.facts(DocumentImage.photo(of: lit(DocumentImage.card())))
         #expect(copy.quality.chroma > 4)
         #expect(UsabilityRules.decide(copy, reading: .unproven, part: "FRONT").label == "PHOTOCOPY")
         #expect(
-            UsabilityRules.decide(try self.facts(DocumentPicture.photo()), reading: .unproven, part: "FRONT") == .passed
+            UsabilityRules.decide(try self.facts(DocumentImage.photo()), reading: .unproven, part: "FRONT") == .passed
         )
     }
 
     @Test(arguments: [0.06, 0.12, 0.2])
     func `A corner that was cut off is noticed`(share: Double) throws {
-        var card = DocumentPicture.card()
+        var card = DocumentImage.card()
         let reach = Int(share * Double(card.width))
         let width = card.width
-        card.map { x, y, colour in width - 1 - x + y < reach ? DocumentPicture.table : colour }
-        let facts = try self.facts(DocumentPicture.photo(of: card, degrees: 6))
+        card.map { x, y, colour in width - 1 - x + y < reach ? DocumentImage.table : colour }
+        let facts = try self.facts(DocumentImage.photo(of: card, degrees: 6))
         let decision = UsabilityRules.decide(facts, reading: .proven, part: "FRONT")
         // What a rounding or the wear of years may take is no damage.
         #expect(decision.label == (share < 0.1 ? "OK" : "DAMAGED_DOCUMENT"), "\(facts.quality.missingCorner ?? -1)")
     }
 
     @Test func `Darkness is noticed`() throws {
-        var photo = DocumentPicture.photo()
+        var photo = DocumentImage.photo()
         photo.map { _, _, colour in Colour(colour.red / 6, colour.green / 6, colour.blue / 6) }
         #expect(try self.label(photo) == "BAD_QUALITY_IMAGE")
     }
 
     @Test func `A document that leaves the frame is noticed`() throws {
-        var cut = TestPicture(width: 600, height: 680, DocumentPicture.table)
-        let photo = DocumentPicture.photo()
+        var cut = TestImage(width: 600, height: 680, DocumentImage.table)
+        let photo = DocumentImage.photo()
         cut.map { x, y, _ in photo[x, y] }
         let facts = try self.facts(cut)
         #expect(facts.outline?.cornersOutside == 2)
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func `A thumb over the document is noticed`() throws {
-        var photo = DocumentPicture.photo(table: Colour(60, 70, 80))
+        var photo = DocumentImage.photo(table: Colour(60, 70, 80))
         photo.map { x, y, colour in
             let (dx, dy) = ((Double(x) - 170) / 115, (Double(y) - 450) / 70)
             return dx * dx + dy * dy < 1 ? Colour(205, 145, 115) : colour
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test func `A screen is noticed by its pixel grid`() throws {
-        var screen = DocumentPicture.photo(degrees: 3)
+        var screen = DocumentImage.photo(degrees: 3)
         screen.map { x, y, colour in
             // Sub-pixels of a display, 3.3 px apart, seen at a small angle.
             let phase = (Double(x) + 0.05 * Double(y)) * 2 * .pi / 3.3

@@ -93,7 +93,7 @@ struct FaceEngineTests {
         let together = try await FaceFixtures.derived("together.png")
         let all = try self.engine.faces(in: together, features: 1)
         let largest = try #require(try self.engine.faces(in: together, features: 1, onlyLargest: true).first)
-        // Found at another size of the picture, but the points come from the same pixels.
+        // Found at another size of the image, but the points come from the same pixels.
         #expect(try #require(largest.feature).distance(to: #require(all[0].feature)) < 0.15)
         // Where nothing large is, the search goes on.
         let portrait = try self.engine.faces(
@@ -116,7 +116,7 @@ struct FaceEngineTests {
         #expect((1.2...2.2).contains(contour.length / face.quality.interEyeDistance))
         let assessment = try #require(FaceAssessment(faces: [face], image: image.facts))
         #expect(assessment.appearance.pose == .frontal && assessment.appearance.eyes == .open)
-        // Turned with the picture, the face stays as it is.
+        // Turned with the image, the face stays as it is.
         let turned = try #require(
             try engine.faces(in: await FaceFixtures.derived("down.png"), features: 0).first?.quality.contour)
         #expect(abs(turned.yaw - contour.yaw) < 5 && abs(turned.eyeOpening - contour.eyeOpening) < 0.02)

@@ -3,7 +3,7 @@ import InspectCore
 import TestSupport
 import Vision
 
-/// Models and pictures of the face tests: freely licensed photographs, and pictures derived from them.
+/// Models and images of the face tests: freely licensed photographs, and images derived from them.
 ///
 /// `INSPECTD_MODELS` and `INSPECTD_TEST_FACES` (or `INSPECTD_TEST_INPUTS`, with the photographs in `faces`) name folders that are
 /// already filled; otherwise the first test that asks runs the scripts of `deploy/`, which keep what they fetch under
@@ -22,7 +22,7 @@ enum FaceFixtures {
         try Self.decoded(await Self.preparedFaces.value.appending(path: name))
     }
 
-    /// A picture made by `Tests/derive-faces.py`.
+    /// An image made by `Tests/derive-faces.py`.
     static func derived(_ name: String) async throws -> DecodedImage {
         try Self.decoded(await Self.preparedDerivatives.value.appending(path: name))
     }

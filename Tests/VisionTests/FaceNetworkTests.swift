@@ -6,7 +6,7 @@ import Vision
 
 /// An operator's own network in place of dlib's descriptor.
 @Suite struct FaceNetworkTests {
-    /// 128 numbers: red and green of a face in 8 by 8 squares, which tells pictures apart well enough to try the path.
+    /// 128 numbers: red and green of a face in 8 by 8 squares, which tells images apart well enough to try the path.
     static func model(
         _ network: SmallNetwork = SmallNetwork(side: 64, square: 8, weights: [[1, 0, 0], [0, 1, 0]]),
         engine: String = "small/eyes2", table: [FaceCalibration.Row]? = nil
@@ -38,7 +38,7 @@ import Vision
         }
         let upright = try feature(await FaceFixtures.photograph("obama.jpg"))
         #expect(upright.engine == "small/eyes2" && upright.hex.count == 1024)
-        // The same picture upside down is brought to the same place by the eyes.
+        // The same image upside down is brought to the same place by the eyes.
         let turned = try feature(await FaceFixtures.derived("down.png"))
         let other = try feature(await FaceFixtures.photograph("biden.jpg"))
         let same = try FaceMatch.compare(upright, turned, threshold: 0.5, calibration: model.calibration)

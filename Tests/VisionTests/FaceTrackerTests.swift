@@ -4,7 +4,7 @@ import Vision
 
 /// Real photographs as frames.
 @Suite struct FaceTrackerTests {
-    @Test func `The same picture twice is a repetition, another one a cut`() async throws {
+    @Test func `The same image twice is a repetition, another one a cut`() async throws {
         let engine = try FaceEngine(models: await FaceFixtures.models)
         let tracker = try FaceTracker(engine: engine)
         let (one, other) = (
@@ -34,7 +34,7 @@ import Vision
         #expect(try found.distance(to: followed) < 0.3)
     }
 
-    @Test func `A picture without a face is measured as one`() async throws {
+    @Test func `An image without a face is measured as one`() async throws {
         let engine = try FaceEngine(models: await FaceFixtures.models)
         let frame = try FaceTracker(engine: engine).next(DecodedImage.testCard(width: 640, height: 480))
         #expect(frame.face == nil && frame.scene == 1)

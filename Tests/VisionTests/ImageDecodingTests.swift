@@ -48,8 +48,8 @@ extension DecodedImage {
     }
 
     @Test(arguments: [
-        (SmallPicture.jpeg, ImageFormat.jpeg), (SmallPicture.progressiveJPEG, .jpeg), (SmallPicture.cmykJPEG, .jpeg),
-        (SmallPicture.webp, .webp), (SmallPicture.jp2, .jpeg2000), (SmallPicture.codestream, .jpeg2000),
+        (SmallImage.jpeg, ImageFormat.jpeg), (SmallImage.progressiveJPEG, .jpeg), (SmallImage.cmykJPEG, .jpeg),
+        (SmallImage.webp, .webp), (SmallImage.jp2, .jpeg2000), (SmallImage.codestream, .jpeg2000),
     ])
     func `Every format gives the same pixels`(bytes: [UInt8], format: ImageFormat) throws {
         let image = try self.decode(bytes)
@@ -58,19 +58,19 @@ extension DecodedImage {
     }
 
     @Test func `Grey becomes three equal channels`() throws {
-        let image = try self.decode(SmallPicture.grayJPEG)
+        let image = try self.decode(SmallImage.grayJPEG)
         let pixel = image.pixel(x: 2, y: 2)
         #expect(pixel.red == pixel.green && pixel.green == pixel.blue)
         #expect((60...95).contains(pixel.red))
     }
 
-    /// CIPA DC-008 §4.6.4: what each orientation makes of the picture.
+    /// CIPA DC-008 §4.6.4: what each orientation makes of the image.
     @Test(arguments: [
         (1, "RGWB"), (2, "GRBW"), (3, "WBRG"), (4, "BWGR"), (5, "RBWG"), (6, "BRGW"), (7, "WGRB"), (8, "GWBR"),
     ])
     func `The orientation is applied`(orientation: Int, corners: String) throws {
         for bigEndian in [false, true] {
-            let bytes = SmallPicture.jpeg(orientation: UInt8(orientation), bigEndian: bigEndian)
+            let bytes = SmallImage.jpeg(orientation: UInt8(orientation), bigEndian: bigEndian)
             let image = try self.decode(bytes)
             #expect(self.corners(image) == corners)
             #expect(image.facts.orientation == orientation)
@@ -85,17 +85,17 @@ extension DecodedImage {
             tiff, tiff + [255, 255, 255, 255], tiff + [8, 0, 0, 0, 255, 255, 0x12, 1], [0x4D, 0x49, 0, 42, 0, 0, 0, 8],
             tiff + [8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 9, 0, 0, 0],
         ] {
-            let image = try self.decode(SmallPicture.jpeg(exif: Array("Exif\0\0".utf8) + body))
+            let image = try self.decode(SmallImage.jpeg(exif: Array("Exif\0\0".utf8) + body))
             #expect(image.facts.orientation == 1)
         }
     }
 
     @Test func `The orientation of a PNG is applied`() throws {
-        var picture = TestPicture(width: 24, height: 16)
+        var picture = TestImage(width: 24, height: 16)
         picture.fill(x: 0, y: 0, width: 8, height: 8, Colour(255, 0, 0))
         var rows: [UInt8] = []
         for y in 0..<16 { rows += [0] + picture.pixels[y * 72..<(y + 1) * 72] }
-        let exif = Array(SmallPicture.jpeg(orientation: 6)[12..<38])
+        let exif = Array(SmallImage.jpeg(orientation: 6)[12..<38])
         let bytes = PNG.file(
             width: 24, height: 16, depth: 8, colourType: 2, rows: rows, extra: PNG.chunk("eXIf", exif))
         #expect(self.corners(try self.decode(bytes)) == "WRWW")
@@ -123,8 +123,8 @@ extension DecodedImage {
     }
 
     @Test(arguments: [
-        SmallPicture.jpeg, SmallPicture.progressiveJPEG, SmallPicture.webp, SmallPicture.jp2, SmallPicture.codestream,
-        TestPicture(width: 24, height: 16).png(),
+        SmallImage.jpeg, SmallImage.progressiveJPEG, SmallImage.webp, SmallImage.jp2, SmallImage.codestream,
+        TestImage(width: 24, height: 16).png(),
     ])
     func `A cut image is refused wherever it is cut`(bytes: [UInt8]) {
         for count in stride(from: 16, to: bytes.count - 1, by: max(1, bytes.count / 40)) {
@@ -133,7 +133,7 @@ extension DecodedImage {
     }
 
     @Test func `Damaged bytes decode or fail with a known code`() {
-        for bytes in [SmallPicture.jpeg, SmallPicture.webp, SmallPicture.jp2, TestPicture(width: 9, height: 9).png()] {
+        for bytes in [SmallImage.jpeg, SmallImage.webp, SmallImage.jp2, TestImage(width: 9, height: 9).png()] {
             for position in stride(from: 12, to: bytes.count, by: 3) {
                 var damaged = bytes
                 damaged[position] ^= 0x5A
@@ -146,7 +146,7 @@ extension DecodedImage {
     }
 
     @Test func `A PNG with a wrong checksum is refused`() {
-        var bytes = TestPicture(width: 4, height: 4).png()
+        var bytes = TestImage(width: 4, height: 4).png()
         bytes[bytes.count - 20] ^= 1
         #expect(self.code(bytes) == .corruptImage)
     }
@@ -180,7 +180,7 @@ extension DecodedImage {
     }
 
     @Test func `Limits hold to the pixel and the byte`() {
-        let bytes = TestPicture(width: 20, height: 10).png()
+        let bytes = TestImage(width: 20, height: 10).png()
         #expect(self.code(bytes, limits: ImageLimits(maxPixels: 200, maxSide: 20)) == nil)
         #expect(self.code(bytes, limits: ImageLimits(maxPixels: 199)) == .tooManyPixels)
         #expect(self.code(bytes, limits: ImageLimits(maxSide: 19)) == .tooManyPixels)
@@ -198,7 +198,7 @@ extension DecodedImage {
 
     /// Each scan of a progressive JPEG costs a pass over all coefficients, and can be a few bytes long.
     @Test func `A JPEG with very many scans is refused`() throws {
-        let bytes = SmallPicture.progressiveJPEG
+        let bytes = SmallImage.progressiveJPEG
         let scans = bytes.indices.dropLast().filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
         let first = try #require(scans.first)
         let scan = Array(bytes[first..<(try #require(scans.dropFirst().first))])

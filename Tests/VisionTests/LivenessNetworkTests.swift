@@ -19,14 +19,14 @@ import Testing
             liveIndex: liveIndex, threshold: 0.5, name: "small")
     }
 
-    @Test func `The crop keeps the face's centre, stays within the picture, and shrinks where the picture is small`() {
+    @Test func `The crop keeps the face's centre, stays within the image, and shrinks where the image is small`() {
         func crop(_ x: Double, _ y: Double, _ width: Double, _ height: Double) -> Box {
             LivenessNetwork.crop(Box(x: x, y: y, width: 20, height: 20), scale: 3, width: width, height: height)
         }
         #expect(crop(40, 50, 100, 120) == Box(x: 20, y: 30, width: 60, height: 60))
         #expect(crop(5, 110, 100, 120) == Box(x: 0, y: 60, width: 60, height: 60))
         #expect(crop(15, 10, 50, 40) == Box(x: 5, y: 0, width: 40, height: 40))
-        // A face that reaches beyond the picture.
+        // A face that reaches beyond the image.
         #expect(crop(-10, 40, 100, 120) == Box(x: 0, y: 20, width: 60, height: 60))
     }
 

@@ -29,7 +29,7 @@ struct MRZReaderTests {
         #expect(reading.edgeWidths.allSatisfy { $0 > 0 && $0 < 0.6 })
     }
 
-    /// The sideways picture is upright by its EXIF orientation; without that it lies on its side.
+    /// The sideways image is upright by its EXIF orientation; without that it lies on its side.
     @Test(arguments: [
         ("passport_sideways.jpg", false, 0.0), ("passport_sideways.jpg", true, 90.0),
         ("passport_upside_down.jpg", true, 180.0),
@@ -45,7 +45,7 @@ struct MRZReaderTests {
     /// Small and aslant, the detector takes this MRZ for one that is upside down, and some of it passes a glance so.
     @Test func `An MRZ that reads poorly is read upside down as well`() async throws {
         let image = try await TestInputs.specimen("td2.jpg").withUnsafeBytes { try DecodedImage.decode($0) }
-        var half = TestPicture(width: Int(image.facts.width) / 2, height: Int(image.facts.height) / 2)
+        var half = TestImage(width: Int(image.facts.width) / 2, height: Int(image.facts.height) / 2)
         half.map { x, y, _ in
             let four = [(0, 0), (1, 0), (0, 1), (1, 1)].compactMap { image.rgb(x: 2 * x + $0.0, y: 2 * y + $0.1) }
             func mean(_ channel: KeyPath<(red: UInt8, green: UInt8, blue: UInt8), UInt8>) -> UInt8 {
@@ -76,7 +76,7 @@ struct MRZReaderTests {
     @Test func `The corners of the MRZ follow its reading direction`() async throws {
         let reading = try #require(try await self.read("passport_upside_down.jpg"))
         let quad = reading.quad
-        // Upside down, the reader's left is the picture's right and its top the picture's bottom.
+        // Upside down, the reader's left is the image's right and its top the image's bottom.
         #expect(quad.topLeft.x > quad.topRight.x && quad.bottomLeft.x > quad.bottomRight.x)
         #expect(quad.topLeft.y > quad.bottomLeft.y && quad.topRight.y > quad.bottomRight.y)
         let width = hypot(quad.topLeft.x - quad.topRight.x, quad.topLeft.y - quad.topRight.y)
@@ -93,7 +93,7 @@ struct MRZReaderTests {
         #expect(try await self.read(name) == nil)
     }
 
-    /// Straightened by its outline, the MRZ is the same as without, and lies at the same place of the picture.
+    /// Straightened by its outline, the MRZ is the same as without, and lies at the same place of the image.
     @Test(arguments: ["passport.jpg", "id_back.jpg", "passport_upside_down.jpg"])
     func `With an outline the MRZ reads the same at the same place`(name: String) async throws {
         let image = try await TestInputs.specimen(name).withUnsafeBytes { try DecodedImage.decode($0) }

@@ -46,7 +46,7 @@ import Testing
         for (value, wanted) in zip(answer, expected) { #expect(abs(Double(value) - wanted) < 0.5) }
     }
 
-    @Test func `Beyond the picture its edge is repeated`() throws {
+    @Test func `Beyond the image its edge is repeated`() throws {
         let card = try DecodedImage.testCard(width: 160, height: 120)
         let network = try OnnxNetwork(
             Self.model(Self.sums, OnnxModel.Input(width: 8, height: 8, channels: .bgr)))
@@ -104,7 +104,7 @@ import Testing
         missing.file += ".not"
         #expect(
             refusal(missing) == InspectError(.modelUnavailable, "small.onnx.not is missing or not readable"))
-        // A picture that the pooling does not fit into.
+        // An image that the pooling does not fit into.
         var small = good
         small.input.width = 2
         small.input.height = 2

@@ -9,7 +9,7 @@ import Testing
         try DecodedImage.testCard(width: width, height: height).preview(longestSide: width).jpeg
     }
 
-    @Test func `A preview is a picture of the size that was asked for, and of the same content`() throws {
+    @Test func `A preview is an image of the size that was asked for, and of the same content`() throws {
         let card = try DecodedImage.testCard(width: 900, height: 600)
         let preview = try card.preview(longestSide: 300)
         #expect(preview.width == 300 && preview.height == 200)
@@ -18,7 +18,7 @@ import Testing
         // The card gets redder to the left: the gradient must have survived.
         let (left, right) = (try #require(again.rgb(x: 5, y: 199)), try #require(again.rgb(x: 294, y: 199)))
         #expect(Int(right.green) - Int(left.green) > 60)
-        // Small pictures stay as they are.
+        // Small images stay as they are.
         #expect(try card.preview(longestSide: 5000).width == 900)
     }
 

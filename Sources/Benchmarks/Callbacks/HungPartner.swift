@@ -8,13 +8,13 @@ internal import Synchronization
 final class HungPartner: Sendable {
     enum Mode: String, CaseIterable, Sendable {
         /// No answer to the connection's first packet.
-        case tcp
+        case tcp = "tcp"
         /// A connection, and then silence.
-        case tls
+        case tls = "tls"
         /// A name whose look-up never returns.
-        case dns
+        case dns = "dns"
         /// A header without end, a byte every tenth of a second.
-        case drip
+        case drip = "drip"
     }
 
     let mode: Mode

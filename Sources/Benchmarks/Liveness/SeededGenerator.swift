@@ -42,17 +42,17 @@ package struct SeededGenerator: RandomNumberGenerator {
 /// The subject in front of the simulated camera.
 package enum SimulatedSubject: String, Sendable, CaseIterable, Codable {
     /// A person who follows the instructions.
-    case live
+    case live = "live"
     /// A recording of a person who followed another challenge, shown to the camera.
-    case replay
+    case replay = "replay"
     /// Frames of a living person who follows another sequence, injected in place of the camera.
-    case wrongSequence
+    case wrongSequence = "wrongSequence"
     /// A print: whole, or cut out along the face.
-    case plane
+    case plane = "plane"
     /// The correct answer, but too late.
-    case late
+    case late = "late"
     /// Frames that are synthesised for a sequence guessed for each challenge.
-    case guess
+    case guess = "guess"
 }
 
 /// How often simulated subjects of one kind were accepted.

@@ -49,7 +49,7 @@ actor ClaimProbe {
         }
         self.floors.learn(
             plan, limit: 1, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
-            horizon: answer.horizon)
+            horizon: answer.horizon, at: .now)
         _ = self.floors.add(answer.queues)
         if let job = answer.jobs.first?.job { self.fenceFloor = job.fence }
         return (answer.jobs.first?.job, seconds)

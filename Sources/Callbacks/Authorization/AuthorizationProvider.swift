@@ -15,11 +15,11 @@ package struct AuthorizationRequest: Sendable {
     /// How the client authenticates.
     package enum Method: String, Sendable {
         /// HTTP Basic (RFC 6749 section 2.3.1).
-        case basic
+        case basic = "basic"
         /// In the body (RFC 6749 section 2.3.1).
-        case post
+        case post = "post"
         /// By the client certificate (RFC 8705 section 2).
-        case tls
+        case tls = "tls"
     }
 
     package struct Answer: Sendable {

@@ -189,11 +189,15 @@ package final class CallbackDispatcher: Sendable {
                     batch.unsettled = order.pending
                     batch.held = order.held
                 }
-                if batch.failure == nil { backoff.reset() } else { await connection.close() }
-                self.report(batch)
-                let effects = self.machine.withLock {
-                    $0.settled(batch, of: order, at: .now, retryAfter: backoff.next())
+                var delay: Duration?
+                if batch.failure == nil {
+                    backoff.reset()
+                } else {
+                    delay = backoff.next()
+                    await connection.close()
                 }
+                self.report(batch)
+                let effects = self.machine.withLock { $0.settled(batch, of: order, at: .now, retryAfter: delay) }
                 self.follow(effects, batch.failure)
             }
         }

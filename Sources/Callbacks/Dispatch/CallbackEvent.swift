@@ -14,15 +14,15 @@ package enum CallbackEvent: Sendable {
     /// One attempt, after it was recorded.
     package struct Attempt: Sendable {
         package enum Outcome: String, Sendable {
-            case delivered
+            case delivered = "delivered"
             /// Will be tried again.
-            case failed
+            case failed = "failed"
             /// Dead-lettered.
-            case dead
+            case dead = "dead"
             /// Will be tried again; not counted, since the fault was ours.
-            case released
+            case released = "released"
             /// The claim had lapsed, so nothing was recorded; another dispatcher has the callback.
-            case stale
+            case stale = "stale"
         }
 
         package let webhookID: String

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// Tracks which claimed callbacks are being sent, and which are next.
 ///
 /// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_claim`), so that
@@ -16,9 +14,8 @@ struct CallbackLanes {
         /// The settlement if it is not sent after all.
         var released: CallbackSettlement {
             CallbackSettlement(
-                callback: self.callback, outcome: .release(after: .zero, isCounted: false), started: Date(),
-                milliseconds: 0,
-                status: nil, code: nil, error: nil, trace: nil, deadline: self.deadline, sent: nil,
+                callback: self.callback, outcome: .release(after: .zero, isCounted: false), started: nil,
+                milliseconds: 0, status: nil, code: nil, error: nil, trace: nil, deadline: self.deadline, sent: nil,
                 claimed: self.claimed)
         }
     }

@@ -110,7 +110,8 @@ final class ClaimedCallback: Sendable {
 struct CallbackSettlement: Sendable {
     let callback: ClaimedCallback
     let outcome: CallbackRetryPolicy.Outcome
-    let started: Date
+    /// `nil` if nothing was sent.
+    let started: Date?
     let milliseconds: Int
     let status: Int?
     let code: ErrorCode?
@@ -285,7 +286,7 @@ struct CallbackStore: Sendable {
                 .bigints(settlements.map(\.callback.claim)),
                 .texts(isPlain ? [] : settlements.map { Self.name(of: $0.outcome) }),
                 .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) / .milliseconds(1)) }),
-                .bigints(settlements.map { Int64($0.started.timeIntervalSince1970 * 1_000_000) }),
+                .bigints(settlements.map { Int64(($0.started?.timeIntervalSince1970 ?? 0) * 1_000_000) }),
                 .bigints(settlements.map { Int64($0.milliseconds) }),
                 .bigints(settlements.map { Int64($0.status ?? 0) }),
                 .texts(isPlain ? [] : settlements.map { $0.code?.rawValue ?? "" }),

@@ -324,9 +324,9 @@ struct DispatchMachine {
         return .settle(SettleOrder(begun: now, pending: self.pending, held: again), cancel: cancel)
     }
 
-    /// - Parameter retryAfter: The back-off, if the database failed.
+    /// - Parameter retryAfter: The back-off; `nil` if the database did not fail.
     mutating func settled(
-        _ batch: SettledBatch, of order: SettleOrder, at now: Instant, retryAfter: @autoclosure () -> Duration
+        _ batch: SettledBatch, of order: SettleOrder, at now: Instant, retryAfter: Duration?
     ) -> Effects {
         var effects = Effects()
         let before = self.unsettled
@@ -340,15 +340,15 @@ struct DispatchMachine {
             self.nextHeldTry = now + max(.seconds(1), (now - order.begun) * 20)
         }
         var over = batch.settled + batch.refused.map(\.settlement)
-        if batch.failure == nil {
-            self.lastSettle = now
-            self.settleRetry = nil
-            effects = self.answered(.settle)
-        } else {
-            self.settleRetry = now + retryAfter()
+        if let retryAfter {
+            self.settleRetry = now + retryAfter
             effects.isUnavailable = self.database.failed(.settle)
             over += self.pending.filter { $0.deadline < now }
             self.pending.removeAll { $0.deadline < now }
+        } else {
+            self.lastSettle = now
+            self.settleRetry = nil
+            effects = self.answered(.settle)
         }
         if self.held.contains(where: { $0.deadline < now }) {
             over += self.held.filter { $0.deadline < now }

@@ -103,7 +103,7 @@ package final class KeyStore: Sendable {
             throw InspectError(.keysUnavailable, "the key store: \(error.reason)")
         } catch let error as InspectError {
             switch error.code {
-            case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store")
+            case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store: \(error.detail)")
             case .gatewayOverloaded: throw InspectError(.keysUnavailable, "too many wait for the key store")
             default: throw error
             }

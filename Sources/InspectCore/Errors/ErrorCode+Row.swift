@@ -61,7 +61,7 @@ extension ErrorCode {
             failure(state, message, retryable: true, jumio: "A10000", iZettle: iZettle)
         }
         return switch self {
-        case .payloadInvalid: refusal("IN001", "the payload is not a JSON object of known keys and types")
+        case .payloadInvalid: refusal("IN001", "the request is not valid")
         case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB", status: 413)
         case .partnerUnknown: refusal("IN003", "no partner of that name exists", jumio: "C00401", iZettle: -300)
         case .partnerDisabled: refusal("IN004", "the partner is disabled", status: 403, jumio: "C00401")
@@ -110,7 +110,7 @@ extension ErrorCode {
             refusal("IN023", "the idempotency key was used before with another request", status: 409)
         case .jobUnknown: refusal("IN024", "no job of that id exists", status: 404, jumio: "J00000")
         case .challengeInvalid:
-            refusal("IN025", "the liveness challenge was not issued to this partner")
+            refusal("IN025", "the liveness challenge is not valid")
         case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
         case .challengeUsed: refusal("IN027", "the liveness challenge was used before")
         case .sessionShapeRefused:
@@ -118,11 +118,11 @@ extension ErrorCode {
                 "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
         case .waitingQuotaReached:
             failure(
-                "IN125", "the partner has as many waiting jobs as it may have", status: 429, retryable: true,
+                "IN125", "the partner's quota of waiting jobs is used up", status: 429, retryable: true,
                 jumio: "A10000")
         case .storageQuotaReached:
             failure(
-                "IN126", "the partner's parts take as many bytes as they may", status: 429, retryable: true,
+                "IN126", "the partner's storage quota is used up", status: 429, retryable: true,
                 jumio: "A10000")
 
         case .jobAmbiguous: refusal("IN029", "several jobs have an id with this ending", status: 409, jumio: "J00000")
@@ -160,7 +160,7 @@ extension ErrorCode {
             refusal("IN110", "no valid credential was given", status: 401, jumio: "C00401", iZettle: -300)
         case .scopeMissing: refusal("IN111", "the credential does not allow this call", status: 403, jumio: "C00403")
         case .rateLimited: failure("IN112", "too many requests", status: 429, retryable: true, jumio: "A10000")
-        case .parameterInvalid: refusal("IN113", "a parameter or header is not valid")
+        case .parameterInvalid: refusal("IN113", "an argument is not valid")
         case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit", status: 413)
         case .pathUnknown: refusal("IN115", "nothing is at this path", status: 404)
         case .methodNotAllowed: refusal("IN116", "the path does not take this method", status: 405)
@@ -172,7 +172,7 @@ extension ErrorCode {
             refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
         case .faceRateLimited:
             failure(
-                "IN262", "too many attempts on the face id; later ones are accepted again", status: 429,
+                "IN262", "too many attempts on the face id; try again later", status: 429,
                 retryable: true,
                 jumio: "N00000")
         case .faceFeatureInvalid:
@@ -197,7 +197,7 @@ extension ErrorCode {
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
         case .partNotFound:
             failure(
-                "IN041", "a part is not where the request says", retryable: false, jumio: "N00000",
+                "IN041", "a part was not found", retryable: false, jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .partsTooLarge:
             failure(
@@ -243,7 +243,7 @@ extension ErrorCode {
                 faceSDK: "LIVENESS_FAILED")
         case .vendorResponseInvalid:
             failure(
-                "IN063", "the liveness vendor's server answered something else than documented", retryable: false,
+                "IN063", "the liveness vendor's server gave an undocumented answer", retryable: false,
                 jumio: "F00000", faceSDK: "LIVENESS_FAILED")
         case .vendorOutcomeUnknown:
             failure(
@@ -264,7 +264,8 @@ extension ErrorCode {
             failure("IN059", "the database could not be reached", status: 503, retryable: true, jumio: "A10000")
         case .keysUnavailable:
             failure(
-                "IN150", "the key store, or what holds the wrapping key, does not answer", status: 503, retryable: true,
+                "IN150", "the key store or the wrapping key's token or KMS does not answer", status: 503,
+                retryable: true,
                 jumio: "A10000")
         case .keyUnknown:
             failure(
@@ -300,7 +301,7 @@ extension ErrorCode {
         case .pinMismatch: network("IN075", "the server's public key is none of those that are pinned")
         case .timedOut: network("IN076", "the server did not answer in time")
         case .responseTooLarge: network("IN077", "the server's answer exceeds its limit")
-        case .responseBroken: network("IN078", "the server's answer is not HTTP, or was torn")
+        case .responseBroken: network("IN078", "the server's answer is not valid HTTP, or was cut off")
         case .redirectRefused: network("IN079", "the server answered with a redirect, and none is followed")
         case .statusNotSuccess: network("IN080", "the server answered with a status that is not 2xx")
         case .endpointGone: failure("IN081", "the endpoint answered 410 Gone", retryable: false, jumio: "A10000")

@@ -2,10 +2,15 @@
 /// a clearly turned head, which five points show.
 package struct FaceAppearance: Codable, Sendable, Hashable {
     package enum Pose: String, Codable, Sendable {
-        case frontal, turned, profile, up, down
+        case frontal = "frontal"
+        case turned = "turned"
+        case profile = "profile"
+        case up = "up"
+        case down = "down"
     }
     package enum Opening: String, Codable, Sendable {
-        case open, closed
+        case open = "open"
+        case closed = "closed"
     }
 
     package var pose: Pose?

@@ -7,9 +7,9 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
     /// The metric between two embeddings.
     package enum Metric: String, Codable, Sendable {
         /// Euclidean distance.
-        case euclidean
+        case euclidean = "euclidean"
         /// One minus the cosine of the angle.
-        case cosine
+        case cosine = "cosine"
     }
 
     /// One threshold with the counts measured at it.

@@ -3,18 +3,20 @@
 package struct FaceSDKEvent: Codable, Sendable, Equatable {
     /// The stream that the event belongs to.
     package enum Kind: String, Codable, Sendable {
-        case enrollment, verification, liveness
+        case enrollment = "enrollment"
+        case verification = "verification"
+        case liveness = "liveness"
     }
 
     package enum Outcome: String, Codable, Sendable, CaseIterable {
-        case success
+        case success = "success"
         case noMatch = "no_match"
-        case cancelled
+        case cancelled = "cancelled"
         case tooBright = "too_bright"
-        case timeout
+        case timeout = "timeout"
         case livenessFailed = "liveness_failed"
-        case unusable
-        case unknown
+        case unusable = "unusable"
+        case unknown = "unknown"
 
         /// One row: status of the event, result code and error code where the contract has them.
         package var row: (status: String, code: Int?, error: String?) {

@@ -50,11 +50,11 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     /// measured.
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.
-    package var visualZone: VIZFacts?
+    package var viz: VIZFacts?
 
     package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
-        barcodes: [BarcodeFacts], faces: [FaceFacts], visualZone: VIZFacts? = nil
+        barcodes: [BarcodeFacts], faces: [FaceFacts], viz: VIZFacts? = nil
     ) {
         self.image = image
         self.outline = outline
@@ -62,7 +62,7 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
         self.mrz = mrz
         self.barcodes = barcodes
         self.faces = faces
-        self.visualZone = visualZone
+        self.viz = viz
     }
 }
 

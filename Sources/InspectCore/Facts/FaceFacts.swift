@@ -164,19 +164,19 @@ extension LivenessFacts {
     /// PAD signals that a single image can show (ISO/IEC 30107-1).
     package enum Signal: String, CaseIterable, Sendable {
         /// Isolated peaks in the spectrum of the face, as a screen's raster leaves them.
-        case moire
+        case moire = "moire"
         /// Colourless burnt-out spots on the face.
-        case specular
+        case specular = "specular"
         /// Straight edges around the face: bezel of a screen, border of a print.
-        case frame
+        case frame = "frame"
         /// Face and surroundings equally sharp, as on a plane.
-        case flatFocus
+        case flatFocus = "flatFocus"
         /// Little variety of colour on the skin.
-        case narrowColour
+        case narrowColour = "narrowColour"
         /// No colour at all.
-        case grey
+        case grey = "grey"
         /// Little fine detail on the face.
-        case soft
+        case soft = "soft"
     }
 
     package subscript(signal: Signal) -> Double? { self.signals[signal.rawValue] }

@@ -19,11 +19,11 @@ extension PartKind {
 
     /// What a part shows or comes from.
     package enum Source: String, Sendable {
-        case document
-        case chip
-        case person
+        case document = "document"
+        case chip = "chip"
+        case person = "person"
         /// Opaque to this system: a vendor's server alone opens it.
-        case vendor
+        case vendor = "vendor"
     }
 
     /// What there is to know about a kind. Whatever lists kinds, such as options and the gateway's description, is made from it.

@@ -2,13 +2,13 @@
 ///
 /// NOT_EXECUTED never waits: there is no decision to confirm.
 package enum ReviewPolicy: String, Codable, Sendable, CaseIterable {
-    case never
+    case never = "never"
     /// REJECTED.
-    case rejected
+    case rejected = "rejected"
     /// WARNING and REJECTED.
-    case warning
+    case warning = "warning"
     /// PASSED, WARNING and REJECTED.
-    case always
+    case always = "always"
 
     /// Whether a job with this decision waits.
     package func holds(_ decision: DecisionType) -> Bool {

@@ -2,12 +2,12 @@
 ///
 /// The raw value is the name that payloads and the database use. `insp.workflow` has the same; a test holds them equal.
 package enum Workflow: String, Codable, Sendable, CaseIterable {
-    case id
+    case id = "id"
     case idIdentity = "id_identity"
-    case similarity
-    case liveness
-    case authentication
-    case enrollment
+    case similarity = "similarity"
+    case liveness = "liveness"
+    case authentication = "authentication"
+    case enrollment = "enrollment"
 }
 
 extension Workflow {

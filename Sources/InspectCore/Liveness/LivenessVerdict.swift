@@ -1,7 +1,9 @@
 /// The outcome of one liveness method.
 package struct LivenessVerdict: Codable, Sendable, Hashable {
     package enum Outcome: String, Codable, Sendable {
-        case pass, fail, inconclusive
+        case pass = "pass"
+        case fail = "fail"
+        case inconclusive = "inconclusive"
     }
 
     /// One colour or one motion.
@@ -19,30 +21,30 @@ package struct LivenessVerdict: Codable, Sendable, Hashable {
     /// Why a method did not pass.
     package enum Reason: String, Codable, Sendable {
         /// The capture ends before everything asked for was seen.
-        case timeout
+        case timeout = "timeout"
         /// The screen's light is lost in that of the surroundings.
-        case tooBright
+        case tooBright = "tooBright"
         /// Too few frames, or none at rest, or too much noise.
-        case tooFewFrames
+        case tooFewFrames = "tooFewFrames"
         /// The light on the face is not that of the screen.
-        case wrongColours
+        case wrongColours = "wrongColours"
         /// The right colours, but too late.
-        case lateResponse
+        case lateResponse = "lateResponse"
         /// The face answers to light like a plane.
-        case flat
+        case flat = "flat"
         /// The surroundings answer as the face does.
-        case backgroundResponds
+        case backgroundResponds = "backgroundResponds"
         /// Another motion than the one that was asked for.
-        case wrongMotion
+        case wrongMotion = "wrongMotion"
         /// The face was lost, or jumps.
-        case faceLost
-        case severalPeople
+        case faceLost = "faceLost"
+        case severalPeople = "severalPeople"
         /// The scene changes from one frame to the next.
-        case cut
+        case cut = "cut"
         /// Frames repeat each other.
-        case repeatedFrames
+        case repeatedFrames = "repeatedFrames"
         /// The challenge or its times cannot be right.
-        case invalidChallenge
+        case invalidChallenge = "invalidChallenge"
     }
 
     package var outcome: Outcome

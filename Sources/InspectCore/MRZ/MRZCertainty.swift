@@ -10,8 +10,16 @@ package struct MRZCertainty: Sendable {
 
     /// The fields under their names in the result document.
     package enum Field: String, Sendable, CaseIterable {
-        case documentNumber, dateOfBirth, expiryDate, personalNumber, lastName, firstName, issuingCountry, nationality
-        case gender, type
+        case documentNumber = "documentNumber"
+        case dateOfBirth = "dateOfBirth"
+        case expiryDate = "expiryDate"
+        case personalNumber = "personalNumber"
+        case lastName = "lastName"
+        case firstName = "firstName"
+        case issuingCountry = "issuingCountry"
+        case nationality = "nationality"
+        case gender = "gender"
+        case type = "type"
     }
 
     /// In the order of the enumeration.

@@ -1,6 +1,10 @@
 /// The check digits of MRZs.
 package enum MRZCheckKey: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
-    case documentNumber, birthDate, expiryDate, personalNumber, composite
+    case documentNumber = "documentNumber"
+    case birthDate = "birthDate"
+    case expiryDate = "expiryDate"
+    case personalNumber = "personalNumber"
+    case composite = "composite"
 }
 
 /// A parsed MRZ: its fields as printed, and which check digits hold.

@@ -13,7 +13,7 @@ struct ReportFields {
         }
         sections += self.mrzs
         sections += self.barcodes
-        if let viz = data.visualZone { sections.append(self.vizMarkup(viz)) }
+        if let viz = data.viz { sections.append(self.vizMarkup(viz)) }
         if let chip = data.chip, let rules = self.extraction.chip {
             sections.append(ReportChip.section(chip, rules: rules))
         }

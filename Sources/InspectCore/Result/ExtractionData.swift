@@ -20,7 +20,7 @@ package struct ExtractionData: Codable, Sendable {
     package var barcode: BarcodeRecord?
     package var chip: ChipRecord?
     /// The VIZ text beside the machine-readable data; `nil` where it was not read.
-    package var visualZone: VIZRecord?
+    package var viz: VIZRecord?
     /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String
     /// Why nothing was read; `nil` if something was.

@@ -105,7 +105,9 @@ package struct ImageCheckData: Codable, Sendable {
 /// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.
 package struct DataCheckData: Codable, Sendable {
     package enum Outcome: String, Codable, Sendable {
-        case pass, fail, inconclusive
+        case pass = "pass"
+        case fail = "fail"
+        case inconclusive = "inconclusive"
     }
     package struct Check: Codable, Sendable {
         package var name: String

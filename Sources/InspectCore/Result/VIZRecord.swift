@@ -23,7 +23,7 @@ package struct VIZRecord: Codable, Sendable {
     package var modelSHA256: String
 
     init?(sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
-        guard let side = sides.first(where: { $0.facts.visualZone != nil }), let facts = side.facts.visualZone else {
+        guard let side = sides.first(where: { $0.facts.viz != nil }), let facts = side.facts.viz else {
             return nil
         }
         self.part = side.part

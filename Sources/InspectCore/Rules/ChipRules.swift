@@ -1,7 +1,9 @@
 /// Judges the findings of passive authentication (ICAO Doc 9303-11 §5.1).
 package struct ChipRules {
     package enum Status: String, Codable, Sendable {
-        case valid, invalid, inconclusive
+        case valid = "valid"
+        case invalid = "invalid"
+        case inconclusive = "inconclusive"
     }
 
     package let status: Status

@@ -1,7 +1,7 @@
 extension DataCheckRules {
     /// The VIZ shows what the machine-readable data say (Doc 9303-3 §4.1).
     static func vizAgreement(_ extraction: ExtractionRules) -> DataCheckData.Check {
-        let name = "printAgrees"
+        let name = "vizAgrees"
         guard let record = extraction.viz else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "the VIZ text was not read")
         }

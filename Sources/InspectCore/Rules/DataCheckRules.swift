@@ -25,7 +25,7 @@ package struct DataCheckRules {
                 CapabilityDecision(type: .rejected, label: .nfcCertificate)
             } else if failed("mrzCheckDigits") {
                 CapabilityDecision(type: .rejected, label: .mrzChecksum)
-            } else if failed("printAgrees") {
+            } else if failed("vizAgrees") {
                 CapabilityDecision(type: .rejected, label: .mismatchVIZMRZData)
             } else if failed("datesPlausible") || failed("calendar") || failed("sourcesAgree") || failed("chipAgrees") {
                 CapabilityDecision(type: .rejected, label: .mismatchingDatapoints)

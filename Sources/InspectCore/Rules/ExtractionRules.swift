@@ -79,7 +79,7 @@ package struct ExtractionRules {
                 fields: AAMVACard(barcode.value.text)?.elements.fields ?? [:], part: barcode.part)
         }
         if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, mrz: chipMRZ, rules: chip) }
-        data.visualZone = self.viz
+        data.viz = self.viz
         if let viz { viz.fill(&data, isOnlySource: !hasMachineReadable) }
         if !hasMachineReadable && data.extractionMethod == "NONE" {
             data.reason =

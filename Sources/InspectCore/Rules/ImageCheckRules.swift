@@ -15,13 +15,13 @@ package enum ImageCheckRules {
     }
 
     static func showsSpecimenWord(_ facts: DocumentFacts) -> Bool {
-        facts.visualZone.map { SpecimenWords.line($0) != nil } ?? false
+        facts.viz.map { SpecimenWords.line($0) != nil } ?? false
     }
 
     /// The labels that were checked.
     static func assessed(_ facts: DocumentFacts) -> [String] {
         let labels: [DecisionLabel] =
-            (facts.quality.moire == nil ? [] : [.digitalCopy]) + (facts.visualZone == nil ? [] : [.sample])
+            (facts.quality.moire == nil ? [] : [.digitalCopy]) + (facts.viz == nil ? [] : [.sample])
         return labels.map(\.rawValue)
     }
 

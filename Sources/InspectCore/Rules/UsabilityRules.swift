@@ -1,11 +1,11 @@
 /// What the image's text proves about its own readability.
 package enum ReadingEvidence: String, Codable, Sendable {
     /// Neither an MRZ nor a barcode was found.
-    case none
+    case none = "none"
     /// An MRZ was found, but its check digits do not hold.
-    case unproven
+    case unproven = "unproven"
     /// The check digits of an MRZ hold, or a barcode was decoded: the image can be read.
-    case proven
+    case proven = "proven"
 }
 
 /// Whether an image of a document can be used, and if not, why (Jumio's capability `usability`).

@@ -3,7 +3,14 @@ import Foundation
 /// Fields of the VIZ that are read and compared (ICAO Doc 9303-3 §3, -4 §4.1; EU directive 2006/126/EC annex I; AAMVA
 /// card design standard annex A).
 package enum VIZField: String, Codable, Sendable, CaseIterable {
-    case lastName, firstName, documentNumber, dateOfBirth, expiryDate, issuingDate, issuingAuthority, categories
+    case lastName = "lastName"
+    case firstName = "firstName"
+    case documentNumber = "documentNumber"
+    case dateOfBirth = "dateOfBirth"
+    case expiryDate = "expiryDate"
+    case issuingDate = "issuingDate"
+    case issuingAuthority = "issuingAuthority"
+    case categories = "categories"
 
     var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
 }

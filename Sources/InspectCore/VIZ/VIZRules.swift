@@ -2,11 +2,11 @@
 package struct VIZRules: Sendable {
     package enum Outcome: String, Codable, Sendable {
         /// The VIZ shows the value.
-        case agrees
+        case agrees = "agrees"
         /// The VIZ shows another value in the field's position, read twice with certainty.
-        case contradicts
+        case contradicts = "contradicts"
         /// The value was not found, and no other value is certain in its position.
-        case notFound
+        case notFound = "notFound"
     }
 
     package struct Finding: Sendable, Hashable {

@@ -1,14 +1,14 @@
 import Foundation
 
 /// A card that a test draws: coloured paper with rows of small dark strokes, and the table that it lies on.
-enum DocumentPicture {
+enum DocumentImage {
     static let paper = Colour(215, 228, 240)
     static let table = Colour(120, 80, 50)
 
     /// An ID-1 card of `width` pixels, without surroundings.
-    static func card(width: Int = 600) -> TestPicture {
+    static func card(width: Int = 600) -> TestImage {
         let height = Int(Double(width) / 1.586)
-        var card = TestPicture(width: width, height: height, Self.paper)
+        var card = TestImage(width: width, height: height, Self.paper)
         card.fill(x: 0, y: 0, width: width, height: height / 9, Colour(90, 140, 200))
         var state: UInt32 = 7
         func random(_ count: Int) -> Int {
@@ -36,9 +36,9 @@ enum DocumentPicture {
 
     /// `card` on the table, turned by `degrees`.
     static func photo(
-        of card: TestPicture = Self.card(), degrees: Double = 0, width: Int = 900, height: Int = 680,
+        of card: TestImage = Self.card(), degrees: Double = 0, width: Int = 900, height: Int = 680,
         table: Colour = Self.table
-    ) -> TestPicture {
+    ) -> TestImage {
         card.turned(by: degrees, width: width, height: height, background: table)
     }
 }

@@ -15,7 +15,7 @@ struct Colour: Equatable {
 }
 
 /// Pixels that a test draws, and the PNG file that they become.
-struct TestPicture {
+struct TestImage {
     let width: Int
     let height: Int
     /// Red, green, blue, row by row.
@@ -60,9 +60,9 @@ struct TestPicture {
         }
     }
 
-    /// The picture turned by `degrees` around its centre and moved into a larger one, bilinearly sampled.
-    func turned(by degrees: Double, width: Int, height: Int, background: Colour) -> TestPicture {
-        var result = TestPicture(width: width, height: height, background)
+    /// The image turned by `degrees` around its centre and moved into a larger one, bilinearly sampled.
+    func turned(by degrees: Double, width: Int, height: Int, background: Colour) -> TestImage {
+        var result = TestImage(width: width, height: height, background)
         let (sine, cosine) = (sin(degrees * .pi / 180), cos(degrees * .pi / 180))
         let stride = self.width * 3
         // Unsafe buffers: these loops run unoptimised in every test run.
@@ -96,13 +96,13 @@ struct TestPicture {
     }
 
     /// The mean of each pixel's neighbourhood of `2 × radius + 1` pixels, along rows and then along columns.
-    func blurred(horizontally: Int, vertically: Int) -> TestPicture {
+    func blurred(horizontally: Int, vertically: Int) -> TestImage {
         self.averaged(radius: horizontally, step: 3, count: self.width, lines: self.height, lineStep: self.width * 3)
             .averaged(radius: vertically, step: self.width * 3, count: self.height, lines: self.width, lineStep: 3)
     }
 
     /// A running mean over `count` pixels that are `step` bytes apart, for each of the parallel lines.
-    private func averaged(radius: Int, step: Int, count: Int, lines: Int, lineStep: Int) -> TestPicture {
+    private func averaged(radius: Int, step: Int, count: Int, lines: Int, lineStep: Int) -> TestImage {
         guard radius > 0 else { return self }
         var result = self
         self.pixels.withUnsafeBufferPointer { source in

@@ -1,8 +1,8 @@
 import Foundation
 
-/// One picture of 24 × 16 pixels in several formats: red at the top left (8 × 8), green at the top right, blue at the
+/// One image of 24 × 16 pixels in several formats: red at the top left (8 × 8), green at the top right, blue at the
 /// bottom left, white at the bottom right.
-enum SmallPicture {
+enum SmallImage {
     /// JPEG, 4:4:4.
     static let jpeg = Self.bytes(
         """

@@ -1,5 +1,5 @@
 /// A PDF417 barcode of five columns at error correction level 3, drawn module by module.
-enum SymbolPicture {
+enum BarcodeImage {
     /// What the barcode says: an AAMVA card of our own.
     static let text =
         "@\n\u{1E}\rANSI 636000100001DL00310080DLDAQA1234567\nDCSMUSTER\nDACERIKA\nDBB05061980\nDBA05062030\nDBC2\r"
@@ -17,10 +17,10 @@ enum SymbolPicture {
         "3fd51413c9b3c628fbb93d3ceeb8464af03fa29", "3fd5196e0c4376312218edd6f093b84a083fa29",
     ]
 
-    /// The barcode in a white picture, each module `module` wide and three times as high.
-    static func draw(module: Int = 3, margin: Int = 30) -> TestPicture {
+    /// The barcode in a white image, each module `module` wide and three times as high.
+    static func draw(module: Int = 3, margin: Int = 30) -> TestImage {
         let height = Self.rows.count * 3 * module
-        var picture = TestPicture(width: Self.columns * module + 2 * margin, height: height + 2 * margin)
+        var picture = TestImage(width: Self.columns * module + 2 * margin, height: height + 2 * margin)
         for (row, hex) in Self.rows.enumerated() {
             let bits = hex.flatMap { digit in (0..<4).map { ((digit.hexDigitValue ?? 0) >> (3 - $0)) & 1 } }
             for (column, bit) in bits.suffix(Self.columns).enumerated() where bit == 1 {
@@ -33,11 +33,11 @@ enum SymbolPicture {
     }
 }
 
-extension TestPicture {
-    /// The picture as a camera sees it that is nearer to its left side by `perspective` of its depth, sheared by `skew`,
+extension TestImage {
+    /// The image as a camera sees it that is nearer to its left side by `perspective` of its depth, sheared by `skew`,
     /// in black and white: bilinearly sampled, in the middle of a larger one.
-    func tilted(perspective: Double, skew: Double, width: Int, height: Int, background: Colour) -> TestPicture {
-        var result = TestPicture(width: width, height: height, background)
+    func tilted(perspective: Double, skew: Double, width: Int, height: Int, background: Colour) -> TestImage {
+        var result = TestImage(width: width, height: height, background)
         for y in 0..<height {
             for x in 0..<width {
                 let dx = Double(x) - Double(width) / 2

@@ -16,7 +16,8 @@ struct Command: Sendable {
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
-        .inspect, .compare, .parse, .enqueue, .face, .status, .worker, .gateway, .top, .audit, .migrate, .keys, .doctor,
+        .inspect, .compare, .parse, .enqueue, .face, .person, .status, .worker, .gateway, .top, .audit, .migrate, .keys,
+        .doctor,
         .bench, .verify, .help, .completion, .man,
     ]
 

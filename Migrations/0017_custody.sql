@@ -24,4 +24,6 @@ CREATE TABLE insp.key_gone (
 COMMENT ON TABLE insp.key_gone IS 'Keys of jobs of which nothing sealed is left, until the key store has destroyed them';
 COMMENT ON COLUMN insp.key_gone.key_id IS 'The key';
 COMMENT ON COLUMN insp.key_gone.since IS 'Since when nothing is left';
+-- For the age of the backlog.
+CREATE INDEX key_gone_since ON insp.key_gone (since);
 GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;

@@ -20,6 +20,8 @@ BEGIN
     PERFORM insp.require(set_custody.key_store IS NOT NULL, 'no key store');
     PERFORM insp.require(coalesce(set_custody.wrapping_key ~ name AND coalesce(set_custody.former_key ~ name, true), false),
         'the name of a wrapping key', 'It has 1 to 64 letters, digits, dots, dashes and underscores.');
+    -- A duty of those databases alone that have a key store.
+    INSERT INTO insp.duty (name, every) VALUES ('keys', '1 s') ON CONFLICT DO NOTHING;
     INSERT INTO insp.custody (key_store, wrapping_key, former_key)
     VALUES (set_custody.key_store, set_custody.wrapping_key, set_custody.former_key) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN

@@ -115,10 +115,15 @@ BEGIN
     RETURN QUERY
     SELECT m.measure, NULL, m.value FROM insp.pending_callbacks() c CROSS JOIN LATERAL (VALUES
         ('callbacks_pending', c.pending::double precision), ('callbacks_oldest', coalesce(c.oldest, 0))) AS m (measure, value);
+    RETURN QUERY
+    SELECT 'keys_gone', NULL, count(*)::double precision FROM (SELECT FROM insp.key_gone g LIMIT 10000) g
+    UNION ALL
+    SELECT 'keys_gone_oldest', NULL, coalesce(greatest(0, extract(epoch FROM clock_timestamp()
+        - (SELECT g.since FROM insp.key_gone g ORDER BY g.since LIMIT 1))), 0)::double precision;
 END
 $$;
 COMMENT ON FUNCTION insp.depth() IS
-    'How much waits, for how long, and what runs: measures waiting, oldest (seconds since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000) and callbacks_oldest for all. Cheap whatever the backlog';
+    'How much waits, for how long, and what runs: measures waiting, oldest (seconds since the first waiting job was accepted), running, delayed and paused for each lane; workers, callbacks_pending (at most 10,000), callbacks_oldest, keys_gone (at most 10,000: keys still to be destroyed) and keys_gone_oldest for all. Cheap whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.depth() TO insp_worker, insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.recently_finished(p_within interval DEFAULT '5 minutes', p_pages integer DEFAULT 32)

@@ -201,6 +201,10 @@ DECLARE
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
+    -- The program passes pseudonyms, too.
+    IF EXISTS (SELECT FROM insp.custody) AND current_setting('application_name') NOT LIKE 'inspectd %' THEN
+        RAISE WARNING 'sealed jobs are found by inspectd person erase alone';
+    END IF;
     -- The jobs before the person, in the order of every other erasure. Their chains may contain jobs no longer linked to the person.
     PERFORM insp.lock_chains(ARRAY(
         SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by));

@@ -113,6 +113,33 @@ package actor JobClient {
         }
     }
 
+    /// Erases a person's jobs and faces.
+    ///
+    /// - Parameter reference: As the database has it: the pseudonym, where the jobs are sealed.
+    /// - Returns: How many jobs.
+    package func erasePerson(_ reference: String, of partner: String) async throws -> Int {
+        try await self.translating { connection in
+            Int(
+                try await connection.query(
+                    "SELECT insp.erase_person($1, $2)", [.text(partner), .text(reference)]
+                ).single().int(0))
+        }
+    }
+
+    /// Ids of a person's jobs, newest first.
+    ///
+    /// - Parameters:
+    ///   - reference: As the database has it.
+    ///   - purpose: What an operator reads them for: review, support, export or delivery.
+    package func jobs(of reference: String, partner: String, purpose: String?) async throws -> [String] {
+        try await self.translating { connection in
+            try await connection.query(
+                "SELECT id::text FROM insp.jobs_by_reference($1, user_reference => $2, purpose => $3)",
+                [.text(partner), .text(reference), .optional(purpose)]
+            ).map { try $0.string(0) }
+        }
+    }
+
     /// Deletes a face id with its templates, those of sealed jobs as well, ends its jobs, and destroys its key.
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.

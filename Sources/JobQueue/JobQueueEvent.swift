@@ -40,6 +40,10 @@ package enum JobQueueEvent: Sendable {
     case expired(Int)
     /// Retention removed this many jobs' parts and results, and this many partitions of jobs.
     case purged(parts: Int, results: Int, partitions: Int)
+    /// The key store cannot destroy keys; told once, until it can again.
+    case keysDelayed(error: String)
+    /// The key store destroyed this many keys after erasure, retention or refused requests.
+    case keysDestroyed(Int)
     case stopping(running: Int)
     case stopped
 }

@@ -73,6 +73,7 @@ package final class JobWorker: Sendable {
             if self.configuration.maintains {
                 group.addTask { await self.runMaintenance() }
                 group.addTask { await self.runRetention() }
+                if let keys = self.configuration.keys { group.addTask { await self.runKeyDuty(keys) } }
             }
             await self.runPumps()
             group.cancelAll()

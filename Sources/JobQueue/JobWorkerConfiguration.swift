@@ -1,3 +1,4 @@
+package import Custody
 package import InspectCore
 package import Postgres
 
@@ -21,6 +22,8 @@ package struct JobWorkerConfiguration: Sendable {
     package var region: String?
     /// Whether this worker takes part in maintenance: other workers, delayed jobs.
     package var maintains = true
+    /// Where maintenance destroys the keys of what was erased; `nil`: nothing is sealed.
+    package var keys: KeyStore?
     /// Whether to stop once nothing waits, is delayed or runs.
     package var drains = false
     package var retryPolicy = RetryPolicy()

@@ -32,6 +32,8 @@ package actor QueueObserver {
             case "workers": depth.workers = value
             case "callbacks_pending": depth.callbacksPending = value
             case "callbacks_oldest": depth.callbacksOldest = value
+            case "keys_gone": depth.keysGone = value
+            case "keys_gone_oldest": depth.keysGoneOldest = value
             // A newer schema has more columns.
             default: break
             }

@@ -24,6 +24,10 @@ package struct QueueDepth: Sendable {
     package var callbacksPending = 0.0
     /// Seconds since the oldest pending callback was written; 0 if there is none.
     package var callbacksOldest = 0.0
+    /// Keys that wait to be destroyed; at most 10,000.
+    package var keysGone = 0.0
+    /// Seconds since the first of them was to be destroyed; 0 if none waits.
+    package var keysGoneOldest = 0.0
     /// By name, as in `insp.v_maintenance`.
     package var duties: [String: Duty] = [:]
 }

@@ -18,9 +18,8 @@ struct Command: Sendable {
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
-        .inspect, .compare, .parse, .enqueue, .face, .status, .worker, .gateway, .endpoint, .top, .audit, .migrate,
-        .keys,
-        .doctor, .bench, .verify, .help, .completion, .man,
+        .inspect, .compare, .parse, .enqueue, .face, .person, .status, .worker, .gateway, .endpoint, .top, .audit,
+        .migrate, .keys, .doctor, .bench, .verify, .help, .completion, .man,
     ]
 
     static func named(_ name: String) throws(UsageError) -> Command {

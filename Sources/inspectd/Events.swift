@@ -53,6 +53,9 @@ enum Events {
                 ])
         case .swept(let count): log.info("stragglers swept", ["count": .integer(Int64(count))])
         case .expired(let count): log.info("jobs expired", ["count": .integer(Int64(count))])
+        case .keysDelayed(let error):
+            log.warning("keys wait to be destroyed", ["reason": .string(error)])
+        case .keysDestroyed(let count): log.info("keys destroyed", ["keys": .integer(Int64(count))])
         case .purged(let parts, let results, let partitions):
             log.info(
                 "retention",

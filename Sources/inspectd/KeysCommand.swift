@@ -8,13 +8,13 @@ extension Command {
         name: "keys",
         summary: "makes, lists, rotates, checks and escrows the keys of what is stored",
         synopsis: """
-            init|list|rewrap|verify
+            init|list|rewrap|sweep|verify
                    inspectd keys make --key-file FILE [--name NAME]
                    inspectd keys rotate --to NAME
                    inspectd keys escrow --public-key FILE > ESCROW
                    inspectd keys restore --escrow ESCROW --private-key FILE --to NAME
             """,
-        words: ["init", "list", "make", "rotate", "rewrap", "verify", "escrow", "restore"],
+        words: ["init", "list", "make", "rotate", "rewrap", "sweep", "verify", "escrow", "restore"],
         takesOperands: true,
         options: [
             .value("to", "NAME", "the wrapping key for new keys; init: where several are configured")
@@ -31,7 +31,7 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands.count == 1 else {
-                throw UsageError("keys needs init, list, make, rotate, rewrap, verify, escrow or restore")
+                throw UsageError("keys needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
             }
             switch arguments.operands[0] {
             case "init": try await Self.initialize(configuration, arguments)
@@ -39,10 +39,11 @@ extension Command {
             case "make": try Self.make(arguments)
             case "rotate": try await Self.rotate(configuration, arguments)
             case "rewrap": try await Self.rewrap(configuration, arguments)
+            case "sweep": try await Self.sweep(configuration)
             case "verify": try await Self.verify(configuration)
             case "escrow": try await Self.escrow(configuration, arguments)
             case "restore": try await Self.restore(configuration, arguments)
-            default: throw UsageError("keys needs init, list, make, rotate, rewrap, verify, escrow or restore")
+            default: throw UsageError("keys needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
             }
         }
     )
@@ -192,6 +193,29 @@ extension Command {
         }
         let store = try Self.keyStore(configuration)
         try await Self.finish(try await store.restore(entries, with: opener, to: name), store, configuration)
+    }
+
+    /// Destroys keys that no job of the database has, an hour after they were made: their requests were refused, repeated or never
+    /// arrived. Not a duty of workers, as a database that was restored to an older state lacks jobs whose keys must stay.
+    private static func sweep(_ configuration: Configuration) async throws {
+        let store = try Self.keyStore(configuration)
+        let connection = try await Self.mainDatabase(configuration)
+        try await store.check(try await CustodyState.noted(on: connection))
+        var last: KeyID?
+        var destroyed = 0
+        while true {
+            let page = try await store.oldJobKeys(after: last, limit: 500)
+            guard let end = page.last else { break }
+            last = end
+            let unused = try await connection.query(
+                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(page.map(\.text))]
+            ).compactMap { KeyID(try $0.string(0)) }
+            destroyed += try await store.destroy(unused)
+        }
+        while try await store.sweep() > 0 {}
+        await connection.close()
+        await store.close()
+        Output.line(ResultEnvelope.json(["destroyed": destroyed]))
     }
 
     // MARK: Settings

@@ -56,6 +56,7 @@ struct ProcessMetrics: Sendable {
 /// Metrics of the whole queue, from the database.
 struct QueueMetrics: Sendable {
     private let waiting, oldest, running, delayed, paused: MetricRegistry.Gauge
+    private let keysGone, keysGoneOldest: MetricRegistry.Gauge
     private let workers, callbacksPending, callbacksOldest, readAt, dutyAge, dutyFails: MetricRegistry.Gauge
 
     init(_ registry: MetricRegistry) {
@@ -73,6 +74,12 @@ struct QueueMetrics: Sendable {
             "inspectd_callbacks_pending", "Callbacks to be delivered; counting stops at 10000.")
         self.callbacksOldest = registry.gauge(
             "inspectd_callbacks_oldest_seconds", "Time since the oldest pending callback was written; 0 if none is.")
+        self.keysGone = registry.gauge(
+            "inspectd_keys_to_destroy",
+            "Keys of erased data that the key store has to destroy; counting stops at 10000.")
+        self.keysGoneOldest = registry.gauge(
+            "inspectd_keys_to_destroy_oldest_seconds", "Time since the first of them was to be destroyed; 0 if none is."
+        )
         self.dutyAge = registry.gauge(
             "inspectd_maintenance_age_seconds", "Time since any worker last finished a maintenance task.",
             labels: ["duty"])
@@ -93,6 +100,8 @@ struct QueueMetrics: Sendable {
         self.workers.set(depth.workers)
         self.callbacksPending.set(depth.callbacksPending)
         self.callbacksOldest.set(depth.callbacksOldest)
+        self.keysGone.set(depth.keysGone)
+        self.keysGoneOldest.set(depth.keysGoneOldest)
         for (name, duty) in depth.duties {
             self.dutyAge.set(duty.age, name)
             self.dutyFails.set(duty.fails ? 1 : 0, name)
@@ -104,7 +113,7 @@ struct QueueMetrics: Sendable {
     func clear() {
         for gauge in [
             self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,
-            self.callbacksOldest, self.dutyAge, self.dutyFails,
+            self.callbacksOldest, self.keysGone, self.keysGoneOldest, self.dutyAge, self.dutyFails,
         ] { gauge.clear() }
     }
 }

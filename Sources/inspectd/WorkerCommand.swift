@@ -217,7 +217,9 @@ private struct WorkerService {
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)
         }
-        let worker = JobWorker(self.queue, handler: pipeline) {
+        var queue = self.queue
+        queue.keys = keys
+        let worker = JobWorker(queue, handler: pipeline) {
             Events.log($0, to: log)
             metrics.take($0)
         }

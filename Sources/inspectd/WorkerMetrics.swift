@@ -150,7 +150,7 @@ struct WorkerMetrics: Sendable {
             self.purged.add(Double(parts), "parts")
             self.purged.add(Double(results), "results")
             self.purged.add(Double(partitions), "partitions")
-        case .roundTrip, .registered, .resumed, .newEpoch, .stopping, .stopped: break
+        case .roundTrip, .registered, .resumed, .newEpoch, .keysDelayed, .keysDestroyed, .stopping, .stopped: break
         }
     }
 

@@ -261,7 +261,9 @@ import Testing
             "keys_custodian": [
                 "fetch_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys", "custody",
             ],
-            "keys_eraser": ["destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "custody"],
+            "keys_eraser": [
+                "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys", "custody",
+            ],
             "keys_locksmith": [
                 "fetch_keys", "partner_keys", "custody", "begin_custody", "begin_rotation", "end_rotation",
                 "rewrap_keys",

@@ -40,7 +40,7 @@ import Testing
         let refusals: [(batch: [String], code: ErrorCode, detail: String?)] = [
             ([good, #"{"partner":"acme"}"#, good], .workflowUnknown, "payload 2 of 3: the payload names no workflow"),
             ([good, good, "null"], .payloadInvalid, "payload 3 of 3: not an object"),
-            ([good, good.replacing("acme", with: "nobody")], .partnerUnknown, "payload 2 of 2"),
+            ([good, good.replacing("acme", with: "nobody")], .partnerUnknown, "payload 2 of 2: 'nobody'"),
             ([far], .payloadInvalid, "expiresAt is too late"),
             ([good, far], .payloadInvalid, "payload 2 of 2: expiresAt is too late"),
             ([good, other], .idempotencyConflict, "payload 2 of 2"), ([other], .idempotencyConflict, nil),

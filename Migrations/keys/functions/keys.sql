@@ -149,3 +149,13 @@ END
 $$;
 COMMENT ON FUNCTION insp.sweep_keys(integer) IS 'Deletes at most that many rows below destroyed keys, and returns their number; 0: none is left';
 GRANT EXECUTE ON FUNCTION insp.sweep_keys(integer) TO keys_eraser, keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.old_job_keys(p_after uuid, p_age interval, p_limit integer) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT k.id FROM insp.key k
+    WHERE (p_after IS NULL OR k.id > p_after) AND k.kind = 'job' AND k.created_at < now() - p_age
+    ORDER BY k.id LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.old_job_keys(uuid, interval, integer) IS
+    'Ids of jobs'' keys of at least that age, from the one after this on; null: from the first on';
+GRANT EXECUTE ON FUNCTION insp.old_job_keys(uuid, interval, integer) TO keys_eraser;

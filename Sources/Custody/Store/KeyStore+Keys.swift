@@ -173,6 +173,18 @@ extension KeyStore {
         return try await self.count("SELECT insp.destroy_partner_key($1)", [.int(partner)]) > 0
     }
 
+    /// Keys of jobs that are older than an hour, by id: a request that was sealed so long ago was accepted or never will be.
+    ///
+    /// - Parameter last: The page begins after it; `nil`: with the first.
+    package func oldJobKeys(after last: KeyID?, limit: Int) async throws(InspectError) -> [KeyID] {
+        let after = last?.text
+        return try await self.run { connection in
+            try await connection.query(
+                "SELECT insp.old_job_keys($1, interval '1 hour', $2)::text", [.optional(after), .int(Int64(limit))]
+            ).compactMap { KeyID(try $0.string(0)) }
+        }
+    }
+
     /// Deletes rows below destroyed keys.
     ///
     /// - Returns: How many; 0: none is left.

@@ -1,0 +1,79 @@
+import Custody
+import Foundation
+import InspectCore
+import JobQueue
+
+extension Command {
+    static let person = Command(
+        name: "person",
+        summary: "erases a person with the person's key, or exports all of the person's jobs",
+        synopsis:
+            "erase --partner NAME --reference R\n       inspectd person export --partner NAME --reference R [--purpose P]",
+        words: ["erase", "export"],
+        takesOperands: true,
+        options: [
+            .value("partner", "NAME", "the partner"),
+            .value("reference", "R", "the partner's userReference of the person"),
+            .purpose,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        body: { arguments in
+            let configuration = try Configuration(arguments)
+            guard let partner = arguments["partner"], let reference = arguments["reference"],
+                ["erase", "export"].contains(arguments.operands.first), arguments.operands.count == 1
+            else { throw UsageError("person needs erase or export, --partner and --reference") }
+            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
+            if arguments.operands == ["erase"] {
+                try await Self.erase(reference, partner, client, keys)
+            } else {
+                try await Self.export(reference, partner, arguments["purpose"], client, keys)
+            }
+            await client.close()
+            await keys?.close()
+        }
+    )
+
+    private struct Erasure: Encodable {
+        /// Jobs, each with its chain of reruns.
+        var jobs = 0
+        /// Spellings of the reference that had jobs: the pseudonym, the plain text.
+        var persons = 0
+        var keyDestroyed = false
+    }
+
+    /// The key goes last: whoever repeats an interrupted erasure finds by it what is left.
+    private static func erase(
+        _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
+    ) async throws {
+        var outcome = Erasure()
+        for spelling in try await Self.spellings(reference, partner, client, keys) {
+            let jobs = try await client.erasePerson(spelling, of: partner)
+            outcome.jobs += jobs
+            outcome.persons += jobs > 0 ? 1 : 0
+        }
+        if let keys {
+            outcome.keyDestroyed = try await keys.destroyPerson(
+                .user(reference), of: try await client.number(of: partner))
+        }
+        Output.line(ResultEnvelope.json(outcome))
+    }
+
+    private static func export(
+        _ reference: String, _ partner: String, _ purpose: String?, _ client: JobClient, _ keys: KeyStore?
+    ) async throws {
+        for spelling in try await Self.spellings(reference, partner, client, keys) {
+            for job in try await client.jobs(of: spelling, partner: partner, purpose: purpose) {
+                Output.line(try await client.result(of: job, purpose: purpose))
+            }
+        }
+    }
+
+    /// The reference as sealed jobs have it, then as plain jobs do.
+    private static func spellings(
+        _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
+    ) async throws -> [String] {
+        guard let keys else { return [reference] }
+        let key = try await keys.partnerKey(try await client.number(of: partner))
+        return [BlindIndex(key).pseudonym(reference, use: "user"), reference]
+    }
+}

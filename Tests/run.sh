@@ -110,6 +110,7 @@ if whole; then
     check "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug
+    check "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
 fi
 
 # Counts the tests that ended so, by Swift Testing's lines. The log may hold any bytes; cases of a test do not count.

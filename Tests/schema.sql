@@ -3801,6 +3801,7 @@ CREATE INDEX job_key_id ON ONLY insp.job USING btree (key_id) WHERE (key_id IS N
 CREATE INDEX job_key_job ON insp.job_key USING btree (job_id);
 CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
 CREATE INDEX job_reference_job ON insp.job_reference USING btree (job_id);
+CREATE INDEX key_gone_since ON insp.key_gone USING btree (since);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);

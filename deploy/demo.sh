@@ -45,8 +45,10 @@ say "building (minutes the first time)"
 quietly "the build" swift build -c release --product inspectd
 inspectd=$(swift build -c release --show-bin-path)/inspectd
 
-say "starting a private PostgreSQL"
+say "starting a private PostgreSQL, with a second database for the keys that seal what is stored"
 start_postgres
+sql -c "CREATE DATABASE inspectd_keys"
+export INSPECTD_KEYS_URL=${INSPECTD_DATABASE_URL/\/postgres\?/\/inspectd_keys\?} INSPECTD_WRAPPING_KEYS=file:$scratch/wrapping-keys
 quietly "the roles" "$inspectd" migrate --roles
 quietly "the migration" "$inspectd" migrate
 
@@ -160,6 +162,10 @@ done
 sql -c 'CREATE TABLE public.received (line jsonb)'
 # One JSON document a line: neither a quote nor a delimiter occurs in it.
 sql -c "\\copy public.received FROM '$receiver_log' WITH (FORMAT csv, QUOTE e'\\x01', DELIMITER e'\\x02')"
+# What is sealed in the database, opened by who has the key.
+for id in $(sql -c "SELECT id FROM public.demo_job ORDER BY n"); do "$inspectd" status "$id"; done >"$scratch/results.jsonl"
+sql -c 'CREATE TABLE public.demo_result (doc jsonb)'
+sql -c "\\copy public.demo_result FROM '$scratch/results.jsonl' WITH (FORMAT csv, QUOTE e'\\x01', DELIMITER e'\\x02')"
 psql -X -q -v ON_ERROR_STOP=1 -P footer=off "$INSPECTD_DATABASE_URL" <<'SQL'
 CREATE VIEW public.demo_outcome AS
 SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status,
@@ -179,7 +185,7 @@ SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status
         AND (x.line ->> 'verified')::boolean AND (x.line ->> 'timestampOk')::boolean) AS verified,
     (SELECT count(*) FROM public.received x WHERE (x.line ->> 'body')::jsonb #>> '{data,id}' = d.id::text) AS calls
 FROM public.demo_job d JOIN insp.job j ON j.public_id = d.id
-    LEFT JOIN insp.v_callback c ON c.job_id = j.id, LATERAL (SELECT insp.job_result(d.id) AS doc) r;
+    LEFT JOIN insp.v_callback c ON c.job_id = j.id JOIN public.demo_result r ON r.doc ->> 'id' = d.id::text;
 \echo
 SELECT name AS job, workflow, trail AS "status trail", outcome AS decision, ms AS milliseconds,
     callback || CASE WHEN calls > 0 AND verified = calls THEN ', verified' ELSE ', NOT VERIFIED' END AS callback,
@@ -191,7 +197,7 @@ SELECT d.name AS job, x ->> 'documentNumber' AS number, concat_ws(' ', x ->> 'fi
     coalesce(nullif(array_to_string(ARRAY(SELECT jsonb_array_elements_text(x #> '{mrz,lines}')), e'\n'), ''),
         x #>> '{barcode,format}') AS "machine-readable",
     round((s ->> 'similarity')::numeric, 4) AS similarity, s ->> 'threshold' AS threshold
-FROM public.demo_job d, LATERAL (SELECT insp.job_result(d.id) AS doc) r,
+FROM public.demo_job d JOIN public.demo_result r ON r.doc ->> 'id' = d.id::text,
     LATERAL (SELECT doc #> '{capabilities,extraction,0,data}' AS x, doc #> '{capabilities,similarity,0,data}' AS s) y
 WHERE x ? 'documentNumber' OR s ? 'similarity' ORDER BY d.n;
 SQL

@@ -258,6 +258,22 @@ enum KeyStoreSchema {
         return outcome.applied
     }
 
+    /// Gives the key store its wrapping key, unless it has one, and notes both in the main database. Which of several configured ones
+    /// it is must be said by `keys init --to`.
+    static func begin(_ configuration: Configuration) async throws {
+        guard !configuration.wrappingKeys.isEmpty else { return }
+        let keys = try configuration.openWrappingKeys()
+        let store = KeyStore(configuration.keysURL, wrappingKeys: keys)
+        let present = try await store.state()
+        guard let name = present?.wrappingKey ?? (keys.ids.count == 1 ? keys.ids[0] : nil) else { return }
+        let state = try await store.begin(name)
+        await store.close()
+        let connection = try await PostgresConnection.connect(
+            configuration.databaseURL, options: ConnectionOptions(name: "inspectd migrate"))
+        try await state.note(on: connection)
+        await connection.close()
+    }
+
     /// - Returns: The roles that were missing.
     static func createRoles(_ configuration: Configuration) async throws -> [String] {
         let connection = try await Self.connect(configuration)

@@ -1,3 +1,4 @@
+import Custody
 import Foundation
 import InspectCore
 import Postgres
@@ -7,11 +8,12 @@ extension Command {
         name: "migrate",
         summary:
             "brings the schema of the database, and of the key store if one is given, up to date; safe when run by many at once",
-        synopsis: "[--roles] [--migrations DIR]",
+        synopsis: "[--roles | --make-key] [--migrations DIR]",
         options: [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
             .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster"),
-        ] + Configuration.databaseOptions + Configuration.keyStoreOptions + Configuration.logOptions,
+            .flag("make-key", "makes a missing file of wrapping keys also where the database is on another host"),
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             try InputFile.check(configuration.migrations, of: "--migrations")
@@ -27,13 +29,41 @@ extension Command {
             let outcome = try await migrator.run(on: connection) {
                 configuration.log.warning("waiting for the database", ["reason": .string($0)])
             }
+            let isLocal = try await Self.isLocal(connection)
             await connection.close()
             var answer = [
                 "applied": outcome.applied, "different": outcome.different, "forgotten": outcome.forgotten,
                 "unknown": outcome.unknown,
             ]
-            if !configuration.keysURL.isEmpty { answer["keyStore"] = try await KeyStoreSchema.migrate(configuration) }
+            if !configuration.keysURL.isEmpty {
+                try Self.makeKey(configuration, mayMake: isLocal || arguments.has("make-key"))
+                answer["keyStore"] = try await KeyStoreSchema.migrate(configuration)
+                try await KeyStoreSchema.begin(configuration)
+            }
             Output.line(ResultEnvelope.json(answer))
         }
     )
+
+    /// Whether the database is on this host: reached by a Unix socket or a loopback address.
+    private static func isLocal(_ connection: PostgresConnection) async throws -> Bool {
+        try await connection.query(
+            "SELECT coalesce(inet_server_addr() <<= '127.0.0.0/8' OR inet_server_addr() = '::1', true)"
+        ).single().bool(0)
+    }
+
+    /// Makes the file of wrapping keys that the settings name, if it is missing. A deployment of several hosts must not get a key on
+    /// each of them.
+    private static func makeKey(_ configuration: Configuration, mayMake: Bool) throws {
+        for source in configuration.wrappingKeys.split(whereSeparator: \.isWhitespace) where source.hasPrefix("file:") {
+            let path = String(source.dropFirst("file:".count))
+            guard !FileManager.default.fileExists(atPath: path) else { continue }
+            guard mayMake else {
+                throw InspectError(
+                    .keyMissing, "\(path) does not exist",
+                    hint: "Copy the file from another host; for the first host, run inspectd migrate --make-key.")
+            }
+            let name = try KeyFile.add(to: path, name: nil)
+            configuration.log.info("wrapping key made", ["file": .string(path), "key": .string(name)])
+        }
+    }
 }

@@ -130,6 +130,31 @@ import Testing
         #expect(open.contains("KEY_FILE_INVALID") && open.contains("640"), "\(open)")
     }
 
+    @Test func `Migrate makes a missing key file beside a local database, and the key store is ready`() async throws {
+        let setting = try await Setting(begins: false)
+        #expect(try await setting.run("init", "--roles").status == 0)
+        let path = setting.file("made")
+        let environment = setting.environment.merging(["INSPECTD_WRAPPING_KEYS": "file:" + path]) { $1 }
+        for _ in 0..<2 {
+            let done = try await Program.run(["migrate"], environment: environment)
+            #expect(done.status == 0, "\(done.errors)")
+        }
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let verified = try await Program.run(["keys", "verify"], environment: environment)
+        #expect(verified.status == 0, "\(verified.errors)")
+        let main = try await setting.main.connect()
+        #expect(try await main.query("SELECT count(*) FROM insp.v_custody")[0].int(0) == 1)
+        // Without its keys, a worker of a sealed database does not start.
+        let bare = ["INSPECTD_DATABASE_URL": setting.main.url]
+        for words in [
+            ["worker", "--drain"], ["gateway", "--listen", "0"], ["enqueue", "--partner", "x", "--front", path],
+        ] {
+            let refused = try await Program.run(words, environment: bare)
+            #expect(refused.status == 1 && refused.errors.contains("KEY_MISSING"), "\(words): \(refused.errors)")
+        }
+    }
+
     @Test(arguments: [
         ["keys"], ["keys", "turn"], ["keys", "list", "verify"], ["keys", "make"], ["keys", "rotate"],
         ["keys", "escrow"], ["keys", "restore", "--to", "x"],

@@ -18,11 +18,14 @@ COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 -- Erasure and retention take effect in this database at once. A process that has the key store destroys these keys within seconds,
 -- and none is lost if it dies.
 CREATE TABLE insp.key_gone (
-    key_id uuid PRIMARY KEY,
-    since timestamptz NOT NULL DEFAULT now()
+    key_id uuid NOT NULL,
+    partner_id integer NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (key_id, partner_id)
 );
 COMMENT ON TABLE insp.key_gone IS 'Keys of jobs of which nothing sealed is left, until the key store has destroyed them';
-COMMENT ON COLUMN insp.key_gone.key_id IS 'The key';
+COMMENT ON COLUMN insp.key_gone.key_id IS 'The key, as the job named it';
+COMMENT ON COLUMN insp.key_gone.partner_id IS 'The job''s partner: the key store destroys no key of another one';
 COMMENT ON COLUMN insp.key_gone.since IS 'Since when nothing is left';
 -- For the age of the backlog.
 CREATE INDEX key_gone_since ON insp.key_gone (since);

@@ -139,7 +139,7 @@ RETURNS TABLE (
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
     waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamptz,
     definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint,
-    sealed bytea, sealed_body bytea
+    sealed bytea, sealed_body bytea, partner_id integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -228,7 +228,8 @@ BEGIN
         -- Less than may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
-        c.form, said.sealed, CASE WHEN c.is_sealed AND whole.result IS NOT NULL THEN insp.callback_sealed_body(c.job_id) END
+        c.form, said.sealed, CASE WHEN c.is_sealed AND whole.result IS NOT NULL THEN insp.callback_sealed_body(c.job_id) END,
+        CASE WHEN c.is_sealed THEN (SELECT j.partner_id FROM insp.job j WHERE j.id = c.job_id) END
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
         CROSS JOIN LATERAL (SELECT
             -- Opens no partition of jobs when nothing is read from it.

@@ -83,7 +83,7 @@ CREATE OR REPLACE FUNCTION insp.claim(
 ) RETURNS TABLE (
     epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[],
     job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint,
-    public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[], key_id uuid
+    public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[], key_id uuid, partner_id integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -174,7 +174,7 @@ BEGIN
         j.traceparent,
         CASE WHEN j.status > 2 THEN (
             SELECT array_agg(p.body ORDER BY k.status) FROM (VALUES (4), (8), (16), (32)) AS k (status)
-                LEFT JOIN insp.step p ON p.job_id = n.job_id AND p.status = k.status) END, j.key_id
+                LEFT JOIN insp.step p ON p.job_id = n.job_id AND p.status = k.status) END, j.key_id, j.partner_id
     FROM numbered n LEFT JOIN insp.job j ON j.id = ANY (ARRAY[n.job_id]) AND j.status < 128;
     IF restricted THEN
         SELECT array_agg(l.queue) INTO taken_from FROM insp.lease l
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the caps applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed. No row at all: the worker is unknown or must drain';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the caps applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. No row at all: the worker is unknown or must drain';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;
 

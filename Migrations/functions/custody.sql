@@ -67,10 +67,11 @@ COMMENT ON FUNCTION insp.check_sealed(bytea, bytea[]) IS
 CREATE OR REPLACE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    INSERT INTO insp.key_gone (key_id)
-    SELECT k.key_id FROM (SELECT DISTINCT j.key_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL) k
-    -- Other jobs may have the key, too: reruns, or all of a person.
-    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k.key_id AND (j.sealed IS NOT NULL
+    INSERT INTO insp.key_gone (key_id, partner_id)
+    SELECT k.key_id, k.partner_id
+    FROM (SELECT DISTINCT j.key_id, j.partner_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL) k
+    -- Other jobs may have the key, too: reruns. Another partner's job that names it is none of them.
+    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k.key_id AND j.partner_id = k.partner_id AND (j.sealed IS NOT NULL
         OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
         OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
     ON CONFLICT DO NOTHING
@@ -78,20 +79,21 @@ $$;
 COMMENT ON FUNCTION insp.forget_keys(bigint[]) IS
     'Lists the keys of these jobs in insp.key_gone, if nothing is left that they sealed';
 
-CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS SETOF uuid
+CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS TABLE (key_id uuid, partner_id integer)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT g.key_id FROM insp.key_gone g ORDER BY g.key_id LIMIT greatest(p_limit, 0)
+    SELECT g.key_id, g.partner_id FROM insp.key_gone g ORDER BY g.key_id, g.partner_id LIMIT greatest(p_limit, 0)
 $$;
-COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys that the key store must destroy';
+COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys of jobs that the key store must destroy, each if it is the partner''s';
 GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM insp.key_gone x WHERE x.key_id = ANY (p_keys) FOR UPDATE SKIP LOCKED))
+        SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
+        FOR UPDATE OF x SKIP LOCKED))
 $$;
-COMMENT ON FUNCTION insp.keys_destroyed(uuid[]) IS 'Notes that the key store has destroyed these keys';
-GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[]) TO insp_worker, insp_operator;
+COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS 'Notes that the key store has destroyed these keys of these partners';
+GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -64,6 +64,10 @@ DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, p_scope);
     given text;
 BEGIN
+    -- A gateway that has lost its settings must not store in plain text what the others seal.
+    IF p_sealed IS NULL AND EXISTS (SELECT FROM insp.custody) THEN
+        PERFORM insp.refuse('KEY_MISSING', 'the gateway passes a request that is not sealed');
+    END IF;
     -- The credential determines the partner, and the kind of call the lane.
     SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
     IF given IS NOT NULL THEN
@@ -90,7 +94,7 @@ GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, 
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
     p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb,
-    OUT sealed bytea, OUT body bytea
+    OUT sealed bytea, OUT body bytea, OUT partner_id integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -105,7 +109,7 @@ BEGIN
     END IF;
     job := j.id;
     finished := j.status = 128;
-    SELECT r.document, r.sealed, r.body INTO document, sealed, body FROM insp.sealed_document(j) r;
+    SELECT r.document, r.sealed, r.body, r.partner_id INTO document, sealed, body, partner_id FROM insp.sealed_document(j) r;
     IF finished THEN
         PERFORM insp.record_access(p_credential, p_scope, p_scope, p_id);
     END IF;

@@ -115,10 +115,13 @@ END
 $$;
 COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that check the reader';
 
-CREATE OR REPLACE FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea)
+CREATE OR REPLACE FUNCTION insp.sealed_document(
+    j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer
+)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 BEGIN
     document := insp.result_document(j);
+    partner_id := j.partner_id;
     IF j.key_id IS NOT NULL THEN
         sealed := j.sealed;
         SELECT s.body INTO body FROM insp.step s WHERE s.job_id = j.id AND s.status = 128 AND s.seal > 0;
@@ -172,7 +175,7 @@ COMMENT ON FUNCTION insp.job_result(uuid, text) IS
 GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.sealed_result(
-    p_id uuid, p_purpose text DEFAULT NULL, OUT document jsonb, OUT sealed bytea, OUT body bytea
+    p_id uuid, p_purpose text DEFAULT NULL, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
@@ -180,10 +183,11 @@ DECLARE
 BEGIN
     IF p_purpose IS NULL AND insp.needs_purpose() THEN
         document := insp.plain_result(j);
+        partner_id := j.partner_id;
         RETURN;
     END IF;
     PERFORM insp.record_reading(j.public_id, p_purpose);
-    SELECT d.document, d.sealed, d.body INTO document, sealed, body FROM insp.sealed_document(j) d;
+    SELECT d.document, d.sealed, d.body, d.partner_id INTO document, sealed, body, partner_id FROM insp.sealed_document(j) d;
 END
 $$;
 COMMENT ON FUNCTION insp.sealed_result(uuid, text) IS

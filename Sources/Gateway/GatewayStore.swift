@@ -89,7 +89,7 @@ package final class GatewayStore: Sendable {
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
     ) async throws -> JobAnswer {
         let row = try await self.ask(
-            "SELECT job, finished, document, sealed, body FROM insp.gateway_result($1, $2, $3, $4)",
+            "SELECT job, finished, document, sealed, body, partner_id FROM insp.gateway_result($1, $2, $3, $4)",
             [.int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue), .text(id)]
         ).single()
         return JobAnswer(

@@ -21,7 +21,7 @@ extension InspectionPipeline {
         let end = ContinuousClock.now + Self.patience
         while true {
             do throws(InspectError) {
-                return JobSeal(try await keys.key(id))
+                return try JobSeal(try await keys.key(id), partner: job.partner)
             } catch {
                 guard error.code == .keysUnavailable else { throw error }
             }

@@ -42,7 +42,9 @@ package struct InspectionPipeline: JobHandler {
         let seal = try await self.seal(of: job)
         // Checked before any image is fetched: without a template, there is nothing to do.
         var enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
-        if let keys, let templates = enrolled?.templates { enrolled?.templates = try await keys.open(templates) }
+        if let keys, let templates = enrolled?.templates {
+            enrolled?.templates = try await keys.open(templates, of: job.partner)
+        }
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
         }

@@ -29,10 +29,13 @@ package final class ClaimedJob: Sendable {
     package let queue: Int
     /// The key that sealed it, with its parts and results; `nil`: it is not sealed.
     package let key: KeyID?
+    /// Number of its partner (`insp.partner.id`); 0 if unknown.
+    package let partner: Int64
 
     package init(
         id: Int64, publicID: String, fence: Int64, attempt: Int, crashes: Int, status: JobStatus, payload: Data,
-        steps: [JobStatus: Data], traceparent: String?, queue: Int = 0, key: KeyID? = nil
+        steps: [JobStatus: Data], traceparent: String?, queue: Int = 0, key: KeyID? = nil,
+        partner: Int64 = 0
     ) {
         self.id = id
         self.publicID = publicID
@@ -45,6 +48,7 @@ package final class ClaimedJob: Sendable {
         self.traceparent = traceparent
         self.queue = queue
         self.key = key
+        self.partner = partner
     }
 }
 

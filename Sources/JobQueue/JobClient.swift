@@ -76,7 +76,7 @@ package actor JobClient {
         }
         let row = try await self.translating { connection in
             try await connection.query(
-                "SELECT document, sealed, body FROM insp.sealed_result($1, $2)",
+                "SELECT document, sealed, body, partner_id FROM insp.sealed_result($1, $2)",
                 [.text(id), purpose.map { .text($0) } ?? .null]
             ).single()
         }

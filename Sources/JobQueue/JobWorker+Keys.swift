@@ -45,11 +45,14 @@ extension JobWorker {
         guard try await connection.query("SELECT insp.duty_take('keys', interval '0.8 s')").single().bool(0) else {
             return false
         }
-        let gone = try await self.ids(connection, "SELECT insp.keys_gone($1)::text", [.int(Int64(Self.keyPage))])
+        let gone = try await connection.query("SELECT * FROM insp.keys_gone($1)", [.int(Int64(Self.keyPage))])
         var destroyed = 0
         if !gone.isEmpty {
-            destroyed += try await keys.destroy(gone)
-            _ = try await connection.query("SELECT insp.keys_destroyed($1::uuid[])", [.textArray(gone.map(\.text))])
+            let ids = try gone.map { try $0.string(0) }
+            let partners = try gone.map { try $0.int(1) }
+            destroyed += try await keys.destroyJobs(ids.compactMap { KeyID($0) }, of: partners)
+            _ = try await connection.query(
+                "SELECT insp.keys_destroyed($1::uuid[], $2::integer[])", [.textArray(ids), .intArray(partners)])
         }
         let swept = try await keys.sweep()
         _ = try await connection.query(
@@ -57,11 +60,5 @@ extension JobWorker {
             [.text(self.keyWorker), .int(Int64(destroyed + swept))])
         if destroyed > 0 { self.report(.keysDestroyed(destroyed)) }
         return gone.count == Self.keyPage || swept >= 1000
-    }
-
-    private func ids(
-        _ connection: PostgresConnection, _ sql: String, _ parameters: [PostgresValue]
-    ) async throws -> [KeyID] {
-        try await connection.query(sql, parameters).compactMap { KeyID(try $0.string(0)) }
     }
 }

@@ -286,7 +286,8 @@ package enum QueueStatements {
 
     /// The positions of a job's columns, looked up once for all jobs.
     private struct JobColumns {
-        let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps, key: Int
+        let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps, key,
+            partner: Int
 
         init(_ row: PostgresRow) throws {
             self.id = try row.position(of: "job_id")
@@ -302,6 +303,7 @@ package enum QueueStatements {
             self.traceparent = try row.position(of: "traceparent")
             self.steps = try row.position(of: "steps")
             self.key = try row.position(of: "key_id")
+            self.partner = try row.position(of: "partner_id")
         }
     }
 
@@ -342,7 +344,8 @@ package enum QueueStatements {
                     payload: try row.optionalData(column.payload) ?? Data(),
                     steps: try Self.steps(of: row, column.steps),
                     traceparent: try row.optionalString(column.traceparent), queue: queue,
-                    key: try row.optionalString(column.key).flatMap { KeyID($0) }),
+                    key: try row.optionalString(column.key).flatMap { KeyID($0) },
+                    partner: try row.optionalInt(column.partner) ?? 0),
                 queue: queue, seq: try row.int(column.seq), isOpen: status != nil,
                 isExpired: try status != nil && row.bool(column.expired))
         }

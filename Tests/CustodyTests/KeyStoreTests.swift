@@ -262,7 +262,8 @@ import Testing
                 "fetch_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys", "custody",
             ],
             "keys_eraser": [
-                "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys", "custody",
+                "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "destroy_job_keys",
+                "old_job_keys", "custody",
             ],
             "keys_locksmith": [
                 "fetch_keys", "partner_keys", "custody", "begin_custody", "begin_rotation", "end_rotation",

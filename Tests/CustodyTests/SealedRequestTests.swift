@@ -65,7 +65,7 @@ import Testing
             [.text(id)])[0]
         #expect(!(try job.string(1) + String(decoding: job.data(0), as: UTF8.self)).contains("zqmark"))
         #expect(try job.bool(4))
-        let seal = JobSeal(try await site.store.key(try #require(KeyID(try job.string(3)))))
+        let seal = try JobSeal(try await site.store.key(try #require(KeyID(try job.string(3)))), partner: site.partner)
         let values = try seal.values(try job.data(2))
         #expect(
             values
@@ -234,7 +234,7 @@ import Testing
                 .text(answer[0]), .byteas([Data(hex(answer[1]))]), .bytes(Data(hex(answer[2]))),
                 .bytes(Data(hex(answer[3]))),
             ])[0].string(0)
-        let seal = JobSeal(key)
+        let seal = try JobSeal(key, partner: site.partner)
         #expect(try seal.open(Data(hex(answer[1])), part: .front, 0) == Data("zqmark image".utf8))
         #expect(try seal.values(Data(hex(answer[2]))).userReference == "zqmark u")
         // Its pseudonyms are the program's.
@@ -254,19 +254,58 @@ import Testing
         ])
         let plain = FaceEmbedding(
             engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: String(repeating: "01ab", count: 256))
-        let user = try await site.store.templateKey(of: JobSeal(keys[0]))
-        let face = try await site.store.templateKey(of: JobSeal(keys[1]))
+        let user = try await site.store.templateKey(of: JobSeal(keys[0], partner: site.partner))
+        let face = try await site.store.templateKey(of: JobSeal(keys[1], partner: site.partner))
         #expect(user.kind == .person && face.kind == .person && user.id != face.id)
         let sealed = TemplateSeal.seal(plain, under: user)
         #expect(sealed.hex.count == 1114 && TemplateSeal.keyID(of: plain) == nil)
-        #expect(try await site.store.open([plain, sealed]) == [plain, plain])
+        #expect(try await site.store.open([plain, sealed], of: site.partner) == [plain, plain])
         #expect(throws: InspectError.self) { try TemplateSeal.open(sealed, under: face) }
         var other = sealed
         other.engine = "another"
         #expect(throws: InspectError.self) { try TemplateSeal.open(other, under: user) }
         try await site.store.destroyPerson(.user("u"), of: site.partner)
-        let error = await #expect(throws: InspectError.self) { try await site.store.open([sealed]) }
+        let error = await #expect(throws: InspectError.self) { try await site.store.open([sealed], of: site.partner) }
         #expect(error?.code == .keyUnknown)
+    }
+
+    @Test func `Another partner's sealed bytes open for nobody, and its keys are not destroyed`() async throws {
+        let site = try await Site()
+        _ = try await site.admin.query("SELECT insp.create_partner('other', 'https://hooks.example.com/o')")
+        let other = try await site.admin.query("SELECT insp.custody_partner('other')")[0].int(0)
+        let victim = try await RequestSealer(site.store).seal(
+            payload: Data(Self.payload(#""userReference":"zqmark u""#).utf8), parts: Self.front, partner: site.partner)
+        let id = try Seal.keyID(of: victim.sealed)
+        let key = try await site.store.key(id)
+        #expect(throws: InspectError.self) { try JobSeal(key, partner: other) }
+        // Replayed as the other partner's own job, and with the names of the keys above.
+        let partnerKey = try await site.store.partnerKey(site.partner)
+        for name in [id, try #require(key.parent), partnerKey.id] {
+            let sealed = Data([1] + name.bytes) + victim.sealed.dropFirst(17)
+            let job = try await site.admin.query(
+                "SELECT insp.enqueue_parts($1, '{FRONT}', $2, $3, sha256('x'))",
+                [
+                    .text(#"{"partner":"other","workflow":"id"}"#),
+                    .byteas([Data([1] + name.bytes) + Data(count: 40)]), .bytes(sealed),
+                ])[0].string(0)
+            let row = try await site.admin.query(
+                "SELECT document, sealed, body, partner_id FROM insp.sealed_result($1)", [.text(job)]
+            ).single()
+            let error = await #expect(throws: InspectError.self) {
+                try await SealedResult(row).document(opening: site.store)
+            }
+            #expect([.sealBroken, .keyUnknown].contains(error?.code))
+            _ = try await site.admin.query("SELECT insp.cancel($1)", [.text(job)])
+            _ = try await site.admin.query("SELECT insp.erase($1)", [.text(job)])
+        }
+        let gone = try await site.admin.query("SELECT * FROM insp.keys_gone(10)")
+        #expect(gone.count == 3)
+        let destroyed = try await site.store.destroyJobs(
+            gone.map { try #require(KeyID(try $0.string(0))) }, of: gone.map { try $0.int(1) })
+        #expect(destroyed == 0)
+        _ = try await site.store.key(id)
+        // Its own partner may.
+        #expect(try await site.store.destroyJobs([id, partnerKey.id], of: [site.partner, site.partner]) == 1)
     }
 
     @Test func `Many who ask for keys at once get their own, or why it does not open`() async throws {
@@ -294,7 +333,7 @@ import Testing
 
     @Test func `A document is joined without changing a number`() throws {
         let key = CustodyKey(id: .new(), kind: .job, partner: 7, parent: nil, secret: .random())
-        let seal = JobSeal(key)
+        let seal = try JobSeal(key, partner: 7)
         let body = seal.seal(result: Data(#" {"a": 0.1, "b": 1e21} "#.utf8))
         let values = Seal.seal(
             Data(#"{"userReference":"\"é/"}"#.utf8), under: key, for: SealContext(partner: 7, .personal))

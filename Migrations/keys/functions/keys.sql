@@ -105,6 +105,15 @@ COMMENT ON FUNCTION insp.destroy_keys(uuid[]) IS
     'Destroys keys, and with them all below; returns how many there were. The rows below are deleted by insp.sweep_keys';
 GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_eraser;
 
+CREATE OR REPLACE FUNCTION insp.destroy_job_keys(p_ids uuid[], p_partners integer[]) RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM unnest(p_ids, p_partners) AS u (id, partner_id)
+        JOIN insp.key k ON k.id = u.id AND k.partner_id = u.partner_id AND k.kind = 'job'))
+$$;
+COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
+    'Destroys keys of jobs, each if it belongs to the given partner: whoever enqueues can name any key, and must not have another one destroyed. Returns how many';
+GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
+
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM insp.key k

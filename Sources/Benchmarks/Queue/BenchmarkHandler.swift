@@ -24,7 +24,7 @@ struct BenchmarkHandler: JobHandler {
         if let duration { try await Task.sleep(for: duration) }
         for stage in self.stages { try await context.complete(stage, output: Self.output) }
         guard let keys, let id = context.job.key else { return Self.result }
-        let seal = JobSeal(try await keys.key(id))
+        let seal = try JobSeal(try await keys.key(id), partner: context.job.partner)
         return JobResult(decision: .passed, summary: Self.summary, body: Self.body, seal: seal)
     }
 }

@@ -34,7 +34,8 @@ final class ClaimedCallback: Sendable {
     struct Columns {
         let id, claim, webhookID, endpoint, url, body, attempts, released, waited, job, trace, elsewhere, isReduced: Int
         /// The columns of a body.
-        let form, event, time, definitionKey, userReference, decision, isExpired, result, sealed, sealedBody: Int
+        let form, event, time, definitionKey, userReference, decision, isExpired, result, sealed, sealedBody,
+            partner: Int
 
         init(_ row: PostgresRow) throws(PostgresError) {
             self.id = try row.position(of: "id")
@@ -60,6 +61,7 @@ final class ClaimedCallback: Sendable {
             self.result = try row.position(of: "result")
             self.sealed = try row.position(of: "sealed")
             self.sealedBody = try row.position(of: "sealed_body")
+            self.partner = try row.position(of: "partner_id")
         }
     }
 

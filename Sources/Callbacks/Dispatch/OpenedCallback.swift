@@ -31,9 +31,10 @@ struct OpenedCallback: Sendable {
         let body = try row.optionalData(column.sealedBody)
         guard let any = sealed ?? body else { return .success(OpenedCallback()) }
         let result = try row.optionalString(column.result)
+        let partner = try row.int(column.partner)
         return Result { () throws(InspectError) in
             guard let key = keys[try Seal.keyID(of: any)] else { throw InspectError(.keyUnknown) }
-            let seal = JobSeal(try key.get())
+            let seal = try JobSeal(try key.get(), partner: partner)
             let values = try sealed.map { sealed throws(InspectError) in try seal.values(sealed) }
             let whole = try result.map { text throws(InspectError) in
                 try seal.document(Data(text.utf8), sealed: sealed, body: body)

@@ -6,7 +6,13 @@ package struct JobSeal: Sendable {
     /// The job's key, or its person's.
     package let key: CustodyKey
 
-    package init(_ key: CustodyKey) { self.key = key }
+    /// - Parameter partner: Whose job it is. The key's own partner proves nothing: whoever enqueues can replay another partner's sealed
+    ///   bytes, key's name included.
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken`` for another partner's key.
+    package init(_ key: CustodyKey, partner: Int64) throws(InspectError) {
+        guard key.partner == partner else { throw InspectError(.sealBroken) }
+        self.key = key
+    }
 
     private func context(_ purpose: SealContext.Purpose, _ row: [String] = []) -> SealContext {
         SealContext(partner: self.key.partner, purpose, row: row)

@@ -46,7 +46,7 @@ package struct RequestSealer: Sendable {
             self.level == .person
             ? try await self.store.personKeys([owner])[owner] : try await self.store.jobKeys([owner]).first
         guard let key else { throw InspectError(.keyUnknown) }
-        let seal = JobSeal(key)
+        let seal = try JobSeal(key, partner: partner)
         let sealed = Seal.seal(try draft.values(), under: key, for: SealContext(partner: partner, .personal))
         var contents: [PartKind: [Data]] = [:]
         for (kind, list) in parts {

@@ -10,12 +10,15 @@ package struct SealedResult: Sendable {
     package var sealed: Data?
     /// The sealed body of the result; `nil`: there is none.
     package var body: Data?
+    /// Number of the job's partner.
+    package var partner: Int64
 
-    /// - Parameter row: Has columns `document`, `sealed` and `body`.
+    /// - Parameter row: Has columns `document`, `sealed`, `body` and `partner_id`.
     package init(_ row: PostgresRow) throws(PostgresError) {
         self.document = try row.data("document")
         self.sealed = try row.optionalData("sealed")
         self.body = try row.optionalData("body")
+        self.partner = try row.int("partner_id")
     }
 
     /// The whole document.
@@ -24,7 +27,7 @@ package struct SealedResult: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, ``ErrorCode/keyUnknown`` or ``ErrorCode/sealBroken``.
     package func document(opening keys: KeyStore?) async throws(InspectError) -> Data {
         guard let keys, let any = self.sealed ?? self.body else { return self.document }
-        let seal = JobSeal(try await keys.key(try Seal.keyID(of: any)))
+        let seal = try JobSeal(try await keys.key(try Seal.keyID(of: any)), partner: self.partner)
         return try seal.document(self.document, sealed: self.sealed, body: self.body)
     }
 }

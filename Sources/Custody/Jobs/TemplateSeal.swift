@@ -61,7 +61,9 @@ extension KeyStore {
     }
 
     /// Templates as they were before they were sealed; plain ones stay as they are.
-    package func open(_ templates: [FaceEmbedding]) async throws(InspectError) -> [FaceEmbedding] {
+    ///
+    /// - Parameter partner: Whose they are: another partner's open nothing here.
+    package func open(_ templates: [FaceEmbedding], of partner: Int64) async throws(InspectError) -> [FaceEmbedding] {
         let ids = Set(templates.compactMap { TemplateSeal.keyID(of: $0) })
         if ids.isEmpty { return templates }
         let keys = try await self.keys(Array(ids))
@@ -72,7 +74,9 @@ extension KeyStore {
                 continue
             }
             guard let key = keys[id] else { throw InspectError(.keyUnknown) }
-            opened.append(try TemplateSeal.open(template, under: try key.get()))
+            let opener = try key.get()
+            guard opener.partner == partner else { throw InspectError(.sealBroken) }
+            opened.append(try TemplateSeal.open(template, under: opener))
         }
         return opened
     }

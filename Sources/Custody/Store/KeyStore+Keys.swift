@@ -146,6 +146,17 @@ extension KeyStore {
         try await self.count("SELECT insp.destroy_keys($1::uuid[])", [.textArray(ids.map(\.text))])
     }
 
+    /// Destroys keys of jobs, each if it is the given partner's. Needs the role `keys_eraser`.
+    ///
+    /// - Parameter partners: One for each key.
+    /// - Returns: How many there were.
+    @discardableResult
+    package func destroyJobs(_ ids: [KeyID], of partners: [Int64]) async throws(InspectError) -> Int {
+        try await self.count(
+            "SELECT insp.destroy_job_keys($1::uuid[], $2::integer[])",
+            [.textArray(ids.map(\.text)), .intArray(partners)])
+    }
+
     /// Destroys the key of a person or a face.
     ///
     /// - Returns: Whether there was one.

@@ -77,6 +77,16 @@ package final class GatewayStore: Sendable {
         return CreatedJob(id: try row.string("id"), number: try row.int("job"))
     }
 
+    /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
+    private func opened(_ result: SealedResult) async throws(InspectError) -> Data {
+        do {
+            return try await result.document(opening: self.keys)
+        } catch {
+            guard error.code == .keyUnknown else { throw error }
+            return result.document
+        }
+    }
+
     private func sealed(
         _ payload: Data, _ parts: [PartKind: [Data]], of partner: Int64
     ) async throws(InspectError) -> SealedRequest? {
@@ -94,7 +104,7 @@ package final class GatewayStore: Sendable {
         ).single()
         return JobAnswer(
             number: try row.int("job"), isFinished: try row.bool("finished"),
-            document: try await SealedResult(row).document(opening: self.keys))
+            document: try await self.opened(try SealedResult(row)))
     }
 
     /// Which of these jobs are finished, or gone.

@@ -152,8 +152,8 @@ def check_callbacks(environment):
 
 RUNBOOK_SITE = r"""
 psql -Xq "$INSPECTD_DATABASE_URL" -c 'CREATE DATABASE inspectd_keys'
-inspectd migrate --roles && inspectd migrate
 inspectd keys make --key-file wrapping-keys --name first
+inspectd migrate --roles && inspectd migrate
 inspectd keys init --roles && inspectd keys init
 psql -Xq -v ON_ERROR_STOP=1 "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank', 'http://127.0.0.1:1/x', true, true)" \
     -c "SELECT insp.create_credential('bank')" -c "CREATE ROLE worker LOGIN IN ROLE insp_worker, keys_custodian" \

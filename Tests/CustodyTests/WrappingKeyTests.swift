@@ -216,7 +216,7 @@ import Testing
     @Test(arguments: ["sealed", "busy", "forbidden", "missing", "html", "torn", "hang", "drop", "bad"])
     func `A KMS that is away or broken costs no key`(mode: String) async throws {
         let kms = try StubKMS()
-        let key = try kms.key(timeout: mode == "hang" ? .seconds(1) : .seconds(20))
+        let key = try kms.key(timeout: mode == "hang" ? .seconds(4) : .seconds(20))
         let wrapped = try await key.wrap(.random(), Self.associated)
         try kms.behave(mode)
         #expect(await Self.code { _ = try await key.unwrap(wrapped, Self.associated) } == .keysUnavailable)

@@ -122,7 +122,7 @@ DECLARE
     name constant text := 'endpoint ' || e.id;
     held text[];
 BEGIN
-    -- A sealed one is not seen: whoever seals validates it.
+    -- A sealed one is not seen: the program that seals validates it.
     IF insp.secret_seal(p_settings ->> 'signingKey') = 0
         AND insp.signing_purpose(p_settings ->> 'signingKey') IS DISTINCT FROM 'signing_key' THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey',

@@ -190,7 +190,7 @@ BEGIN
         'kinds and contents', 'Give one kind for each content, in two arrays of one dimension that begin at 1.');
     IF sealed IS NOT NULL THEN
         key := insp.check_sealed(sealed, contents);
-        PERFORM insp.require(length(request_hmac) = 32, 'request_hmac', 'Whoever seals a request gives the HMAC-SHA-256 of what it was.');
+        PERFORM insp.require(length(request_hmac) = 32, 'request_hmac', 'A program that seals a request gives the HMAC-SHA-256 of what it was.');
     END IF;
     IF cardinality(kinds) > 0 THEN
         FOR part IN

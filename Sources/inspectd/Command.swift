@@ -46,7 +46,7 @@ struct Command: Sendable {
         try await self.body(arguments)
     }
 
-    /// An option without effect is refused: whoever gives it expects one.
+    /// An option without effect is refused: a caller who gives it expects one.
     private func refuseUnused(_ arguments: Arguments) throws(UsageError) {
         if let word = arguments.operands.first, self.words.contains(word) {
             for option in self.options where arguments.has(option.name) && !option.serves(word) {

@@ -41,7 +41,7 @@ extension Command {
         var keyDestroyed = false
     }
 
-    /// The key goes last: whoever repeats an interrupted erasure finds by it what is left.
+    /// The key goes last: a repeated call finds by it what an interrupted one has left.
     private static func erase(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
     ) async throws {

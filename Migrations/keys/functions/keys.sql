@@ -111,7 +111,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         JOIN insp.key k ON k.id = u.id AND k.partner_id = u.partner_id AND k.kind = 'job'))
 $$;
 COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
-    'Destroys keys of jobs, each if it belongs to the given partner: whoever enqueues can name any key, and must not have another one destroyed. Returns how many';
+    'Destroys keys of jobs, each if it belongs to the given partner: any producer can name any key, and must not have another one destroyed. Returns how many';
 GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer

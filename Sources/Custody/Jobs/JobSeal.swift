@@ -6,7 +6,7 @@ package struct JobSeal: Sendable {
     /// The job's key, or its person's.
     package let key: CustodyKey
 
-    /// - Parameter partner: Whose job it is. The key's own partner proves nothing: whoever enqueues can replay another partner's sealed
+    /// - Parameter partner: Whose job it is. The key's own partner proves nothing: any producer can replay another partner's sealed
     ///   bytes, key's name included.
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken`` for another partner's key.
     package init(_ key: CustodyKey, partner: Int64) throws(InspectError) {

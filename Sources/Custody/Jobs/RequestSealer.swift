@@ -1,7 +1,7 @@
 package import Foundation
 package import InspectCore
 
-/// A request as `insp.enqueue_parts` takes it from whoever seals.
+/// A request as `insp.enqueue_parts` takes it from a program that seals.
 package struct SealedRequest: Sendable {
     /// The payload with pseudonyms in place of what may identify a person.
     package var payload: Data

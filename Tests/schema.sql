@@ -4217,7 +4217,6 @@ REVOKE ALL ON FUNCTION insp.keys_gone(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keys_gone(p_limit integer) TO insp_worker;
 GRANT ALL ON FUNCTION insp.keys_gone(p_limit integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.keys_of_no_job(p_keys uuid[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.keys_of_no_job(p_keys uuid[]) TO insp_worker;
 GRANT ALL ON FUNCTION insp.keys_of_no_job(p_keys uuid[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.lane_name(p_lane smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_operator;

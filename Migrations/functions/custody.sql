@@ -102,7 +102,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 $$;
 COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
     'Which of these keys no job has: their requests were refused, repeated or never arrived, or their jobs are history';
-GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_worker, insp_operator;
+GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.custody_partner(partner text) RETURNS integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -36,9 +36,9 @@ extension QueueBenchmark.Sealed {
         package struct Kind: Encodable, Sendable {
             var enqueueRate: Double
             var drainRate: Double
-            /// Of the database.
+            /// Of the database's cluster.
             var walBytes: Double
-            /// Of the key store.
+            /// Of the key store's cluster; the same bytes, if that is the database's.
             var keysWALBytes: Double
             /// Drain rate to that of plain jobs in the same round: median, lowest, highest.
             var drainRatio: [Double]

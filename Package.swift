@@ -61,6 +61,8 @@ let package = Package(
         .target(
             name: "Custody", dependencies: ["COpenSSL", "CPKCS11", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),
+        .target(
+            name: "ObjectStore", dependencies: ["Custody", "HTTPClient", "InspectCore"], swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
         .target(name: "JobQueue", dependencies: ["Custody", "InspectCore", "Postgres"], swiftSettings: strict),
         .target(

@@ -30,3 +30,12 @@ COMMENT ON COLUMN insp.key_gone.since IS 'Since when nothing is left';
 -- For the age of the backlog.
 CREATE INDEX key_gone_since ON insp.key_gone (since);
 GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.object_gone (
+    location text PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.object_gone IS 'Objects of removed parts, until a worker has deleted them from the object store';
+COMMENT ON COLUMN insp.object_gone.location IS 'As of the part';
+COMMENT ON COLUMN insp.object_gone.since IS 'Since when no part has it';
+GRANT SELECT ON insp.object_gone TO insp_operator, insp_auditor;

@@ -55,7 +55,8 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     -- Version, key, nonce and tag have 45 bytes.
     IF insp.seal_of(p_sealed) = 0 OR length(p_sealed) < 45 OR length(p_sealed) > 65536 OR EXISTS (SELECT FROM unnest(p_contents) c
-        WHERE (substr(c, 1, 17) = substr(p_sealed, 1, 17) AND length(c) >= 45) IS NOT TRUE) THEN
+        WHERE c IS NOT NULL
+            AND (substr(c, 1, 17) = substr(p_sealed, 1, 17) AND length(c) >= 45) IS NOT TRUE) THEN
         PERFORM insp.refuse('SEAL_BROKEN', 'sealed values and parts begin with 01 and the id of one key, and have 45 bytes or more');
     END IF;
     RETURN encode(substr(p_sealed, 2, 16), 'hex')::uuid;
@@ -111,3 +112,32 @@ $$;
 COMMENT ON FUNCTION insp.custody_partner(text) IS
     'The number of a partner, which programs need for its keys and for what they seal; refuses partners for which the login may not act';
 GRANT EXECUTE ON FUNCTION insp.custody_partner(text) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT l FROM unnest(p_locations) AS l
+    WHERE NOT EXISTS (
+        SELECT FROM insp.job j, LATERAL (
+            SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]) AND p.location = l LIMIT 1) p
+        WHERE j.key_id = CASE WHEN l ~ '/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/[^/]+$'
+            THEN split_part(l, '/', -2)::uuid END)
+$$;
+COMMENT ON FUNCTION insp.objects_of_no_part(text[]) IS
+    'Which of these locations no part has: their requests were refused, repeated or never arrived, or their parts were removed. The key''s id in a location leads to its jobs';
+GRANT EXECUTE ON FUNCTION insp.objects_of_no_part(text[]) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.objects_gone(p_limit integer) RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT g.location FROM insp.object_gone g ORDER BY g.location LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.objects_gone(integer) IS 'Objects that must be deleted from the object store';
+GRANT EXECUTE ON FUNCTION insp.objects_gone(integer) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    DELETE FROM insp.object_gone g WHERE g.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.object_gone x WHERE x.location = ANY (p_locations) FOR UPDATE SKIP LOCKED))
+$$;
+COMMENT ON FUNCTION insp.objects_deleted(text[]) IS 'Notes that these objects were deleted from the object store';
+GRANT EXECUTE ON FUNCTION insp.objects_deleted(text[]) TO insp_worker, insp_operator;

@@ -98,6 +98,16 @@ package final class CurlTransfer: @unchecked Sendable {
         options.check(ccurl_set_closesocket(easy, closeSocket))
         options.check(ccurl_set_prerequest(easy, vetConnection))
         options.set(self.request.body == nil ? CURLOPT_HTTPGET : CURLOPT_POST, 1)
+        switch self.request.method {
+        case .get, .post: break
+        case .head: options.set(CURLOPT_NOBODY, 1)
+        case .put, .delete: options.set(CURLOPT_CUSTOMREQUEST, self.request.verb)
+        }
+        if let signing = transport.signing {
+            options.set(CURLOPT_AWS_SIGV4, "aws:amz:\(signing.region):\(signing.service)")
+            options.set(CURLOPT_USERNAME, signing.accessKey)
+            options.set(CURLOPT_PASSWORD, signing.secretKey)
+        }
         try options.finish()
     }
 

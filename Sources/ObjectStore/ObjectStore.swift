@@ -101,7 +101,9 @@ package final class ObjectStore: Sendable {
             .init(name: "X-Amz-Content-Sha256", value: digest.hexadecimal),
         ]
         if let token = keys.token { headers.append(.init(name: "X-Amz-Security-Token", value: token)) }
-        if let range { headers.append(.init(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")) }
+        if let range {
+            headers.append(.init(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
+        }
         var transport = HTTPRequest.Transport()
         transport.signing = .init(
             accessKey: keys.access, secretKey: keys.secret, region: self.address.region, service: "s3")

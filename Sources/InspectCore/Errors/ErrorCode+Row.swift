@@ -268,7 +268,8 @@ extension ErrorCode {
                 retryable: true,
                 jumio: "A10000")
         case .objectStoreUnavailable:
-            failure("IN170", "the object store does not answer as it should", status: 503, retryable: true, jumio: "A10000")
+            failure(
+                "IN170", "the object store does not answer as it should", status: 503, retryable: true, jumio: "A10000")
         case .objectMissing:
             failure("IN171", "the object store does not have a part", retryable: false, jumio: "F00000")
         case .keyUnknown:

@@ -100,7 +100,6 @@ package final class CurlTransfer: @unchecked Sendable {
         options.set(self.request.body == nil ? CURLOPT_HTTPGET : CURLOPT_POST, 1)
         switch self.request.method {
         case .get, .post: break
-        case .head: options.set(CURLOPT_NOBODY, 1)
         case .put, .delete: options.set(CURLOPT_CUSTOMREQUEST, self.request.verb)
         }
         if let signing = transport.signing {

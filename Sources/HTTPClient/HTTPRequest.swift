@@ -8,7 +8,6 @@ package struct HTTPRequest: Sendable {
         case post(body: [UInt8])
         case put(body: [UInt8])
         case delete
-        case head
     }
 
     package struct Header: Sendable, Equatable {
@@ -62,7 +61,7 @@ package struct HTTPRequest: Sendable {
     package var body: [UInt8]? {
         switch self.method {
         case .post(let body), .put(let body): body
-        case .get, .delete, .head: nil
+        case .get, .delete: nil
         }
     }
     /// The method's name.
@@ -72,7 +71,6 @@ package struct HTTPRequest: Sendable {
         case .post: "POST"
         case .put: "PUT"
         case .delete: "DELETE"
-        case .head: "HEAD"
         }
     }
     package var url: String

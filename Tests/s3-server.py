@@ -238,13 +238,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data = data[:-1] + bytes([data[-1] ^ 1])
         if mode == "cut":
             data = data[:len(data) // 2]
-        if mode == "endless":
-            return self.flood(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\n\r\n", b"a" * 65536)
         match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         first, last = (int(match[1]), min(int(match[2]), len(data) - 1)) if match else (0, len(data) - 1)
         if first >= len(data):
             return self.fail(416, "InvalidRange")
         part = data[first:last + 1]
+        if mode == "endless":
+            return self.flood(f"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{len(data)}\r\n\r\n".encode(), b"a" * 65536)
         if mode == "drip":
             return self.flood(self.head(first, last, len(data), len(part)), b"a", pause=1)
         if mode == "other-range":

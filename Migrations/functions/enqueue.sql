@@ -194,14 +194,12 @@ BEGIN
         PERFORM insp.require(length(request_hmac) = 32, 'request_hmac', 'A program that seals a request gives the HMAC-SHA-256 of what it was.');
     END IF;
     IF locations IS NOT NULL THEN
-        -- The key's id in the location is how removal finds the other jobs that have the object.
         PERFORM insp.require(coalesce(key IS NOT NULL AND cardinality(kinds) = cardinality(locations)
                 AND cardinality(kinds) = cardinality(digests) AND cardinality(kinds) = cardinality(sizes)
                 AND NOT EXISTS (SELECT FROM unnest(contents, locations, digests, sizes) AS u (bytes, location, digest, size)
-                    WHERE (u.bytes IS NULL AND u.location ~ '^s3:[A-Za-z0-9._/-]{1,400}$'
-                        AND split_part(u.location, '/', -2) = key::text AND length(u.digest) = 32
+                    WHERE (u.bytes IS NULL AND insp.object_key(u.location) = key AND length(u.digest) = 32
                         AND u.size BETWEEN 46 AND 20971520 + 45) IS NOT TRUE), false),
-            'locations', 'Each part is sealed and has a location, the SHA-256 of its sealed bytes and their number, and no content.');
+            'locations', 'Each part is sealed and has a location (s3:BUCKET/PREFIX/YYYY-MM-DD/KEY/ID[#OFFSET]), the SHA-256 of its sealed bytes and their number, and no content.');
     END IF;
     IF cardinality(kinds) > 0 THEN
         FOR part IN
@@ -248,7 +246,7 @@ BEGIN
                 FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8') END, sealed, key);
     IF accepted.job_ids[1] IS NOT NULL AND given <> '{}' THEN
         PERFORM insp.take_bytes(p.id, p.max_bytes, size)
-        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
+        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL AND locations IS NULL;
         WITH stored AS (
             INSERT INTO insp.content (id, kind, ordinal, bytes)
             SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, contents[u.place]
@@ -259,12 +257,15 @@ BEGIN
             CASE WHEN key IS NULL THEN 0 ELSE 1 END, locations[u.place],
             CASE WHEN locations IS NULL THEN accepted.job_ids[1] END
         FROM unnest(places, ordinals, sums) AS u (place, ordinal, sum);
+    ELSIF locations IS NOT NULL THEN
+        -- A repeated request needs no second object; if it repeats the first one's, that is not deleted.
+        PERFORM insp.forget_objects(locations);
     END IF;
     RETURN accepted.public_ids[1];
 END
 $$;
 COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
-    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. sealed, with request_hmac: the contents are sealed, and so are the values for which the payload has pseudonyms (deploy/SEALING.md). locations, with digests and sizes of the sealed bytes: the parts are in the object store, and contents has nulls. Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
+    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. sealed, with request_hmac: the contents are sealed, and so are the values for which the payload has pseudonyms (deploy/SEALING.md). locations, with digests and sizes of the sealed bytes: the parts are in the object store (deploy/SEALING.md), and contents has nulls. Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
 GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.enqueue(

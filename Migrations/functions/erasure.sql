@@ -99,11 +99,10 @@ BEGIN
     WITH gone AS (
         DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id, p.location
     )
-    SELECT count(DISTINCT g.job_id), array_agg(DISTINCT g.content_id),
-        array_agg(DISTINCT g.location) FILTER (WHERE g.location LIKE 's3:%')
+    SELECT count(DISTINCT g.job_id), array_agg(DISTINCT g.content_id), array_agg(g.location) FILTER (WHERE g.location LIKE 's3:%')
     INTO removed, contents, objects FROM gone g;
     IF objects IS NOT NULL THEN
-        INSERT INTO insp.object_gone (location) SELECT insp.objects_of_no_part(objects) ON CONFLICT DO NOTHING;
+        PERFORM insp.forget_objects(objects);
     END IF;
     -- A new statement sees them deleted. Bytes that another job of the chain refers to remain until that job's parts are removed; a
     -- rerun being created locks the job whose parts it takes over, so these remain too.

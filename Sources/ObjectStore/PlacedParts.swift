@@ -63,7 +63,7 @@ extension PlacedParts {
     ///   parts, which no store may get.
     package static func place<Accepted>(
         _ parts: [PartKind: [Data]], of request: SealedRequest?, in store: ObjectStore?,
-        _ accept: (PlacedParts) async throws -> Accepted
+        isolation: isolated (any Actor)? = #isolation, _ accept: (PlacedParts) async throws -> Accepted
     ) async throws -> Accepted {
         guard let store, !parts.isEmpty else { return try await accept(PlacedParts(parts)) }
         guard let request else { throw ObjectStore.needsKeys }

@@ -133,7 +133,9 @@ package final class ObjectStore: Sendable {
             let piece = start..<min(range.upperBound, start + self.pieceBytes)
             do {
                 let response = try await self.send(Order(.get, url, range: piece), until: deadline, attempts: 1)
-                guard let total = Self.total(response, from: piece.lowerBound), response.body.count <= piece.count else {
+                guard let total = Self.total(response, from: piece.lowerBound), response.body.count <= piece.count,
+                    response.bodyFailure?.code != .responseTooLarge
+                else {
                     throw InspectError(.objectStoreUnavailable, "an answer that is not the range asked for")
                 }
                 guard total >= range.upperBound else {

@@ -329,6 +329,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass  # a client that left
+
     request_queue_size = 128
 
 

@@ -115,7 +115,7 @@ GRANT EXECUTE ON FUNCTION insp.custody_partner(text) TO insp_producer, insp_oper
 
 CREATE OR REPLACE FUNCTION insp.object_key(p_location text) RETURNS uuid
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN p_location ~ ('^s3:[A-Za-z0-9][A-Za-z0-9._-]{1,99}/([A-Za-z0-9._-]{1,100}/){0,8}[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}){2}(#[0-9]{1,9})?$')
+    SELECT CASE WHEN p_location ~ ('^s3:[A-Za-z0-9][A-Za-z0-9._-]{1,99}/([A-Za-z0-9._-]{1,100}/){0,8}[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}){2}(#[0-9]{1,9})?$') AND p_location !~ '/[.]{1,2}/'
         THEN split_part(p_location, '/', -2)::uuid END
 $$;
 COMMENT ON FUNCTION insp.object_key(text) IS
@@ -202,7 +202,7 @@ GRANT EXECUTE ON FUNCTION insp.object_sweep() TO insp_worker;
 CREATE OR REPLACE FUNCTION insp.objects_swept(p_to text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     UPDATE insp.custody c SET objects_swept_to = p_to
-    WHERE p_to ~ '^[A-Za-z0-9._/~-]{1,400}$' AND coalesce(c.objects_swept_to < p_to COLLATE "C", true)
+    WHERE p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND coalesce(c.objects_swept_to < p_to COLLATE "C", true)
 $$;
 COMMENT ON FUNCTION insp.objects_swept(text) IS 'Notes up to which key of the object store the sweep has looked';
 GRANT EXECUTE ON FUNCTION insp.objects_swept(text) TO insp_worker;

@@ -12,7 +12,8 @@ The first word of the mode file says how it answers:
     forbidden             403 to everything
     no-bucket             404 NoSuchBucket
     proxy                 404 of a proxy, without a code
-    hang                  no answer
+    hang, hang-get        no answer; none to a fetch
+    lost                  404 NoSuchKey to every fetch
     changed, cut          objects with another byte; the first half of objects
     torn N                every Nth answer with bytes breaks off half-way (1: each)
     short, long           an answer with fewer, or with more bytes than it announces a range for
@@ -232,7 +233,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def get(self, mode, rest, key):
         with self.store.lock:
             data = self.store.objects.get(key)
-        if data is None:
+        if mode == "hang-get":
+            time.sleep(90)
+            return self.tear()
+        if data is None or mode == "lost":
             return self.fail(404, "NoSuchKey")
         if mode == "changed":
             data = data[:-1] + bytes([data[-1] ^ 1])

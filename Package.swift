@@ -66,7 +66,8 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
         .target(
-            name: "JobQueue", dependencies: ["Custody", "InspectCore", "ObjectStore", "Postgres"], swiftSettings: strict),
+            name: "JobQueue", dependencies: ["Custody", "InspectCore", "ObjectStore", "Postgres"], swiftSettings: strict
+        ),
         .target(
             name: "Callbacks", dependencies: ["COpenSSL", "Custody", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),

@@ -276,26 +276,29 @@ class Trial:
 
     # MARK: Figures
 
-    def wal(self, environment, count=10):
-        """WAL of an id_identity job with two images of 1 MB, from its request to 128: median of the jobs."""
+    def wal(self, environment, count=20):
+        """WAL of an id_identity job with two images of 1 MB, from its request to 128, the workers' own included."""
         files = []
         for kind, name in (("front", "specimens/id_front.jpg"), ("face", "faces/obama2.jpg")):
             path = os.path.join(self.folder, kind + ".jpg")
             with open(self.input(name), "rb") as source, open(path, "wb") as target:
                 target.write(padded(source.read(), 1_000_000))
             files += ["--" + kind, path]
+        words = ["enqueue", "--partner", "bank", "--workflow", "id_identity", *files]
         worker = self.start("measured", self.inspectd, "worker", "--slots", "2", environment=environment)
-        found = []
-        for number in range(count + 1):
-            self.sql("CHECKPOINT")
-            # Full pages after a checkpoint belong to nobody's job.
-            self.sql("SELECT insp.sample_queue(), pg_switch_wal()") if number == 0 else None
-            before = self.sql("SELECT pg_current_wal_insert_lsn()")
-            job = self.command("enqueue", "--partner", "bank", "--workflow", "id_identity", *files, environment=environment).stdout.decode().strip()
-            self.ends(job)
-            found.append(int(self.sql(f"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '{before}')")))
+
+        def run(number):
+            for job in [self.command(*words, environment=environment).stdout.decode().strip() for _ in range(number)]:
+                self.wait(f"SELECT status FROM insp.job WHERE public_id = '{job}'", "128", "a job does not end")
+
+        # The first ones after a checkpoint write full pages.
+        self.sql("CHECKPOINT")
+        run(5)
+        before = self.sql("SELECT pg_current_wal_insert_lsn()")
+        run(count)
+        found = int(self.sql(f"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '{before}')"))
         self.stop(worker)
-        return round(statistics.median(found[1:]))
+        return round(found / count)
 
     def accepted(self, script, seconds=10):
         path = os.path.join(self.folder, "script.sql")

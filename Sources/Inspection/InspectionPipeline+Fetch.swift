@@ -35,7 +35,9 @@ extension InspectionPipeline {
             let stored = pieces.reduce(0) { $0 + $1.piece.size }
             guard context.hold(stored) else { throw NoPermit() }
             size += stored
-            for (place, data) in zip(pieces, try await self.stored(pieces.map(\.piece), until: bounds.deadline, context)) {
+            for (place, data) in zip(
+                pieces, try await self.stored(pieces.map(\.piece), until: bounds.deadline, context))
+            {
                 fetched[place.place] = data
             }
         }

@@ -104,7 +104,8 @@ package struct InspectionPipeline: JobHandler {
             let given = if case .bytes(let bytes) = part.source { bytes } else { fetched[index] }
             guard let bytes = given else { return nil }
             // Those by URL were compared as they arrived.
-            if case .url = part.source {} else {
+            if case .url = part.source {
+            } else {
                 guard PartFetcher.matches(bytes, sha256: part.sha256) else {
                     throw InspectError(.digestMismatch, part.kind.rawValue)
                 }

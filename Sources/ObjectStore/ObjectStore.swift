@@ -124,7 +124,9 @@ package final class ObjectStore: Sendable {
     }
 
     /// Fetches a range; after a failure, from where it broke off.
-    private func get(_ object: String, _ range: Range<Int>, until deadline: ContinuousClock.Instant) async throws -> Data {
+    private func get(_ object: String, _ range: Range<Int>, until deadline: ContinuousClock.Instant) async throws
+        -> Data
+    {
         let url = try self.address.url(of: object)
         var data = Data(capacity: range.count)
         var failures = 0
@@ -143,7 +145,8 @@ package final class ObjectStore: Sendable {
                 }
                 data.append(contentsOf: response.body)
                 if response.body.count == piece.count { continue }
-                throw Retryable(InspectError(.objectStoreUnavailable, response.bodyFailure?.description ?? "too few bytes"))
+                throw Retryable(
+                    InspectError(.objectStoreUnavailable, response.bodyFailure?.description ?? "too few bytes"))
             } catch let failure as Retryable {
                 failures += 1
                 guard failures < Self.failureLimit else { throw failure.error }
@@ -323,7 +326,8 @@ package final class ObjectStore: Sendable {
         }
         let code = self.code(of: response.body)
         let failure = InspectError(
-            .objectStoreUnavailable, ["HTTP status \(response.status)", code].filter { !$0.isEmpty }.joined(separator: " "))
+            .objectStoreUnavailable,
+            ["HTTP status \(response.status)", code].filter { !$0.isEmpty }.joined(separator: " "))
         switch response.status {
         case 200..<300: return response
         // A proxy, or a bucket that is gone, says nothing about an object.

@@ -20,7 +20,8 @@ package struct ObjectStoreAddress: Sendable {
 
     /// - Throws: ``InspectError`` with ``ErrorCode/parameterInvalid``.
     package init(_ setting: String) throws(InspectError) {
-        guard let parts = URLComponents(string: setting), let scheme = parts.scheme, let host = parts.host, !host.isEmpty,
+        guard let parts = URLComponents(string: setting), let scheme = parts.scheme, let host = parts.host,
+            !host.isEmpty,
             parts.user == nil, parts.password == nil, parts.fragment == nil
         else { throw Self.refusal("no URL, or one with a login or a fragment") }
         let isLocal = ["127.0.0.1", "[::1]", "localhost"].contains(host)
@@ -49,7 +50,8 @@ package struct ObjectStoreAddress: Sendable {
         self.prefix = path.dropFirst().joined(separator: "/")
         let port = parts.port.map { ":\($0)" } ?? ""
         self.root =
-            settings["style"] == "host" ? "\(scheme)://\(bucket).\(host)\(port)" : "\(scheme)://\(host)\(port)/\(bucket)"
+            settings["style"] == "host"
+            ? "\(scheme)://\(bucket).\(host)\(port)" : "\(scheme)://\(host)\(port)/\(bucket)"
     }
 
     private static func credentials(
@@ -70,7 +72,8 @@ package struct ObjectStoreAddress: Sendable {
     private static func refusal(_ what: String) -> InspectError {
         InspectError(
             .parameterInvalid, what,
-            hint: "It is https://HOST/BUCKET[/PREFIX]?credentials-file=FILE[&region=REGION][&style=host][&ca-file=FILE].")
+            hint:
+                "It is https://HOST/BUCKET[/PREFIX]?credentials-file=FILE[&region=REGION][&style=host][&ca-file=FILE].")
     }
 
     // MARK: Objects

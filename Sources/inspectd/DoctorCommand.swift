@@ -7,7 +7,8 @@ import Vision
 extension Command {
     static let doctor = Command(
         name: "doctor",
-        summary: "checks models, BLAS, libraries, analyzer, database, migrations and object store, and says how to fix each fault",
+        summary:
+            "checks models, BLAS, libraries, analyzer, database, migrations and object store, and says how to fix each fault",
         synopsis: "[OPTION...]",
         options: Configuration.databaseOptions + [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),

@@ -7,7 +7,8 @@ extension Configuration {
     static let objectStoreOptions: [Arguments.Option] = [
         .value(
             "object-store", "URL",
-            "https://HOST/BUCKET[/PREFIX]?credentials-file=FILE…, for sealed parts (DEPLOYING.md) [INSPECTD_OBJECT_STORE]")
+            "https://HOST/BUCKET[/PREFIX]?credentials-file=FILE…, for sealed parts (DEPLOYING.md) [INSPECTD_OBJECT_STORE]"
+        )
     ]
 
     /// The object store.

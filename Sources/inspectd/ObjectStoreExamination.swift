@@ -14,7 +14,9 @@ enum ObjectStoreExamination {
             guard let configured = try configuration.objectStoreAddress() else { return [] }
             address = configured
         } catch {
-            return [Command.Finding(check: Self.check, outcome: .fail, detail: error.message, mend: "correct the setting")]
+            return [
+                Command.Finding(check: Self.check, outcome: .fail, detail: error.message, mend: "correct the setting")
+            ]
         }
         let store = ObjectStore(address, timeout: .seconds(10))
         do {
@@ -23,7 +25,8 @@ enum ObjectStoreExamination {
             return [
                 Command.Finding(
                     check: Self.check, outcome: .fail, detail: Self.text(error),
-                    mend: "see that INSPECTD_OBJECT_STORE names the server, the bucket and its region, and that its credentials may PutObject, GetObject, DeleteObject and ListBucket"
+                    mend:
+                        "see that INSPECTD_OBJECT_STORE names the server, the bucket and its region, and that its credentials may PutObject, GetObject, DeleteObject and ListBucket"
                 )
             ]
         }
@@ -37,7 +40,8 @@ enum ObjectStoreExamination {
             }
             return [
                 Command.Finding(
-                    check: Self.check, outcome: .fail, detail: "the bucket keeps former versions: what is deleted stays",
+                    check: Self.check, outcome: .fail,
+                    detail: "the bucket keeps former versions: what is deleted stays",
                     mend: "suspend versioning of the bucket, and expire its noncurrent versions")
             ]
         } catch {

@@ -121,7 +121,8 @@ struct QueueMetrics: Sendable {
     func clear() {
         for gauge in [
             self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,
-            self.callbacksOldest, self.keysGone, self.keysGoneOldest, self.objectsGone, self.objectsGoneOldest, self.dutyAge,
+            self.callbacksOldest, self.keysGone, self.keysGoneOldest, self.objectsGone, self.objectsGoneOldest,
+            self.dutyAge,
             self.dutyFails,
         ] { gauge.clear() }
     }

@@ -31,7 +31,8 @@ extension Command {
                 "jobs that wait for other servers at once, beside the slots; a quarter for one partner [4 a slot, at least 8]"
             ),
             .value("fetch-memory", "MIB", "memory of these jobs together; at least 64 [256]"),
-            .value("fetch-deadline", "SECONDS", "for all parts of one job together, by URL and from the object store [60]"),
+            .value(
+                "fetch-deadline", "SECONDS", "for all parts of one job together, by URL and from the object store [60]"),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),

@@ -152,7 +152,8 @@ struct WorkerMetrics: Sendable {
             self.purged.add(Double(parts), "parts")
             self.purged.add(Double(results), "results")
             self.purged.add(Double(partitions), "partitions")
-        case .roundTrip, .registered, .resumed, .newEpoch, .keysDelayed, .keysDestroyed, .objectsDelayed, .objectsDeleted,
+        case .roundTrip, .registered, .resumed, .newEpoch, .keysDelayed, .keysDestroyed, .objectsDelayed,
+            .objectsDeleted,
             .stopping, .stopped:
             break
         }

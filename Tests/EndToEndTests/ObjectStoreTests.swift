@@ -118,10 +118,13 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: [
-        ("missing", "OBJECT_MISSING"), ("changed", "DIGEST_MISMATCH"), ("cut", "DIGEST_MISMATCH"),
-    ])
-    func `A part that the store lost or changed ends the job with its code`(_ fault: String, code: String) async throws {
+    @Test(
+        .timeLimit(.minutes(5)),
+        arguments: [
+            ("missing", "OBJECT_MISSING"), ("changed", "DIGEST_MISMATCH"), ("cut", "DIGEST_MISMATCH"),
+        ])
+    func `A part that the store lost or changed ends the job with its code`(_ fault: String, code: String) async throws
+    {
         let site = try await Site()
         let id = try await site.enqueue()
         if fault == "missing" {
@@ -134,7 +137,9 @@ import Testing
         let document = try await site.service.result(of: id)
         #expect(document["status"] as? Int == 128)
         #expect(document.at("error.code") as? String == code)
-        #expect(try await site.service.connection.query("SELECT count(*) FROM insp.event WHERE kind = 'retry'")[0].int(0) == 0)
+        #expect(
+            try await site.service.connection.query("SELECT count(*) FROM insp.event WHERE kind = 'retry'")[0].int(0)
+                == 0)
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: ["down", "no-bucket", "redirect", "proxy"])
@@ -144,14 +149,16 @@ import Testing
         try site.stub.behave(fault)
         let worker = try site.worker(["--slots", "1", "--health", "0"])
         defer { worker.send(SIGKILL) }
-        let delayed = "SELECT d.last_error FROM insp.delayed d JOIN insp.job j ON j.id = d.job_id WHERE j.public_id = $1"
+        let delayed =
+            "SELECT d.last_error FROM insp.delayed d JOIN insp.job j ON j.id = d.job_id WHERE j.public_id = $1"
         try await waitUntil("the job is delayed") {
             try await site.text(delayed, id) == "OBJECT_STORE_UNAVAILABLE"
         }
         // Refunded: no outage uses up a job's attempts.
         #expect(
             try await site.text(
-                "SELECT d.attempt::text FROM insp.delayed d JOIN insp.job j ON j.id = d.job_id WHERE j.public_id = $1", id)
+                "SELECT d.attempt::text FROM insp.delayed d JOIN insp.job j ON j.id = d.job_id WHERE j.public_id = $1",
+                id)
                 == "0")
         let explained = try await site.service.connection.query(
             "SELECT string_agg(explanation, ' ') FROM insp.explain_job($1)", [.text(id)])[0].string(0)
@@ -202,7 +209,8 @@ import Testing
         // The database notes the key store, so that is missed first; without one, the object store is.
         let bare = try await Service.start()
         for words in [
-            ["enqueue", "--partner", "bank", "--workflow", "liveness", "--face", image.path], ["gateway", "--listen", "0"],
+            ["enqueue", "--partner", "bank", "--workflow", "liveness", "--face", image.path],
+            ["gateway", "--listen", "0"],
             ["worker", "--slots", "1"],
         ] {
             for database in [environment, environment.merging(bare.environment) { $1 }] {
@@ -227,7 +235,8 @@ import Testing
         #expect(good["outcome"] as? String == "pass", "\(good)")
         #expect(site.stub.count("DELETE", 204) == 1)
         let versions = try await finding("versions")
-        #expect(versions["outcome"] as? String == "fail" && (versions["detail"] as? String)?.contains("versions") == true)
+        #expect(
+            versions["outcome"] as? String == "fail" && (versions["detail"] as? String)?.contains("versions") == true)
         for mode in ["forbidden", "deaf", "changed", "no-bucket"] {
             let bad = try await finding(mode)
             #expect(bad["outcome"] as? String == "fail" && bad["mend"] != nil, "\(mode): \(bad)")

@@ -28,7 +28,8 @@ import Testing
         let site = try await ObjectSite()
         let old = try await site.enqueue()
         try await site.finish(old)
-        _ = try await site.admin.query("UPDATE insp.job SET completed_at = now() - interval '40 days', created_at = now() - interval '40 days'")
+        _ = try await site.admin.query(
+            "UPDATE insp.job SET completed_at = now() - interval '40 days', created_at = now() - interval '40 days'")
         let person = try await site.enqueue(["userReference": "u"])
         try await site.finish(person)
         #expect(try await site.objects().count == 2)
@@ -115,7 +116,9 @@ import Testing
         let id = try await site.enqueue()
         let key = try await site.texts("SELECT key_id::text FROM insp.job WHERE public_id = '\(id)'")[0]
         let needed = self.old(site, days: 9, key: key)
-        _ = try await site.admin.query("UPDATE insp.part SET location = $1 || substr(location, length(split_part(location, '#', 1)) + 1)", [.text(needed)])
+        _ = try await site.admin.query(
+            "UPDATE insp.part SET location = $1 || substr(location, length(split_part(location, '#', 1)) + 1)",
+            [.text(needed)])
         var kept = [needed, self.old(site, days: 1, key: key)] + (try await site.objects())
         // Somebody else's, and one of a job that has others.
         kept += [site.store.address.object("0/readme.txt"), site.store.address.object("zz")]
@@ -130,7 +133,8 @@ import Testing
         let lists = site.stub.requests.filter { $0.contains("list-type") }.count
         try await site.maintain(until: "the duty ran again") {
             try await site.texts(
-                "SELECT 1::text FROM insp.v_maintenance WHERE duty = 'objects' AND age < '1 s' AND state = 'well'").count == 1
+                "SELECT 1::text FROM insp.v_maintenance WHERE duty = 'objects' AND age < '1 s' AND state = 'well'"
+            ).count == 1
         }
         #expect(site.stub.requests.filter { $0.contains("list-type") }.count == lists)
     }
@@ -151,7 +155,9 @@ import Testing
         for mode in ["bomb", "disorder"] {
             try site.stub.behave(mode)
             try await site.maintain(until: "the duty fails") {
-                try await site.texts("SELECT error FROM insp.v_maintenance WHERE duty = 'objects' AND error LIKE '%listing%'").count == 1
+                try await site.texts(
+                    "SELECT error FROM insp.v_maintenance WHERE duty = 'objects' AND error LIKE '%listing%'"
+                ).count == 1
             }
         }
         #expect(try await !self.swept(site))

@@ -57,7 +57,8 @@ struct ObjectStoreTests {
         #expect(try await store.list(after: page.keys[0]).keys.isEmpty)
         try await store.delete(object)
         try await store.delete(object)
-        #expect(await self.code { try await store.get([self.piece(object, 0, 10)], until: self.soon) } == .objectMissing)
+        #expect(
+            await self.code { try await store.get([self.piece(object, 0, 10)], until: self.soon) } == .objectMissing)
         #expect(stub.requests.allSatisfy { !$0.hasSuffix(" 403") })
     }
 
@@ -210,11 +211,14 @@ struct ObjectStoreTests {
 
     @Test func `Settings are read`() throws {
         let key = Self.key
-        let path = try ObjectStoreAddress("https://s3.example:9000/parts/a/b?region=eu-1&credentials-file=/k&ca-file=/c")
+        let path = try ObjectStoreAddress(
+            "https://s3.example:9000/parts/a/b?region=eu-1&credentials-file=/k&ca-file=/c")
         let object = path.newObject(key: key, at: Date(timeIntervalSince1970: 0))
         #expect(object.hasPrefix("s3:parts/a/b/1970-01-01/\(key)/"))
         #expect(try path.url(of: object) == "https://s3.example:9000/parts" + object.dropFirst("s3:parts".count))
-        #expect(path.listing(after: "x/y") == "https://s3.example:9000/parts/?list-type=2&prefix=a%2Fb%2F&start-after=a%2Fb%2Fx%2Fy")
+        #expect(
+            path.listing(after: "x/y")
+                == "https://s3.example:9000/parts/?list-type=2&prefix=a%2Fb%2F&start-after=a%2Fb%2Fx%2Fy")
         #expect(path.certificateAuthorities == "/c")
         let host = try ObjectStoreAddress("https://s3.example/parts?style=host&credentials=metadata")
         #expect(try host.url(of: "s3:parts/x") == "https://parts.s3.example/x")
@@ -227,16 +231,21 @@ struct ObjectStoreTests {
         "https://s3.example/pa%20rts?credentials-file=/k", "https://s3.example/parts/../x?credentials-file=/k",
         "https://me:secret@s3.example/parts?credentials-file=/k", "https://s3.example/parts",
         "https://s3.example/parts?credentials-file=/k&credentials=metadata", "https://s3.example/parts?credentials=env",
-        "https://s3.example/parts?credentials=metadata:name:80", "https://s3.example/parts?credentials=metadata:127.0.0.1",
+        "https://s3.example/parts?credentials=metadata:name:80",
+        "https://s3.example/parts?credentials=metadata:127.0.0.1",
         "https://s3.example/parts?credentials-file=/k&secret=x", "https://s3.example/parts?credentials-file=",
-        "https://s3.example/parts?credentials-file=/k&style=other", "https://s3.example/parts?credentials-file=/k&region=a%20b",
+        "https://s3.example/parts?credentials-file=/k&style=other",
+        "https://s3.example/parts?credentials-file=/k&region=a%20b",
         "https://s3.example/parts?credentials-file=/k#x", "ftp://s3.example/parts?credentials-file=/k",
     ])
     func `Other settings are refused`(_ setting: String) {
         #expect(throws: InspectError.self) { try ObjectStoreAddress(setting) }
     }
 
-    @Test(arguments: ["s3:other/a/x", "s3:parts/b/x", "s3:parts/a/../b", "s3:parts/a//x", "s3:parts/a/", "s3:parts/a/x?y", "s3:parts/ax"])
+    @Test(arguments: [
+        "s3:other/a/x", "s3:parts/b/x", "s3:parts/a/../b", "s3:parts/a//x", "s3:parts/a/", "s3:parts/a/x?y",
+        "s3:parts/ax",
+    ])
     func `Objects elsewhere are not asked for`(_ object: String) throws {
         let address = try ObjectStoreAddress("https://s3.example/parts/a?credentials-file=/k")
         let error = #expect(throws: InspectError.self) { try address.url(of: object) }

@@ -98,7 +98,8 @@ import Testing
             try await site.admin.query(
                 "SELECT insp.enqueue_parts($1, '{FRONT}', '{NULL}', $2, $3, $4, $5, $6)",
                 [
-                    .text(String(decoding: request.payload, as: UTF8.self)), .bytes(request.sealed), .bytes(request.hmac),
+                    .text(String(decoding: request.payload, as: UTF8.self)), .bytes(request.sealed),
+                    .bytes(request.hmac),
                     .texts([location]), .byteas([Data(count: 32)]), .intArray([46]),
                 ])[0].string(0)
         }

@@ -9,4 +9,15 @@ struct RetryPolicyTests {
         #expect(policy.delay(afterAttempt: 1, random: -9) == .seconds(4))
         #expect(policy.delay(afterAttempt: 1, random: 1) == .seconds(6))
     }
+
+    @Test func `An object store that is away ends no job, however often`() {
+        let policy = RetryPolicy()
+        for attempt in [1, 8, 1_000] {
+            let verdict = policy.verdict(
+                after: InspectError(.objectStoreUnavailable), attempt: attempt, crashes: 0, random: 0)
+            #expect(verdict == .retry(after: .seconds(30)))
+        }
+        let lost = InspectError(.objectMissing)
+        #expect(policy.verdict(after: lost, attempt: 1, crashes: 0, random: 0) == .deadLetter(lost))
+    }
 }

@@ -9,8 +9,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var base: Duration = .seconds(5)
     /// The longest delay.
     package var cap: Duration = .seconds(600)
-    /// The delay while a service of ours is away. It ends no job: such an attempt is refunded.
-    package var outage: Duration = .seconds(30)
+    /// The delay after an attempt that ended because the object store was away.
+    package var outageDelay: Duration = .seconds(30)
     /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
     package var jitter = 0.2
 
@@ -46,7 +46,7 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - random: A uniform random number of -1…1.
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
         if !error.code.isRetryable { return .deadLetter(error) }
-        if error.code.isOutage { return .retry(after: self.varied(self.outage, random)) }
+        if error.code.isUncounted { return .retry(after: self.varied(self.outageDelay, random)) }
         // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
         if error.code.isCrash && crashes >= self.maxCrashes { return .deadLetter(error) }
         if attempt >= self.maxAttempts {
@@ -57,8 +57,9 @@ package struct RetryPolicy: Sendable, Equatable {
 }
 
 extension ErrorCode {
-    /// Whether a service of ours was away, for which no job ends; `insp.retry_later` refunds the attempt.
-    package var isOutage: Bool { self == .objectStoreUnavailable }
+    /// Whether an attempt that ends so is refunded, as `insp.retry_later` does: the job lacks nothing, only its parts are not to be had
+    /// now. Its deadline alone ends such a job.
+    package var isUncounted: Bool { self == .objectStoreUnavailable }
 
     /// Whether the process that held the job died, rather than reporting an error.
     package var isCrash: Bool {

@@ -37,7 +37,7 @@ GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;
 
 -- Likewise; and what another job of the chain still has is listed again when that loses its parts.
 CREATE TABLE insp.object_gone (
-    location text PRIMARY KEY,
+    location text COLLATE "C" PRIMARY KEY,
     since timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE insp.object_gone IS 'Objects of removed parts, until a worker has deleted them from the object store';

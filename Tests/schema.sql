@@ -1360,7 +1360,7 @@ CREATE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.objects_gone(p_limit integer) RETURNS SETOF text
+CREATE FUNCTION insp.objects_gone(p_root text, p_limit integer) RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -2707,7 +2707,7 @@ CREATE TABLE insp.lease (
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
 
 CREATE TABLE insp.object_gone (
-    location text NOT NULL,
+    location text NOT NULL COLLATE pg_catalog."C",
     since timestamp with time zone DEFAULT now() NOT NULL
 );
 
@@ -4317,9 +4317,9 @@ GRANT ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) TO insp_
 REVOKE ALL ON FUNCTION insp.objects_deleted(p_locations text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.objects_deleted(p_locations text[]) TO insp_worker;
 GRANT ALL ON FUNCTION insp.objects_deleted(p_locations text[]) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.objects_gone(p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.objects_gone(p_limit integer) TO insp_worker;
-GRANT ALL ON FUNCTION insp.objects_gone(p_limit integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_gone(p_root text, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_gone(p_root text, p_limit integer) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_gone(p_root text, p_limit integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_worker;
 GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_operator;

@@ -145,11 +145,13 @@ $$;
 COMMENT ON FUNCTION insp.forget_objects(text[]) IS
     'Lists objects of parts that are removed in insp.object_gone, whether another part has them or not; ignores URLs';
 
-CREATE OR REPLACE FUNCTION insp.objects_gone(p_limit integer) RETURNS SETOF text
+CREATE OR REPLACE FUNCTION insp.objects_gone(p_root text, p_limit integer) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
+    -- Nobody who names objects of another store may keep this one's from being found.
     page constant text[] := ARRAY(
-        SELECT g.location FROM insp.object_gone g ORDER BY g.location LIMIT greatest(p_limit, 0) FOR UPDATE SKIP LOCKED);
+        SELECT g.location FROM insp.object_gone g WHERE g.location >= p_root AND g.location < p_root || '~' COLLATE "C"
+        ORDER BY g.location LIMIT greatest(p_limit, 0) FOR UPDATE SKIP LOCKED);
     -- A new statement, which sees what the locks waited for.
     free constant text[] := ARRAY(SELECT insp.objects_of_no_part(page));
 BEGIN
@@ -157,9 +159,9 @@ BEGIN
     RETURN QUERY SELECT unnest(free);
 END
 $$;
-COMMENT ON FUNCTION insp.objects_gone(integer) IS
-    'Objects that must be deleted from the object store. Those that another part has, as of a rerun, are listed again when it loses them';
-GRANT EXECUTE ON FUNCTION insp.objects_gone(integer) TO insp_worker, insp_operator;
+COMMENT ON FUNCTION insp.objects_gone(text, integer) IS
+    'Objects that must be deleted from the object store whose locations begin with p_root (s3:BUCKET/PREFIX/). Those that another part has, as of a rerun, are listed again when it loses them';
+GRANT EXECUTE ON FUNCTION insp.objects_gone(text, integer) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

@@ -50,8 +50,9 @@ extension JobWorker {
         guard try await connection.query("SELECT insp.duty_take('objects', interval '0.8 s')").single().bool(0) else {
             return false
         }
-        let gone = try await connection.query("SELECT insp.objects_gone($1)", [.int(Int64(Self.objectPage))])
-            .map { try $0.string(0) }
+        let gone = try await connection.query(
+            "SELECT insp.objects_gone($1, $2)", [.text(store.address.root), .int(Int64(Self.objectPage))]
+        ).map { try $0.string(0) }
         let (deleted, failure) = await Self.delete(gone, from: store)
         if !deleted.isEmpty {
             _ = try await connection.query("SELECT insp.objects_deleted($1)", [.textArray(deleted)])

@@ -16,7 +16,7 @@ package struct ObjectStoreAddress: Sendable {
     let credentials: ObjectStoreCredentials.Source
     let certificateAuthorities: String?
     /// Scheme, host and port, in path style with the bucket.
-    private let root: String
+    private let origin: String
 
     /// - Throws: ``InspectError`` with ``ErrorCode/parameterInvalid``.
     package init(_ setting: String) throws(InspectError) {
@@ -49,7 +49,7 @@ package struct ObjectStoreAddress: Sendable {
         self.bucket = bucket
         self.prefix = path.dropFirst().joined(separator: "/")
         let port = parts.port.map { ":\($0)" } ?? ""
-        self.root =
+        self.origin =
             settings["style"] == "host"
             ? "\(scheme)://\(bucket).\(host)\(port)" : "\(scheme)://\(host)\(port)/\(bucket)"
     }
@@ -90,6 +90,9 @@ package struct ObjectStoreAddress: Sendable {
         date.formatted(.iso8601.year().month().day().dateSeparator(.dash))
     }
 
+    /// What the locations of all objects begin with.
+    package var root: String { self.object("") + "/" }
+
     /// The object under a key that is relative to the prefix.
     package func object(_ key: String) -> String {
         "s3:" + [self.bucket, self.prefix, key].filter { !$0.isEmpty }.joined(separator: "/")
@@ -98,12 +101,11 @@ package struct ObjectStoreAddress: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/objectStoreUnavailable`` for an object of another bucket or prefix: another worker may
     ///   have that.
     func url(of object: String) throws(InspectError) -> String {
-        let start = self.object("") + "/"
-        let names = object.dropFirst(start.count).split(separator: "/", omittingEmptySubsequences: false)
-        guard object.hasPrefix(start), !names.isEmpty, names.allSatisfy({ Self.isWord(String($0)) }) else {
+        let names = object.dropFirst(self.root.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard object.hasPrefix(self.root), !names.isEmpty, names.allSatisfy({ Self.isWord(String($0)) }) else {
             throw InspectError(.objectStoreUnavailable, "the object is in another store than the one configured")
         }
-        return self.root + object.dropFirst("s3:\(self.bucket)".count)
+        return self.origin + object.dropFirst("s3:\(self.bucket)".count)
     }
 
     // MARK: The bucket
@@ -112,7 +114,7 @@ package struct ObjectStoreAddress: Sendable {
     func listing(after key: String?) -> String {
         let start = self.prefix.isEmpty ? "" : self.prefix + "/"
         let after = key.map { "&start-after=" + Self.escape(start + $0) } ?? ""
-        return "\(self.root)/?list-type=2&prefix=\(Self.escape(start))\(after)"
+        return "\(self.origin)/?list-type=2&prefix=\(Self.escape(start))\(after)"
     }
 
     /// A key as the prefix has it, from one of the whole bucket; `nil`: it is not below the prefix, or not of ours.
@@ -124,7 +126,7 @@ package struct ObjectStoreAddress: Sendable {
     }
 
     /// The URL that says whether the bucket keeps former versions of objects.
-    var versioning: String { "\(self.root)/?versioning=" }
+    var versioning: String { "\(self.origin)/?versioning=" }
 
     private static let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

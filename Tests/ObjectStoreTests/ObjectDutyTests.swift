@@ -33,6 +33,11 @@ import Testing
         let person = try await site.enqueue(["userReference": "u"])
         try await site.finish(person)
         #expect(try await site.objects().count == 2)
+        // As workers do once a minute.
+        try await waitUntil("retention has removed its parts") {
+            _ = try await site.admin.query("SELECT insp.purge()")
+            return try await site.texts("SELECT location FROM insp.object_gone").count == 1
+        }
         try await site.maintain(until: "retention has deleted one") { try await site.objects().count == 1 }
         let index = BlindIndex(try await site.keys.partnerKey(site.partner)).pseudonym("u", use: "user")
         #expect(try await site.client.erasePerson(index, of: "acme") == 1)
@@ -48,11 +53,11 @@ import Testing
         let job = { (id: String) in "(SELECT id FROM insp.job WHERE public_id = '\(id)')" }
         _ = try await site.admin.query("SELECT insp.remove_parts(ARRAY[\(job(first))])")
         #expect(try await site.texts("SELECT location FROM insp.object_gone").count == 1)
-        #expect(try await site.texts("SELECT insp.objects_gone(10)").isEmpty)
+        #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)").isEmpty)
         #expect(try await site.texts("SELECT location FROM insp.object_gone").isEmpty)
         try await site.finish(second)
         _ = try await site.admin.query("SELECT insp.remove_parts(ARRAY[\(job(second))])")
-        #expect(try await site.texts("SELECT insp.objects_gone(10)") == site.objects())
+        #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)") == site.objects())
     }
 
     /// Two jobs of a chain lose their parts at once, each while the other's removal is not committed: none may take the object for
@@ -74,9 +79,9 @@ import Testing
         _ = try await one.query("COMMIT")
         _ = try await other.value
         // A worker that looks now finds the row held.
-        #expect(try await site.texts("SELECT insp.objects_gone(10)").isEmpty)
+        #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)").isEmpty)
         _ = try await two.query("COMMIT")
-        #expect(try await site.texts("SELECT insp.objects_gone(10)").count == 1)
+        #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)").count == 1)
     }
 
     @Test func `While the store is away objects wait, and the duty says so`() async throws {
@@ -99,6 +104,24 @@ import Testing
         try await site.maintain(until: "the duty is well") {
             try await site.texts("SELECT state FROM insp.v_maintenance WHERE duty = 'objects'") == ["well"]
         }
+    }
+
+    @Test func `Objects that a producer names elsewhere stay listed, and keep no others from being deleted`()
+        async throws
+    {
+        let site = try await ObjectSite()
+        let id = try await site.enqueue()
+        try await site.finish(id)
+        // Before and behind this store's, by their names.
+        for (bucket, count) in [("a", 2_100), ("zz", 20)] {
+            _ = try await site.admin.query(
+                "INSERT INTO insp.object_gone (location) SELECT 's3:' || $1 || '/2026-01-01/' || gen_random_uuid() || '/' || gen_random_uuid() FROM generate_series(1, $2::integer)",
+                [.text(bucket), .int(Int64(count))])
+        }
+        _ = try await site.admin.query("SELECT insp.erase($1)", [.text(id)])
+        try await site.maintain(until: "the object is deleted") { try await site.objects().isEmpty }
+        #expect(try await site.texts("SELECT location FROM insp.object_gone").count == 2_120)
+        #expect(try await site.texts("SELECT state FROM insp.v_maintenance WHERE duty = 'objects'") == ["well"])
     }
 
     // MARK: The sweep

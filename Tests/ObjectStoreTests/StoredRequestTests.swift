@@ -107,12 +107,12 @@ import Testing
         try await site.store.put([1], at: object)
         let again = try await call(object)
         #expect(try await call(object) == again)
-        #expect(try await site.texts("SELECT insp.objects_gone(10)").isEmpty)
+        #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)").isEmpty)
         #expect(try await site.texts("SELECT location FROM insp.object_gone").isEmpty)
         // With another one of its own, which has to go.
         let other = site.store.address.newObject(key: try Seal.keyID(of: request.sealed).text)
         #expect(try await call(other) == again)
-        #expect(try await site.texts("SELECT insp.objects_gone(10)") == [other])
+        #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)") == [other])
     }
 
     @Test func `SQL refuses what is no place of a sealed part`() async throws {

@@ -82,6 +82,10 @@ import Testing
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
         "action": ["'create_endpoint'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'"], "p_contents": ["'{front}'"],
+        "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
+        "p_locations": [
+            "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"
+        ],
     ]
     /// Optional arguments that a sensible call gives.
     private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]

@@ -56,15 +56,6 @@ package actor JobClient {
         }
     }
 
-    /// Accepts many jobs whose parts are given by URL: all of them or, after an error, none.
-    package func enqueue(many payloads: [Data]) async throws -> [String] {
-        let texts = try payloads.map { try PostgresValue.json($0) }
-        return try await self.translating { connection in
-            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
-                .map { try $0.string(0) }
-        }
-    }
-
     /// The result document of a job, as JSON; valid results are in it once `status` is 128.
     ///
     /// - Parameter purpose: What an operator or reviewer reads it for: review, support, export or delivery. Without one they get
@@ -126,6 +117,14 @@ package actor JobClient {
         }
     }
 
+    /// The face ids of a person, as the database has them.
+    package func faces(of reference: String, partner: String) async throws -> [String] {
+        try await self.translating { connection in
+            try await connection.query("SELECT insp.faces_of_person($1, $2)", [.text(partner), .text(reference)])
+                .map { try $0.string(0) }
+        }
+    }
+
     /// Ids of a person's jobs, newest first.
     ///
     /// - Parameters:
@@ -140,7 +139,8 @@ package actor JobClient {
         }
     }
 
-    /// Deletes a face id with its templates, those of sealed jobs as well, ends its jobs, and destroys its key.
+    /// Deletes a face id with its templates, those of sealed jobs as well, and ends its jobs. Their keys follow (`insp.key_gone`);
+    /// the face's own stays, as results of its finished jobs open with those below it.
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
@@ -154,7 +154,6 @@ package actor JobClient {
                 """, [.text(partner), .textArray(names)]
             ).single()
         }
-        if let keys { try await keys.destroyPerson(.face(faceID), of: try await self.number(of: partner)) }
         return try row.data(0)
     }
 

@@ -203,6 +203,7 @@ extension Command {
         try await store.check(try await CustodyState.noted(on: connection))
         var last: KeyID?
         var destroyed = 0
+        var persons = 0
         while true {
             let page = try await store.oldJobKeys(after: last, limit: 500)
             guard let end = page.last else { break }
@@ -212,10 +213,22 @@ extension Command {
             ).compactMap { KeyID(try $0.string(0)) }
             destroyed += try await store.destroy(unused)
         }
+        // Persons whose jobs and templates are all gone. Something may be sealed under a person's key itself.
+        last = nil
+        while true {
+            let page = try await store.personKeys(after: last, limit: 500)
+            guard let end = page.last else { break }
+            last = end.id
+            let idle = page.filter(\.isIdle).map(\.id.text)
+            let unused = try await connection.query(
+                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(idle)]
+            ).compactMap { KeyID(try $0.string(0)) }
+            if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
+        }
         while try await store.sweep() > 0 {}
         await connection.close()
         await store.close()
-        Output.line(ResultEnvelope.json(["destroyed": destroyed]))
+        Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons]))
     }
 
     // MARK: Settings

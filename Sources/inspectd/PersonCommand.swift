@@ -46,14 +46,18 @@ extension Command {
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
     ) async throws {
         var outcome = Erasure()
+        var faces: [String] = []
         for spelling in try await Self.spellings(reference, partner, client, keys) {
+            faces += try await client.faces(of: spelling, partner: partner)
             let jobs = try await client.erasePerson(spelling, of: partner)
             outcome.jobs += jobs
             outcome.persons += jobs > 0 ? 1 : 0
         }
         if let keys {
-            outcome.keyDestroyed = try await keys.destroyPerson(
-                .user(reference), of: try await client.number(of: partner))
+            let number = try await client.number(of: partner)
+            // Of jobs that named the face alone, and are erased with the person.
+            for face in faces { try await keys.destroyPerson(pseudonym: face, of: number) }
+            outcome.keyDestroyed = try await keys.destroyPerson(.user(reference), of: number)
         }
         Output.line(ResultEnvelope.json(outcome))
     }

@@ -88,9 +88,9 @@ struct RequestDraft {
         "lane", "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
         "enrollmentMode",
     ]
-    /// Keys whose values are sealed.
+    /// Keys whose values are sealed. Not `faceId`: nothing needs it again, and so a deleted face's id is nowhere.
     private static let personalKeys: Set<String> = [
-        "customerInternalReference", "userReference", "reportingCriteria", "callbackUrl", "consent", "faceId",
+        "customerInternalReference", "userReference", "reportingCriteria", "callbackUrl", "consent",
     ]
     /// The longest reference, in characters.
     private static let limit = 100
@@ -236,8 +236,24 @@ package enum SealedURL {
 
 extension BlindIndex {
     /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
-    package func pseudonym(_ value: String, use: String) -> String {
-        Data(self.index(value, use: use)).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-            .replacing("=", with: "")
+    package func pseudonym(_ value: String, use: String) -> String { Data(self.index(value, use: use)).base64URL }
+
+    /// The index of which a pseudonym is made; `nil`: it is none.
+    static func bytes(of pseudonym: String) -> [UInt8]? {
+        guard pseudonym.utf8.count == 43, let bytes = Data(base64URL: pseudonym), bytes.count == 32 else { return nil }
+        return [UInt8](bytes)
+    }
+}
+
+extension Data {
+    /// In Base64 for URLs without padding (RFC 4648 section 5).
+    var base64URL: String {
+        self.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    init?(base64URL text: String) {
+        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        guard !text.utf8.contains(where: { "+/=".utf8.contains($0) }) else { return nil }
+        self.init(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
     }
 }

@@ -247,7 +247,7 @@ import Testing
         #expect(UUID(uuidString: id) != nil)
     }
 
-    @Test func `A template opens under its person's key alone`() async throws {
+    @Test func `Each template has a key of its own, which goes alone or with its person's`() async throws {
         let site = try await Site()
         let keys = try await site.store.jobKeys([
             KeyOwner(partner: site.partner, .user("u")), KeyOwner(partner: site.partner, .face("f")),
@@ -256,17 +256,30 @@ import Testing
             engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: String(repeating: "01ab", count: 256))
         let user = try await site.store.templateKey(of: JobSeal(keys[0], partner: site.partner))
         let face = try await site.store.templateKey(of: JobSeal(keys[1], partner: site.partner))
-        #expect(user.kind == .person && face.kind == .person && user.id != face.id)
+        #expect(user.kind == .template && user.parent == keys[0].parent && face.parent == keys[1].parent)
+        let next = try await site.store.templateKey(of: JobSeal(keys[0], partner: site.partner))
+        #expect(next.id != user.id && next.parent == user.parent)
         let sealed = TemplateSeal.seal(plain, under: user)
+        let later = TemplateSeal.seal(plain, under: next)
         #expect(sealed.hex.count == 1114 && TemplateSeal.keyID(of: plain) == nil)
         #expect(try await site.store.open([plain, sealed], of: site.partner) == [plain, plain])
         #expect(throws: InspectError.self) { try TemplateSeal.open(sealed, under: face) }
         var other = sealed
         other.engine = "another"
         #expect(throws: InspectError.self) { try TemplateSeal.open(other, under: user) }
+        #expect(try await site.store.destroyJobs([user.id], of: [site.partner]) == 1)
+        #expect(try await site.store.open([later], of: site.partner) == [plain])
         try await site.store.destroyPerson(.user("u"), of: site.partner)
-        let error = await #expect(throws: InspectError.self) { try await site.store.open([sealed], of: site.partner) }
-        #expect(error?.code == .keyUnknown)
+        for gone in [sealed, later] {
+            let error = await #expect(throws: InspectError.self) { try await site.store.open([gone], of: site.partner) }
+            #expect(error?.code == .keyUnknown)
+        }
+        // The database's name for a face leads to its key.
+        let index = BlindIndex(try await site.store.partnerKey(site.partner))
+        #expect(
+            try await site.store.destroyPerson(pseudonym: index.pseudonym("f", use: "face"), of: site.partner))
+        #expect(try await !site.store.destroyPerson(pseudonym: "f", of: site.partner))
+        await #expect(throws: InspectError.self) { try await site.store.key(face.id) }
     }
 
     @Test func `Another partner's sealed bytes open for nobody, and its keys are not destroyed`() async throws {

@@ -188,7 +188,7 @@ import Testing
     private static func fixture() async throws -> QueueFixture {
         let fixture = try await QueueFixture()
         let request = QueueFixture.byURL.dropLast() + #","review":"warning"}"#
-        _ = try await fixture.client.enqueue(many: Array(repeating: Data(request.utf8), count: 3))
+        _ = try await fixture.enqueue(many: Array(repeating: Data(request.utf8), count: 3))
         let handler = ClosureHandler { job, _ in
             if job.id % 3 == 0 { throw InspectError(.corruptImage) }
             let decision = job.id % 3 == 1 ? "PASSED" : "WARNING"

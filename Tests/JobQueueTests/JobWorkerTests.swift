@@ -236,7 +236,7 @@ import Testing
         more: String, damage: String
     ) async throws {
         let fixture = try await QueueFixture()
-        _ = try await fixture.client.enqueue(many: [Data((QueueFixture.byURL.dropLast() + more + "}").utf8)])
+        _ = try await fixture.enqueue(many: [Data((QueueFixture.byURL.dropLast() + more + "}").utf8)])
         let isOpen = Mutex(false)
         let handler = ClosureHandler { _, _ in
             try await waitUntil("the test lets it end", within: .seconds(300)) { isOpen.withLock { $0 } }
@@ -312,7 +312,7 @@ import Testing
     @Test func `A worker of a region takes its region's jobs and those without one, no others`() async throws {
         let fixture = try await QueueFixture()
         let payload = QueueFixture.byURL
-        let here = try await fixture.client.enqueue(
+        let here = try await fixture.enqueue(
             many: ["EU", "US"].map { Data((payload.dropLast() + #","region":"\#($0)"}"#).utf8) })
         _ = try await fixture.enqueue(1)
         var configuration = fixture.configuration()
@@ -334,7 +334,7 @@ import Testing
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
             // Twice, as the first may have been claimed with what was known before the pause.
             for round in 1...2 {
-                _ = try await fixture.client.enqueue(
+                _ = try await fixture.enqueue(
                     many: [Data((QueueFixture.byURL.dropLast() + #","lane":"bulk"}"#).utf8)])
                 try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = \(round)")
             }

@@ -109,11 +109,17 @@ GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
-        FOR UPDATE OF x SKIP LOCKED))
+    WITH gone AS (
+        DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
+            FOR UPDATE OF x SKIP LOCKED))
+        RETURNING g.partner_id
+    )
+    SELECT insp.record('destroy_keys', 'partner ' || p.name, jsonb_build_object('keys', n.keys))
+    FROM (SELECT g.partner_id, count(*) AS keys FROM gone g GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
 $$;
-COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS 'Notes that the key store has destroyed these keys of these partners';
+COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS
+    'Notes, and records, that the key store has destroyed these keys of these partners';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid

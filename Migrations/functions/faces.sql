@@ -235,6 +235,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     due bigint[];
     free bigint[];
+    counts jsonb;
+    removed integer;
 BEGIN
     PERFORM insp.need_read_committed();
     -- Expired windows, so that their ids are not kept until the next job with a face id.
@@ -258,7 +260,14 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     )
     SELECT array_agg(t.id) INTO free FROM insp.face_template t JOIN faces f USING (partner_id, face_id) WHERE t.id = ANY (due);
-    RETURN insp.face_forget(free);
+    SELECT jsonb_object_agg(p.name, jsonb_build_object('templates', n.templates)) INTO counts
+    FROM (SELECT t.partner_id, count(*) AS templates FROM insp.face_template t WHERE t.id = ANY (free) GROUP BY t.partner_id) n
+        JOIN insp.partner p ON p.id = n.partner_id;
+    removed := insp.face_forget(free);
+    IF removed > 0 THEN
+        PERFORM insp.record('face_purge', 'retention', jsonb_build_object('templates', removed, 'partners', counts));
+    END IF;
+    RETURN removed;
 END
 $$;
 COMMENT ON FUNCTION insp.face_purge(integer) IS

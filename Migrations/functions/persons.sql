@@ -226,6 +226,7 @@ DECLARE
     job uuid;
     rest boolean;
     erased integer := 0;
+    templates integer;
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
@@ -240,21 +241,22 @@ BEGIN
     SELECT array_agg(j.public_id ORDER BY j.id) INTO jobs FROM insp.job j WHERE j.id = ANY (numbers);
     FOREACH job IN ARRAY coalesce(jobs, '{}') LOOP
         -- One of the same chain of reruns may have erased it already.
-        rest := insp.erase(job);
+        rest := insp.erase_job(job, 'person');
         IF rest THEN
             erased := erased + 1;
         END IF;
         -- Jobs accepted concurrently: later they could no longer be found by the person.
         WHILE rest LOOP
-            rest := insp.erase(job);
+            rest := insp.erase_job(job, 'person');
         END LOOP;
     END LOOP;
-    PERFORM insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
+    templates := insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));
     PERFORM insp.forget_persons(ARRAY[person]);
     IF person IS NOT NULL OR erased > 0 THEN
         -- The reference is personal data: the record has the erasure, not the reference.
-        PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased));
+        PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased,
+            'templates', nullif(templates, 0)));
     END IF;
     RETURN erased;
 EXCEPTION WHEN lock_not_available THEN

@@ -86,4 +86,50 @@ import Testing
         #expect(swept["persons"] as? Int == 1 && swept["destroyed"] as? Int == 0)
         #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind <> 'partner'")[0].int(0) == 0)
     }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A whole partner goes, keys first, and its neighbour stays as it was`() async throws {
+        let site = try await SealedSite()
+        let worker = try site.worker(["--slots", "1"])
+        defer { worker.send(SIGKILL) }
+        let faces = try await TestInputs.folder.appendingPathComponent("faces").path
+        _ = try await site.run("endpoint", "create", "--new-partner", "--partner", "club", "--url", "https://hooks.example.com/c")
+        _ = try await site.run("endpoint", "rotate", "2")
+        let club = try await Program.run(
+            ["enqueue", "--partner", "club", "--workflow", "liveness", "--face", "\(faces)/obama.jpg", "--wait"],
+            environment: site.environment)
+        let theirs = try members(club.output)["id"] as! String
+        _ = try await site.enqueue("--workflow", "enrollment", "--face", "\(faces)/obama.jpg", "--face-id", "f")
+        _ = try await site.enqueue(
+            "--workflow", "liveness", "--face", "\(faces)/obama.jpg", "--user-reference", "ann")
+        try await site.waitForJobs()
+        // One more is in the queue when it begins.
+        _ = try await site.connection.query("SELECT insp.pause(partner => 'bank')")
+        _ = try await site.enqueue("--workflow", "liveness", "--face", "\(faces)/obama.jpg")
+        let number = try await site.partner()
+        let backup = try await site.templates()
+        let jobs = try await site.connection.query(
+            "SELECT sealed, partner_id FROM insp.job ORDER BY id").map { (try $0.data(0), try $0.int(1) == number) }
+        #expect(jobs.count == 4 && backup.count == 1)
+
+        let erased = try members(
+            try await site.run("partner", "erase", "--partner", "bank", "--confirm", "bank"))
+        #expect(erased["keyDestroyed"] as? Bool == true && erased["kept"] as? Int == 0)
+        #expect(erased["jobs"] as? Int == 3 && erased["templates"] as? Int == 1)
+        #expect(try await !site.opens(backup[0]))
+        for (sealed, isOurs) in jobs { #expect(try await site.opens(sealed) == !isOurs) }
+        #expect(
+            try await site.store.query("SELECT count(*) FROM insp.key WHERE partner_id = $1", [.int(number)])[0].int(0) == 0)
+        // Again, as after an interruption.
+        let again = try members(
+            try await site.run("partner", "erase", "--partner", "bank", "--confirm", "bank"))
+        #expect(again["keyDestroyed"] as? Bool == false && again["jobs"] as? Int == 0)
+        let refused = try await Program.run(
+            ["enqueue", "--partner", "bank", "--workflow", "liveness", "--face", "\(faces)/obama.jpg"],
+            environment: site.environment)
+        #expect(refused.status == 1 && refused.errors.contains("PARTNER_DISABLED"))
+        let result = try members(try await site.run("status", theirs, "--purpose", "support"))
+        #expect(result["capabilities"] != nil)
+        #expect(!worker.standardError.contains("\"level\":\"error\""))
+    }
 }

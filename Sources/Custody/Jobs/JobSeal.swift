@@ -35,6 +35,26 @@ package struct JobSeal: Sendable {
     /// Seals the body of a job's result, decided or final: a review keeps the body.
     package func seal(result body: Data) -> Data { Seal.seal(body, under: self.key, for: self.context(.result)) }
 
+    // MARK: What reviewers write
+
+    private static let notePrefix = "sealed:"
+
+    /// A note as a text for SQL, which stores and passes it as any other.
+    package func seal(note: String) -> String {
+        Self.notePrefix
+            + Seal.seal(Data(note.utf8), under: self.key, for: self.context(.note)).base64EncodedString()
+    }
+
+    /// A note as it was written; one that SQL took plain stays as it is.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
+    package func open(note: String) throws(InspectError) -> String {
+        guard note.hasPrefix(Self.notePrefix),
+            let sealed = Data(base64Encoded: String(note.dropFirst(Self.notePrefix.count)))
+        else { return note }
+        return String(decoding: try Seal.open(sealed, under: self.key, for: self.context(.note)), as: UTF8.self)
+    }
+
     // MARK: What clients send
 
     /// Opens the bytes of a part.

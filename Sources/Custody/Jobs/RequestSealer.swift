@@ -71,6 +71,20 @@ package struct RequestSealer: Sendable {
     }
 }
 
+extension RequestSealer {
+    /// A consent as the database has it of a sealed request, by which a holder of it can prove that it is the one.
+    package func consent(_ consent: Data, partner: Int64) async throws(InspectError) -> Data {
+        guard let object = (try? JSONSerialization.jsonObject(with: consent)) as? [String: Any] else {
+            throw InspectError(.payloadInvalid, "consent is not an object")
+        }
+        let index = BlindIndex(try await self.store.partnerKey(partner))
+        guard let data = try? JSONSerialization.data(withJSONObject: try RequestDraft.consent(object, index)) else {
+            throw InspectError(.payloadInvalid, "consent")
+        }
+        return data
+    }
+}
+
 extension JobSeal {
     fileprivate func seal(_ bytes: Data, part kind: PartKind, _ ordinal: Int) -> Data {
         Seal.seal(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
@@ -192,7 +206,7 @@ struct RequestDraft {
     }
 
     /// What the database checks of a consent, with a pseudonym of the whole.
-    private static func consent(_ value: Any, _ index: BlindIndex) throws(InspectError) -> Any {
+    static func consent(_ value: Any, _ index: BlindIndex) throws(InspectError) -> Any {
         guard let consent = value as? [String: Any] else { return 0 }
         var kept: [String: Any] = [
             "digest": index.pseudonym(String(decoding: try Self.json(consent), as: UTF8.self), use: "consent")

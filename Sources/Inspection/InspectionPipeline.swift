@@ -94,7 +94,7 @@ package struct InspectionPipeline: JobHandler {
     /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its
     /// slot while a part must be fetched, as its server may be slow.
     private func inputs(of context: JobContext, _ seal: JobSeal?) async throws -> [InspectionRunner.Part] {
-        let parts = try await context.parts()
+        let parts = try await Self.located(try await context.parts(), context, seal)
         var sources: [PartFetcher.Source] = []
         var size = 0
         for part in parts {

@@ -106,6 +106,58 @@ import Testing
         #expect(try await site.admin.query("SELECT count(*) FROM insp.job")[0].int(0) == 1)
     }
 
+    /// A back side by URL, in a payload.
+    private static func part(_ url: String, sha256: String = String(repeating: "0", count: 64), more: String = "") -> String {
+        #""parts":{"BACK":{"url":"\#(url)","sha256":"\#(sha256)"\#(more)}}"#
+    }
+
+    @Test func `Of a part by URL the database sees the origin, and its worker finds the rest`() async throws {
+        let site = try await Site()
+        let sum = String(repeating: "ab", count: 32)
+        let url = "https://img.example.com/zqmark/a.jpg?signature=zqmark"
+        let frames = (0..<3).map { #"{"url":"\#(url)&n=\#($0)","sha256":"\#(sum.uppercased())"}"# }.joined(separator: ",")
+        let front = #""parts":{"FRONT":{"url":"\#(url)","sha256":"\#(sum)"}}"#
+        let ids = [
+            try await site.enqueue(Self.payload(front), [:], isSealed: true),
+            try await site.enqueue(
+                Self.payload(#""parts":{"FRAMES":[\#(frames)]}"#, workflow: "liveness"), [:], isSealed: true),
+        ]
+        var places: Set<String> = []
+        for (id, count) in zip(ids, [1, 3]) {
+            let rows = try await site.admin.query(
+                """
+                SELECT p.kind, p.ordinal, p.location, encode(p.sha256, 'hex'), j.sealed, j.key_id::text
+                FROM insp.part p JOIN insp.job j ON j.id = p.job_id WHERE j.public_id = $1 ORDER BY p.ordinal
+                """, [.text(id)])
+            #expect(rows.count == count)
+            for row in rows {
+                let (location, ordinal) = (try row.string(2), Int(try row.int(1)))
+                #expect(location.hasPrefix("https://img.example.com/") && !location.contains("zqmark"))
+                #expect(try row.string(3) != sum)
+                places.insert(location)
+                let seal = try JobSeal(
+                    try await site.store.key(try #require(KeyID(try row.string(5)))), partner: site.partner)
+                let values = try seal.values(try row.data(4))
+                let kind = try #require(PartKind(rawValue: try row.string(0)))
+                let source = try #require(values.source(of: kind, ordinal, inPlaceOf: location))
+                #expect(source.url == (count == 1 ? url : "\(url)&n=\(ordinal)"))
+                #expect(source.sha256.lowercased() == sum)
+                // Where the row leads elsewhere, somebody changed one of the two.
+                #expect(values.source(of: kind, ordinal, inPlaceOf: "https://other.example.com/x") == nil)
+                #expect(values.source(of: kind, 7, inPlaceOf: location) == nil)
+            }
+        }
+        #expect(places.count == 4)
+        // Another URL under the same idempotency key is another request.
+        let keyed = #","idempotencyKey":"k""#
+        let first = try await site.enqueue(Self.payload(front + keyed), [:], isSealed: true)
+        #expect(try await site.enqueue(Self.payload(front + keyed), [:], isSealed: true) == first)
+        let other = front.replacing("a.jpg", with: "b.jpg") + keyed
+        #expect(try await site.enqueue(Self.payload(other), [:], isSealed: true) == "IDEMPOTENCY_CONFLICT")
+        let large = #""consent":{"zqmark":"\#(String(repeating: "x", count: 70_000))"}"#
+        #expect(try await site.enqueue(Self.payload(large), Self.front, isSealed: true) == "PAYLOAD_TOO_LARGE")
+    }
+
     /// The database decides what is valid; sealing may change neither the outcome nor its code.
     @Test(arguments: [
         #""userReference":"""#, #""userReference":7"#, #""userReference":null"#,
@@ -126,6 +178,19 @@ import Testing
         #""digests":{"BACK":"\#(String(repeating: "0", count: 64))"}"#, #""digests":{"FRONT":["x"]}"#, #""digests":7"#,
         #""documentFormat":"TD9""#, #""threshold":0.8"#, #""lane":"fast""#,
         #""parts":{"FRONT":{"url":"https://a.example.com/x","sha256":"\#(String(repeating: "0", count: 64))"}}"#,
+        #""callbackUrl":"https://hooks.example.com/a\\b""#, #""callbackUrl":"https://hooks.example.com/\u007f""#,
+        #""parts":7"#, #""parts":{}"#, #""parts":{"BACK":7}"#, #""parts":{"BACK":{}}"#, #""parts":{"BACK":[]}"#,
+        #""parts":{"zqmark":{}}"#, part("https://a.example.com/zqmark?x=zqmark"), part("https://a.example.com"),
+        part("https://a.example.com/" + String(repeating: "x", count: 2026)),
+        part("https://a.example.com/" + String(repeating: "x", count: 2027)), part("http://a.example.com/x"),
+        part("https://user:word@a.example.com/x"), part("https://a.example.com/x#y"), part("https://a.example.com/a b"),
+        part(#"https://a.example.com/a\\b"#), part("https://a.example.com/ä"), part("https://127.0.0.1/x"),
+        part("https://a.example.com:8443/x"), part("zqmark"), part(""), part("https://a.example.com/x", sha256: "00"),
+        part("https://a.example.com/x", sha256: String(repeating: "A", count: 64)),
+        part("zqmark", sha256: "zqmark"), part("https://a.example.com/x", more: #","zqmark":1"#),
+        #""parts":{"BACK":{"url":"https://a.example.com/x"}}"#, #""parts":{"BACK":{"url":7,"sha256":"00"}}"#,
+        #""parts":{"BACK":{"url":"https://a.example.com/x","sha256":7}}"#,
+        #""parts":{"BACK":[{"url":"https://a.example.com/x","sha256":"\#(String(repeating: "0", count: 64))"}]}"#,
     ])
     func `What is invalid is refused with the same code, sealed or not`(more: String) async throws {
         let site = try await Site()

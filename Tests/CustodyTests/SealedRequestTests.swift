@@ -277,7 +277,8 @@ import Testing
             ]).joined(separator: "\n")
         let output = folder.appendingPathComponent("output").path
         try script.write(to: folder.appendingPathComponent("script"), atomically: true, encoding: .utf8)
-        let payload = Self.payload(Self.personal)
+        let payload = Self.payload(
+            Self.personal + "," + Self.part("https://img.example.com/a?x=zqmark", sha256: String(repeating: "aB", count: 32)))
         let status = try await ChildProcess(
             pid: CallbackReceiver.spawn(
                 "/bin/sh",
@@ -301,7 +302,10 @@ import Testing
             ])[0].string(0)
         let seal = try JobSeal(key, partner: site.partner)
         #expect(try seal.open(Data(hex(answer[1])), part: .front, 0) == Data("zqmark image".utf8))
-        #expect(try seal.values(Data(hex(answer[2]))).userReference == "zqmark u")
+        let values = try seal.values(Data(hex(answer[2])))
+        #expect(values.userReference == "zqmark u")
+        #expect(
+            values.source(of: .back, 0, inPlaceOf: "https://img.example.com/x")?.url == "https://img.example.com/a?x=zqmark")
         // Its pseudonyms are the program's.
         let ours = try await RequestSealer(site.store).seal(
             payload: Data(payload.utf8), parts: Self.front, partner: site.partner)

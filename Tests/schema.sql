@@ -105,6 +105,11 @@ CREATE FUNCTION insp.begin_epoch(p_fence bigint DEFAULT 0, p_seq bigint DEFAULT 
     SET lock_timeout TO '2s'
     AS ...
 
+CREATE FUNCTION insp.begin_objects() RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -755,7 +760,7 @@ CREATE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL::bytea, request_hmac bytea DEFAULT NULL::bytea) RETURNS uuid
+CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL::bytea, request_hmac bytea DEFAULT NULL::bytea, locations text[] DEFAULT NULL::text[], digests bytea[] DEFAULT NULL::bytea[], sizes integer[] DEFAULT NULL::integer[]) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -998,6 +1003,11 @@ CREATE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.forget_objects(p_locations text[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1016,7 +1026,7 @@ CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, OUT id uuid, OUT job bigint) RETURNS record
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT job bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1334,6 +1344,43 @@ CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.object_key(p_location text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.object_sweep(OUT after text, OUT until text) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.objects_gone(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.objects_swept(p_to text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE TABLE insp.proposal (
     id bigint NOT NULL,
     action text NOT NULL,
@@ -1380,7 +1427,7 @@ CREATE FUNCTION insp.partner_units() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[])
+CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[], size integer)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2351,6 +2398,8 @@ CREATE TABLE insp.custody (
     wrapping_key text NOT NULL,
     former_key text,
     changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    objects_swept_to text,
+    objects_epoch bigint,
     CONSTRAINT custody_former_key_check CHECK ((former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text)),
     CONSTRAINT custody_single_check CHECK (single),
     CONSTRAINT custody_wrapping_key_check CHECK ((wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text))
@@ -2656,6 +2705,11 @@ CREATE TABLE insp.lease (
     epoch bigint DEFAULT 0 NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+
+CREATE TABLE insp.object_gone (
+    location text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE insp.observer (
     single boolean DEFAULT true NOT NULL,
@@ -3694,6 +3748,8 @@ ALTER TABLE ONLY insp.label
     ADD CONSTRAINT label_pkey PRIMARY KEY (label);
 ALTER TABLE ONLY insp.lease
     ADD CONSTRAINT lease_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.object_gone
+    ADD CONSTRAINT object_gone_pkey PRIMARY KEY (location);
 ALTER TABLE ONLY insp.observer
     ADD CONSTRAINT observer_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.part_kind
@@ -3804,6 +3860,7 @@ CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
 CREATE INDEX job_reference_job ON insp.job_reference USING btree (job_id);
 CREATE INDEX key_gone_since ON insp.key_gone USING btree (since);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
+CREATE INDEX object_gone_since ON insp.object_gone USING btree (since);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
@@ -3913,6 +3970,8 @@ GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.begin_objects() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.begin_objects() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.bind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_announce() FROM PUBLIC;
@@ -4111,9 +4170,9 @@ GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face 
 REVOKE ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_producer;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_producer;
-GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea, locations text[], digests bytea[], sizes integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea, locations text[], digests bytea[], sizes integer[]) TO insp_producer;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea, locations text[], digests bytea[], sizes integer[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.ensure_partitions_late() FROM PUBLIC;
@@ -4170,10 +4229,11 @@ REVOKE ALL ON FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_q
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_keys(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_objects(p_locations text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, OUT id uuid, OUT job bigint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
@@ -4251,6 +4311,20 @@ REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[])
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.object_key(p_location text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.objects_deleted(p_locations text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_deleted(p_locations text[]) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_deleted(p_locations text[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_gone(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_gone(p_limit integer) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_gone(p_limit integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_swept(p_to text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_swept(p_to text) TO insp_worker;
 GRANT SELECT ON TABLE insp.proposal TO insp_operator;
 GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
@@ -4581,6 +4655,8 @@ GRANT SELECT ON TABLE insp.label TO insp_operator;
 GRANT SELECT ON TABLE insp.label TO insp_reviewer;
 GRANT SELECT ON TABLE insp.label TO insp_auditor;
 GRANT SELECT ON TABLE insp.lease TO insp_operator;
+GRANT SELECT ON TABLE insp.object_gone TO insp_operator;
+GRANT SELECT ON TABLE insp.object_gone TO insp_auditor;
 GRANT SELECT ON TABLE insp.part_kind TO insp_producer;
 GRANT SELECT ON TABLE insp.part_kind TO insp_gateway;
 GRANT SELECT ON TABLE insp.part_kind TO insp_operator;

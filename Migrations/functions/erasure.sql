@@ -114,12 +114,17 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     removed bigint[];
     contents bigint[];
+    objects text[];
 BEGIN
     -- Everything: a URL often opens the object to anyone who has it, and a digest shows whether an image was this one.
     WITH gone AS (
-        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id
+        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id, p.location
     )
-    SELECT coalesce(array_agg(DISTINCT g.job_id), '{}'), array_agg(DISTINCT g.content_id) INTO removed, contents FROM gone g;
+    SELECT coalesce(array_agg(DISTINCT g.job_id), '{}'), array_agg(DISTINCT g.content_id), array_agg(g.location) FILTER (WHERE g.location LIKE 's3:%')
+    INTO removed, contents, objects FROM gone g;
+    IF objects IS NOT NULL THEN
+        PERFORM insp.forget_objects(objects);
+    END IF;
     -- A new statement sees them deleted. Bytes that another job of the chain refers to remain until that job's parts are removed; a
     -- rerun being created locks the job whose parts it takes over, so these remain too.
     DELETE FROM insp.content c WHERE c.id = ANY (contents)

@@ -274,7 +274,9 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     ), waiting AS (
         -- A finished job has only a stale lease to drop.
         INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
-        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue, e.attempt, least(e.crashes, 32766) + e.crashed::int, e.code
+        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue,
+            -- A service of ours was away: refunded, as it ends no job.
+            e.attempt - (e.code = 'OBJECT_STORE_UNAVAILABLE')::int, least(e.crashes, 32766) + e.crashed::int, e.code
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
     ), begun AS (
         UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e

@@ -1,6 +1,7 @@
 package import Custody
 package import Foundation
 internal import InspectCore
+package import ObjectStore
 internal import Postgres
 
 /// The gateway's calls to the database, over a few shared connections. Every call passes the digest of the credential's
@@ -11,6 +12,8 @@ package final class GatewayStore: Sendable {
     private let pool: ConnectionPool
     /// `nil`: nothing is sealed.
     private let keys: KeyStore?
+    /// `nil`: parts go to the database.
+    private let objects: ObjectStore?
     /// Waits have their own connection, so that uploads of large parts do not delay them.
     private let looker: ConnectionPool
     private let report: @Sendable (GatewayFault) -> Void
@@ -18,10 +21,11 @@ package final class GatewayStore: Sendable {
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
     ///   - keys: Seals requests and opens results; `nil`: nothing is sealed.
+    ///   - objects: Gets the sealed parts.
     ///   - connections: Concurrent requests to the database.
     ///   - report: Called with the reason why a request will be answered with 500 or 503.
     package init(
-        databaseURL: String, keys: KeyStore? = nil, connections: Int,
+        databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil, connections: Int,
         report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
@@ -35,6 +39,7 @@ package final class GatewayStore: Sendable {
         self.looker = pool("gateway waits", 1, 2)
         self.report = report
         self.keys = keys
+        self.objects = objects
     }
 
     /// Whether the last statement reached the database; true before the first.
@@ -65,15 +70,16 @@ package final class GatewayStore: Sendable {
         var (payload, parts) = (payload, parts)
         let request = try await self.sealed(payload, parts, of: credential.partnerID)
         if let request { (payload, parts) = (request.payload, request.parts) }
-        let row = try await self.ask(
-            "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            [
-                .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
-                .text(try PostgresValue.json(payload)), .optional(traceparent),
-                .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }), .byteas(parts.flatMap(\.value)),
-                .optional(request?.sealed), .optional(request?.hmac),
-            ]
-        ).single()
+        let start: [PostgresValue] = [
+            .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
+            .text(try PostgresValue.json(payload)), .optional(traceparent),
+        ]
+        let row = try await PlacedParts.place(parts, of: request, in: self.objects) { parts in
+            try await self.ask(
+                "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                start + parts.contents + [.optional(request?.sealed), .optional(request?.hmac)] + parts.places
+            ).single()
+        }
         return CreatedJob(id: try row.string("id"), number: try row.int("job"))
     }
 

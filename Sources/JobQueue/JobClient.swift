@@ -1,6 +1,7 @@
 package import Custody
 package import Foundation
 package import InspectCore
+package import ObjectStore
 internal import Postgres
 
 /// The queue's interface for callers in Swift: the same SQL functions that every other language calls.
@@ -8,12 +9,16 @@ package actor JobClient {
     private let connection: ReconnectingConnection
     /// `nil`: nothing is sealed here, and nothing opened.
     let keys: KeyStore?
+    /// `nil`: parts go to the database.
+    private let objects: ObjectStore?
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
     ///   - keys: Seals what is enqueued, and opens results.
-    package init(databaseURL: String, keys: KeyStore? = nil) {
+    ///   - objects: Gets the sealed parts.
+    package init(databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil) {
         self.keys = keys
+        self.objects = objects
         var options = ConnectionOptions(name: "inspectd client")
         options.timeout = .seconds(60)
         self.connection = ReconnectingConnection(databaseURL, options: options)
@@ -37,13 +42,14 @@ package actor JobClient {
     }
 
     private func enqueue(_ payload: Data, _ parts: [PartKind: [Data]], _ seal: SealedRequest?) async throws -> String {
-        let parameters: [PostgresValue] = [
-            .text(try PostgresValue.json(payload)),
-            .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }),
-            .byteas(parts.flatMap(\.value)), .optional(seal?.sealed), .optional(seal?.hmac),
-        ]
-        return try await self.translating { connection in
-            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3, $4, $5)", parameters).single().string(0)
+        let start = PostgresValue.text(try PostgresValue.json(payload))
+        return try await PlacedParts.place(parts, of: seal, in: self.objects) { parts in
+            let parameters =
+                [start] + parts.contents + [.optional(seal?.sealed), .optional(seal?.hmac)] + parts.places
+            return try await self.translating { connection in
+                try await connection.query("SELECT insp.enqueue_parts($1, $2, $3, $4, $5, $6, $7, $8)", parameters)
+                    .single().string(0)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 internal import Custody
 package import Foundation
 package import InspectCore
+internal import ObjectStore
 package import Postgres
 
 /// All SQL of the queue: calls of the functions in `Migrations/`.
@@ -247,6 +248,10 @@ package enum QueueStatements {
             let source: JobPart.Source
             if let bytes = try row.optionalData("bytes") {
                 source = .bytes(bytes)
+            } else if let location = try row.optionalString("url").flatMap({ ObjectLocation($0) }),
+                let size = try row.optionalInt("size")
+            {
+                source = .object(ObjectStore.Piece(location, size: Int(size)))
             } else if let url = try row.optionalString("url") {
                 source = .url(
                     JobPart.Remote(

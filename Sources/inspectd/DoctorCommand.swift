@@ -7,25 +7,27 @@ import Vision
 extension Command {
     static let doctor = Command(
         name: "doctor",
-        summary: "checks models, BLAS, libraries, analyzer, database and migrations, and says how to fix each fault",
+        summary:
+            "checks models, BLAS, libraries, analyzer, database, migrations and object store, and says how to fix each fault",
         synopsis: "[OPTION...]",
         options: Configuration.databaseOptions + [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
             .flag("no-database", "skips the database"),
-        ] + Configuration.analyzerOptions + Configuration.logOptions,
+        ] + Configuration.objectStoreOptions + Configuration.analyzerOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             var findings = [Self.blas(), Self.libraries(), Self.arithmetic()]
             findings.append(Self.confinement())
             findings.append(await Self.analyzer(configuration, arguments))
             if !arguments.has("no-database") { findings += await Self.database(configuration) }
+            findings += await ObjectStoreExamination.findings(configuration)
             for finding in findings { Output.line(ResultEnvelope.json(finding)) }
             if findings.contains(where: { $0.outcome == .fail }) { throw Failure() }
         }
     )
 
     /// One check: its subject, its outcome and the remedy.
-    private struct Finding: Encodable {
+    struct Finding: Encodable {
         enum Outcome: String, Encodable {
             case pass = "pass"
             case fail = "fail"

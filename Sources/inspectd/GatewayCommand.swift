@@ -2,6 +2,7 @@ import Custody
 import Foundation
 import Gateway
 import InspectCore
+import ObjectStore
 
 extension Command {
     static let gateway = Command(
@@ -29,11 +30,13 @@ extension Command {
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
-        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
+            + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
+            let address = try configuration.objectStoreAddress()
             let keys = try await configuration.checkedKeyStore(isPatient: true)
-            try await GatewayProcess(configuration, arguments, keys).run()
+            try await GatewayProcess(configuration, arguments, keys, address).run()
         }
     )
 }
@@ -45,12 +48,15 @@ private struct GatewayProcess {
     let healthAddress: ListenAddress?
     let identity: HTTPServer.Identity?
     let store: GatewayStore
+    let metrics = GatewayMetrics()
     var service = GatewayConfiguration()
     var limits = HTTPLimits()
     let proxyHeader: Bool
     let stopAfter: Duration
 
-    init(_ configuration: Configuration, _ arguments: Arguments, _ keys: KeyStore?) throws {
+    init(
+        _ configuration: Configuration, _ arguments: Arguments, _ keys: KeyStore?, _ objects: ObjectStoreAddress?
+    ) throws {
         self.log = configuration.log
         func listen(_ text: String, _ flag: String) throws(UsageError) -> ListenAddress {
             guard let address = ListenAddress(text) else {
@@ -99,6 +105,7 @@ private struct GatewayProcess {
         let log = self.log
         self.store = GatewayStore(
             databaseURL: configuration.databaseURL, keys: keys,
+            objects: try configuration.openObjectStore(objects, keys, self.metrics.objects),
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4
         ) { Events.log($0, to: log) }
     }
@@ -106,7 +113,7 @@ private struct GatewayProcess {
     func run() async throws {
         let log = self.log
         Self.raiseDescriptorLimit(self.limits.connections)
-        let metrics = GatewayMetrics()
+        let metrics = self.metrics
         let service = GatewayService(self.store, self.service) {
             Events.log($0, to: log)
             metrics.take($0)

@@ -7,6 +7,7 @@ import Synchronization
 struct GatewayMetrics: Sendable {
     private let registry: MetricRegistry
     private let process: ProcessMetrics
+    let objects: ObjectStoreMetrics
     private let requests, refusals: MetricRegistry.Counter
     private let duration: MetricRegistry.Histogram
     private let connections, inFlight, waiting, held: MetricRegistry.Gauge
@@ -15,6 +16,7 @@ struct GatewayMetrics: Sendable {
         let registry = MetricRegistry()
         self.registry = registry
         self.process = ProcessMetrics(registry)
+        self.objects = ObjectStoreMetrics(registry)
         self.requests = registry.counter(
             "inspectd_gateway_requests_total", "Answered requests.", labels: ["route", "status"])
         self.refusals = registry.counter(

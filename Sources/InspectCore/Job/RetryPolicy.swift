@@ -9,6 +9,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var base: Duration = .seconds(5)
     /// The longest delay.
     package var cap: Duration = .seconds(600)
+    /// The delay while a service of ours is away. It ends no job: such an attempt is refunded.
+    package var outage: Duration = .seconds(30)
     /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
     package var jitter = 0.2
 
@@ -21,8 +23,11 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - random: A uniform random number of -1…1; 0 gives the delay without jitter.
     package func delay(afterAttempt attempt: Int, random: Double) -> Duration {
         // 2³⁰ · base is far beyond any cap, and shifting further would overflow.
-        let wait = min(self.cap, self.base * (1 << min(max(attempt, 1) - 1, 30)))
-        return wait * (1 + self.jitter * min(max(random, -1), 1))
+        self.varied(min(self.cap, self.base * (1 << min(max(attempt, 1) - 1, 30))), random)
+    }
+
+    private func varied(_ wait: Duration, _ random: Double) -> Duration {
+        wait * (1 + self.jitter * min(max(random, -1), 1))
     }
 
     /// What follows a failed attempt.
@@ -41,6 +46,7 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - random: A uniform random number of -1…1.
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
         if !error.code.isRetryable { return .deadLetter(error) }
+        if error.code.isOutage { return .retry(after: self.varied(self.outage, random)) }
         // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
         if error.code.isCrash && crashes >= self.maxCrashes { return .deadLetter(error) }
         if attempt >= self.maxAttempts {
@@ -51,6 +57,9 @@ package struct RetryPolicy: Sendable, Equatable {
 }
 
 extension ErrorCode {
+    /// Whether a service of ours was away, for which no job ends; `insp.retry_later` refunds the attempt.
+    package var isOutage: Bool { self == .objectStoreUnavailable }
+
     /// Whether the process that held the job died, rather than reporting an error.
     package var isCrash: Bool {
         switch self {

@@ -33,7 +33,7 @@ extension Command {
             let parts = try Self.parts(arguments)
             let payload = try Self.payload(arguments, partner: partner, parts: parts)
             let client = JobClient(
-                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore(isPatient: false))
+                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore())
             let id = try await client.enqueue(payload: payload, parts: parts)
             guard arguments.has("wait") else { return Output.line(id) }
             let deadline = ContinuousClock.now + .seconds(timeout)

@@ -21,7 +21,7 @@ extension Command {
             guard let partner = arguments["partner"], let reference = arguments["reference"],
                 ["erase", "export"].contains(arguments.operands.first), arguments.operands.count == 1
             else { throw UsageError("person needs erase or export, --partner and --reference") }
-            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
             if arguments.operands == ["erase"] {
                 try await Self.erase(reference, partner, client, keys)

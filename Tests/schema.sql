@@ -4734,6 +4734,7 @@ GRANT SELECT ON TABLE insp.worker TO insp_operator;
 GRANT SELECT ON TABLE insp.worker TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_floor TO insp_operator;
 GRANT SELECT ON TABLE insp.v_floor TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_maintenance TO insp_worker;
 GRANT SELECT ON TABLE insp.v_maintenance TO insp_operator;
 GRANT SELECT ON TABLE insp.v_maintenance TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_operator_events TO insp_operator;

@@ -22,7 +22,7 @@ extension Command {
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner does not come back: --confirm repeats the name")
             }
-            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
             let outcome = try await Self.erase(partner, client, keys, configuration)
             await client.close()

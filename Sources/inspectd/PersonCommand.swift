@@ -28,7 +28,7 @@ extension Command {
             guard let reference = arguments["reference"], ["erase", "export"].contains(arguments.operands[0]) else {
                 throw UsageError("person erase and person export need --reference")
             }
-            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
             if arguments.operands == ["erase"] {
                 try await Self.erase(reference, partner, client, keys)
@@ -47,7 +47,7 @@ extension Command {
         let consent =
             path == "-"
             ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--consent")
-        let keys = try await configuration.checkedKeyStore(isPatient: false)
+        let keys = try await configuration.checkedKeyStore()
         let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
         let holds = try await client.holds(consent, of: job, partner: partner)
         await client.close()

@@ -27,7 +27,7 @@ extension Command {
                 let bytes = path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--note")
                 return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             }
-            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
             if let decision {
                 Output.line(try await client.decide(id, as: decision, label: arguments["label"], note: note))

@@ -88,8 +88,10 @@ BEGIN
         WHEN r.fence < r.fence_floor THEN 'does not know that it has the job'
         WHEN r.deadline < clock_timestamp() THEN format('has kept the job for %s longer than it may',
             insp.in_words(clock_timestamp() - r.deadline)) END;
-    outside := CASE WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location IS NOT NULL)
-            THEN ' Its parts by URL or in the object store are being fetched, outside the slots, or it is about to begin.'
+    outside := CASE WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location LIKE 's3:%')
+            THEN ' Its parts are being fetched from the object store, outside the slots, or it is about to begin.'
+        WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location IS NOT NULL)
+            THEN ' Its parts by URL are being fetched, outside the slots, or it is about to begin.'
         WHEN r.status < 32 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.kind = 'SESSION_BLOB')
             THEN ' The liveness vendor''s server is asked about its session, outside the slots, or is about to be.' END;
     RETURN QUERY VALUES

@@ -4,28 +4,22 @@ internal import InspectCore
 internal import JobQueue
 
 extension InspectionPipeline {
-    /// How long a job waits for the key store before it is released, with its attempt refunded: a key store that is away ends no job.
+    /// How long an attempt waits for the key store in its slot, before others get that.
     private static let patience = Duration.seconds(60)
 
     /// What opens and seals the job; `nil`: it is not sealed.
     ///
-    /// - Throws: ``NoPermit`` while the key store is away or this worker has none; ``InspectError`` with
-    ///   ``ErrorCode/keyUnknown``, which is retried, as the key store may be older than the database.
+    /// - Throws: ``InspectError`` with one of the codes after which an attempt does not count (``ErrorCode/isUncounted``).
     func seal(of job: ClaimedJob) async throws -> JobSeal? {
         guard let id = job.key else { return nil }
-        guard let keys else {
-            // Not at once, or the job would come back at once.
-            try await Task.sleep(for: .seconds(5))
-            throw NoPermit()
-        }
+        guard let keys else { throw InspectError(.keyMissing) }
         let end = ContinuousClock.now + Self.patience
         while true {
             do throws(InspectError) {
                 return try JobSeal(try await keys.key(id), partner: job.partner)
             } catch {
-                guard error.code == .keysUnavailable else { throw error }
+                guard error.code == .keysUnavailable, ContinuousClock.now < end else { throw error }
             }
-            guard ContinuousClock.now < end else { throw NoPermit() }
             try await Task.sleep(for: .seconds(1))
         }
     }

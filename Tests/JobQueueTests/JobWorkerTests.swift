@@ -50,6 +50,31 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
+    @Test func `An attempt that ends for want of a key does not count`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        let codes = ErrorCode.allCases.filter(\.isUncounted)
+        let attempts = Mutex<[Int]>([])
+        var configuration = fixture.configuration()
+        configuration.retryPolicy.maxAttempts = 1
+        configuration.retryPolicy.base = .milliseconds(10)
+        configuration.retryPolicy.keyDelay = .milliseconds(10)
+        let handler = ClosureHandler { job, _ in
+            let tried = attempts.withLock { attempts in
+                attempts.append(job.attempt)
+                return attempts.count
+            }
+            if tried <= codes.count { throw InspectError(codes[tried - 1]) }
+            return ClosureHandler.passed
+        }
+        try await withWorker(configuration, handler) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
+        }
+        #expect(attempts.withLock { $0 } == Array(repeating: 1, count: codes.count + 1) && codes.count == 4)
+        #expect((try await fixture.result(of: id)["decision"] as? [String: Any])?["type"] as? String == "PASSED")
+        #expect(try await fixture.violations().isEmpty)
+    }
+
     @Test func `A retryable error is tried again with back-off until the attempts are exhausted`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]

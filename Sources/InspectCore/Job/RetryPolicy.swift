@@ -11,6 +11,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var cap: Duration = .seconds(600)
     /// The delay while a service of ours is away. It ends no job: such an attempt is refunded.
     package var outage: Duration = .seconds(30)
+    /// The delay after an attempt that ended because the key store does not have the job's key: it may be older than the data.
+    package var keyDelay: Duration = .seconds(300)
     /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
     package var jitter = 0.2
 
@@ -45,6 +47,10 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - crashes: Crashes including this failure, if it was one.
     ///   - random: A uniform random number of -1…1.
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
+        // Not at once, or the worker that lacks the key would claim the job again before any other.
+        if error.code.isUncounted {
+            return .retry(after: self.varied(error.code == .keyUnknown ? self.keyDelay : self.base, random))
+        }
         if !error.code.isRetryable { return .deadLetter(error) }
         if error.code.isOutage { return .retry(after: self.varied(self.outage, random)) }
         // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
@@ -59,6 +65,14 @@ package struct RetryPolicy: Sendable, Equatable {
 extension ErrorCode {
     /// Whether a service of ours was away, for which no job ends; `insp.retry_later` refunds the attempt.
     package var isOutage: Bool { self == .objectStoreUnavailable }
+    /// Whether an attempt that ends so is refunded, as `insp.retry_later` does: the job lacks nothing, only its key is not to be had
+    /// now, or not by this worker. Its deadline alone ends such a job.
+    package var isUncounted: Bool {
+        switch self {
+        case .keysUnavailable, .keyUnknown, .keyMissing, .keyMismatch: true
+        default: false
+        }
+    }
 
     /// Whether the process that held the job died, rather than reporting an error.
     package var isCrash: Bool {

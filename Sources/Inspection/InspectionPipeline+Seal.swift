@@ -27,7 +27,8 @@ extension InspectionPipeline {
     /// Parts with the URLs and digests that the request had: of sealed ones the database has the origin alone.
     static func located(_ parts: [JobPart], _ context: JobContext, _ seal: JobSeal?) async throws -> [JobPart] {
         guard let seal, parts.contains(where: { if case .url = $0.source { true } else { false } }),
-            let values = try await context.sealedValues().map({ sealed throws(InspectError) in try seal.values(sealed) })
+            let values = try await context.sealedValues().map({ sealed throws(InspectError) in try seal.values(sealed) }
+            )
         else { return parts }
         return try parts.map { part in
             guard case .url(var remote) = part.source,

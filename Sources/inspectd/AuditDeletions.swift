@@ -12,7 +12,10 @@ struct AuditDeletions {
     // MARK: A new one
 
     func sign(_ configuration: Configuration, _ store: RecordStore) async throws {
-        guard let partner = self.arguments["partner"] else { throw UsageError("audit deletions needs --partner") }
+        // As the database allows them: the name stands in the signed text.
+        guard let partner = self.arguments["partner"],
+            partner.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/) != nil
+        else { throw UsageError("audit deletions needs --partner, a partner's name") }
         let key = try AuditKeyFile.read(try AuditKeyFile.path(configuration))
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let from = try self.time("begin") ?? 0

@@ -24,7 +24,9 @@ extension Command {
             }
             let configuration = try Configuration(arguments)
             let note = try arguments["note"].map { path in
-                let bytes = path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--note")
+                let bytes =
+                    path == "-"
+                    ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--note")
                 return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             }
             let keys = try await configuration.checkedKeyStore()

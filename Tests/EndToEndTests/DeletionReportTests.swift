@@ -52,7 +52,9 @@ import Testing
         try await site.link()
     }
 
-    private func report(_ site: AuditSite, _ more: [String] = []) async throws -> (line: Data, counts: [String: [String: Any]]) {
+    private func report(_ site: AuditSite, _ more: [String] = []) async throws -> (
+        line: Data, counts: [String: [String: Any]]
+    ) {
         let done = try await site.run(["deletions"] + more)
         #expect(done.status == 0, "\(done.errors)")
         let list = try #require(try members(done.output).at("deletions.deletions") as? [[String: Any]])
@@ -156,7 +158,8 @@ import Testing
         let refused = try await site.run(["deletions", "--partner", "acme"])
         #expect(refused.status == 1 && refused.errors.contains("retention removed the record from before"))
         let first = try await site.admin.query(
-            "SELECT to_char(min(at) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM insp.record")[0].string(0)
+            "SELECT to_char(min(at) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM insp.record")[0]
+            .string(0)
         _ = try await self.report(site, ["--partner", "acme", "--begin", first])
         // A row without its place.
         _ = try await site.admin.query("SELECT insp.record('pause', 'lane x')")
@@ -165,9 +168,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ["audit", "deletions"], ["audit", "deletions", "--partner", "x", "--begin", "yesterday"],
+        ["audit", "deletions"], ["audit", "deletions", "--partner", "a\"b"], ["audit", "deletions", "--partner", "x", "--begin", "yesterday"],
         ["audit", "verify", "--deletions", "x", "--since", "y"], ["partner", "erase", "--partner", "x"],
-        ["partner", "erase", "--partner", "x", "--confirm", "y"], ["partner", "list", "--partner", "x", "--confirm", "x"],
+        ["partner", "erase", "--partner", "x", "--confirm", "y"],
+        ["partner", "list", "--partner", "x", "--confirm", "x"],
     ])
     func `A command line that says too little ends with status 2`(words: [String]) async throws {
         #expect(try await Program.run(words).status == 2)

@@ -71,7 +71,9 @@ import Testing
             #expect(try await site.opens(backup[place]) == (place == 2))
             #expect(try await site.opens(jobs[place]) == (place == 2))
         }
-        #expect(try members(try await site.run("status", early["id"] as! String, "--purpose", "support"))["erasedAt"] != nil)
+        #expect(
+            try members(try await site.run("status", early["id"] as! String, "--purpose", "support"))["erasedAt"] != nil
+        )
         // The person's and the face's key.
         #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'person'")[0].int(0) == 1)
 
@@ -93,7 +95,8 @@ import Testing
         let worker = try site.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
         let faces = try await TestInputs.folder.appendingPathComponent("faces").path
-        _ = try await site.run("endpoint", "create", "--new-partner", "--partner", "club", "--url", "https://hooks.example.com/c")
+        _ = try await site.run(
+            "endpoint", "create", "--new-partner", "--partner", "club", "--url", "https://hooks.example.com/c")
         _ = try await site.run("endpoint", "rotate", "2")
         let club = try await Program.run(
             ["enqueue", "--partner", "club", "--workflow", "liveness", "--face", "\(faces)/obama.jpg", "--wait"],
@@ -109,7 +112,8 @@ import Testing
         let number = try await site.partner()
         let backup = try await site.templates()
         let jobs = try await site.connection.query(
-            "SELECT sealed, partner_id FROM insp.job ORDER BY id").map { (try $0.data(0), try $0.int(1) == number) }
+            "SELECT sealed, partner_id FROM insp.job ORDER BY id"
+        ).map { (try $0.data(0), try $0.int(1) == number) }
         #expect(jobs.count == 4 && backup.count == 1)
 
         let erased = try members(
@@ -119,7 +123,8 @@ import Testing
         #expect(try await !site.opens(backup[0]))
         for (sealed, isOurs) in jobs { #expect(try await site.opens(sealed) == !isOurs) }
         #expect(
-            try await site.store.query("SELECT count(*) FROM insp.key WHERE partner_id = $1", [.int(number)])[0].int(0) == 0)
+            try await site.store.query("SELECT count(*) FROM insp.key WHERE partner_id = $1", [.int(number)])[0].int(0)
+                == 0)
         // Again, as after an interruption.
         let again = try members(
             try await site.run("partner", "erase", "--partner", "bank", "--confirm", "bank"))

@@ -69,7 +69,9 @@ import Testing
         let name = String(URLComponents(string: service.database.url)!.path.dropFirst())
         let environment = ["INSPECTD_DATABASE_URL": service.database.database(name, role: role).url]
         let seen = try await Program.run(["review", id], environment: environment)
-        #expect(seen.status == 0 && String(decoding: seen.output, as: UTF8.self).contains("\"found\": 1.50"), "\(seen.errors)")
+        #expect(
+            seen.status == 0 && String(decoding: seen.output, as: UTF8.self).contains("\"found\": 1.50"),
+            "\(seen.errors)")
         let wrong = try await Program.run(["review", id, "--purpose", "fun"], environment: environment)
         #expect(wrong.status == 1 && wrong.errors.contains("PARAMETER_INVALID"))
         let done = try await Program.run(
@@ -104,7 +106,8 @@ import Testing
         ]
         func prove(_ id: String, _ text: String) async throws -> Bool {
             let done = try await Program.run(
-                ["person", "consent", "--partner", "bank", "--job", id, "--consent", "-"], environment: site.environment,
+                ["person", "consent", "--partner", "bank", "--job", id, "--consent", "-"],
+                environment: site.environment,
                 input: Data(text.utf8))
             let holds = try members(done.output)["holds"] as? Bool ?? false
             #expect(done.status == (holds ? 0 : 1))

@@ -29,7 +29,9 @@ import Testing
         #expect(result.at("capabilities.liveness.0.decision.type") as? String == "WARNING")
         let wrong = try members(try await site.run("status", bad, "--purpose", "support"))
         #expect(wrong.at("error.code") as? String == "DIGEST_MISMATCH")
-        #expect(try await site.count("insp.part p WHERE p.location LIKE '%zqmark%' OR encode(p.sha256, 'hex') = '\(sum)'") == 0)
+        #expect(
+            try await site.count("insp.part p WHERE p.location LIKE '%zqmark%' OR encode(p.sha256, 'hex') = '\(sum)'")
+                == 0)
         #expect(try await site.count("insp.part") == 2)
         // A rerun has the same sealed values.
         let again = try await site.connection.query("SELECT insp.rerun($1)", [.text(good)])[0].string(0)

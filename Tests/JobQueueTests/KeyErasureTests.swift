@@ -118,7 +118,8 @@ import Testing
         try await fixture.purgeAll()
         #expect(try await self.listed(fixture) == [1, 3])
         try await fixture.admin.execute(
-            "UPDATE insp.job SET created_at = created_at - interval '2 hours', completed_at = completed_at - interval '2 hours'")
+            "UPDATE insp.job SET created_at = created_at - interval '2 hours', completed_at = completed_at - interval '2 hours'"
+        )
         _ = try await fixture.admin.query(
             "SELECT insp.set_retention('acme', keep_parts => '1 hour', keep_results => '1 hour')")
         try await fixture.purgeAll()
@@ -183,7 +184,9 @@ import Testing
         try await add(1, "copy")
         let job = try await self.enqueue(fixture, key: 2)
         try await add(2, "g")
-        for face in ["f", "g"] { _ = try await fixture.admin.query("SELECT insp.face_delete('acme', $1)", [.text(face)]) }
+        for face in ["f", "g"] {
+            _ = try await fixture.admin.query("SELECT insp.face_delete('acme', $1)", [.text(face)])
+        }
         #expect(try await self.listed(fixture) == [])
         _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'copy')")
         #expect(try await self.listed(fixture) == [1])

@@ -57,7 +57,10 @@ import Testing
         #expect(try await fixture.holding() == [])
         #expect(counts.jobs == marks.jobs.count && counts.templates == 2)
         #expect(try await fixture.count("insp.job WHERE status < 128") == 0)
-        for table in ["callback", "callback_waiting", "callback_lease", "face", "job_key", "content", "secret WHERE owner <> 'inspectd'"] {
+        for table in [
+            "callback", "callback_waiting", "callback_lease", "face", "job_key", "content",
+            "secret WHERE owner <> 'inspectd'",
+        ] {
             #expect(try await fixture.count("insp.\(table)") == 0, "\(table)")
         }
         // The record says it, and adds up.
@@ -105,7 +108,11 @@ import Testing
         let ids = try await fixture.enqueue(3)
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN; SELECT FROM insp.job WHERE public_id = '\(ids[1])' FOR UPDATE")
-        #expect(try await self.erase("acme", fixture) == { var c = Counts(); c.jobs = 2; c.kept = 1; return c }())
+        #expect(
+            try await self.erase("acme", fixture)
+                == {
+                    var c = Counts(); c.jobs = 2; c.kept = 1; return c
+                }())
         try await holder.execute("ROLLBACK")
         #expect(try await self.erase("acme", fixture).jobs == 1)
     }

@@ -101,7 +101,8 @@ struct RequestDraft {
 
     /// Keys that identify nobody and stay; `insp.request_personal` has the same list.
     private static let plainKeys: Set<String> = [
-        "partner", "workflow", "documentFormat", "documentTypes", "countries", "idempotencyKey", "digests", "lane", "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
+        "partner", "workflow", "documentFormat", "documentTypes", "countries", "idempotencyKey", "digests", "lane",
+        "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
         "enrollmentMode",
     ]
     /// Keys whose values are sealed. Not `faceId`: nothing needs it again, and so a deleted face's id is nowhere.
@@ -258,7 +259,8 @@ package enum SealedURL {
     /// - Returns: For an invalid one another one that is refused likewise.
     static func pseudonym(_ value: Any, limit: Int, _ index: BlindIndex) -> Any {
         guard let text = value as? String else { return 0 }
-        let isPlain = text.utf8.count <= limit && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x5c && $0 != 0x23 }
+        let isPlain =
+            text.utf8.count <= limit && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x5c && $0 != 0x23 }
         guard isPlain, let origin = self.origin(text), !origin.contains("@") else { return "invalid" }
         return origin + "/" + index.pseudonym(text, use: "url")
     }

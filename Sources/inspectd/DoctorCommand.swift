@@ -13,7 +13,8 @@ extension Command {
         options: Configuration.databaseOptions + [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
             .flag("no-database", "skips the database and the key store"),
-        ] + Configuration.keyOptions + Configuration.objectStoreOptions + Configuration.analyzerOptions + Configuration.logOptions,
+        ] + Configuration.keyOptions + Configuration.objectStoreOptions + Configuration.analyzerOptions
+            + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             var findings = [Self.blas(), Self.libraries(), Self.arithmetic()]

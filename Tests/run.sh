@@ -30,7 +30,7 @@ failed=0
 failures=()
 inconclusive=()
 # Suites about loss, doubles, leaks, rights and wrong decisions: one failure is a failure.
-once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Confinement|Egress|Schema|Migrat|Score'
+once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score'
 
 # Counts one check that is not a test of its own framework.
 check() {
@@ -110,6 +110,7 @@ if whole; then
     check "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug
+    check "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
     check "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
 fi
 

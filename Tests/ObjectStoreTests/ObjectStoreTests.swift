@@ -159,6 +159,19 @@ struct ObjectStoreTests {
         #expect(await self.code { try await store.put([1], at: object) } == .objectStoreUnavailable)
     }
 
+    @Test func `A store at a link-local address is not asked`() async throws {
+        let setting = "https://169.254.169.254/parts?credentials-file=/dev/null"
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
+        try Data("a b".utf8).write(to: folder)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = ObjectStore(try ObjectStoreAddress(setting.replacing("/dev/null", with: folder.path)))
+        let object = store.address.newObject(key: Self.key)
+        let error = await #expect(throws: InspectError.self) { try await store.put([1], at: object) }
+        #expect(
+            error?.code == .objectStoreUnavailable && error?.detail.contains("egress policy") == true,
+            "\(error?.detail ?? "")")
+    }
+
     @Test func `Whether the bucket keeps versions is asked`() async throws {
         let stub = try StubObjectStore()
         let store = try self.store(stub)

@@ -9,8 +9,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var base: Duration = .seconds(5)
     /// The longest delay.
     package var cap: Duration = .seconds(600)
-    /// The delay while a service of ours is away. It ends no job: such an attempt is refunded.
-    package var outage: Duration = .seconds(30)
+    /// The delay after an attempt that ended because the object store was away.
+    package var outageDelay: Duration = .seconds(30)
     /// The delay after an attempt that ended because the key store does not have the job's key: it may be older than the data.
     package var keyDelay: Duration = .seconds(300)
     /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
@@ -49,10 +49,15 @@ package struct RetryPolicy: Sendable, Equatable {
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
         // Not at once, or the worker that lacks the key would claim the job again before any other.
         if error.code.isUncounted {
-            return .retry(after: self.varied(error.code == .keyUnknown ? self.keyDelay : self.base, random))
+            let delay =
+                switch error.code {
+                case .keyUnknown: self.keyDelay
+                case .objectStoreUnavailable: self.outageDelay
+                default: self.base
+                }
+            return .retry(after: self.varied(delay, random))
         }
         if !error.code.isRetryable { return .deadLetter(error) }
-        if error.code.isOutage { return .retry(after: self.varied(self.outage, random)) }
         // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
         if error.code.isCrash && crashes >= self.maxCrashes { return .deadLetter(error) }
         if attempt >= self.maxAttempts {
@@ -63,13 +68,11 @@ package struct RetryPolicy: Sendable, Equatable {
 }
 
 extension ErrorCode {
-    /// Whether a service of ours was away, for which no job ends; `insp.retry_later` refunds the attempt.
-    package var isOutage: Bool { self == .objectStoreUnavailable }
-    /// Whether an attempt that ends so is refunded, as `insp.retry_later` does: the job lacks nothing, only its key is not to be had
-    /// now, or not by this worker. Its deadline alone ends such a job.
+    /// Whether an attempt that ends so is refunded, as `insp.retry_later` does: the job lacks nothing, only its key or its parts are not
+    /// to be had now, or its key not by this worker. Its deadline alone ends such a job.
     package var isUncounted: Bool {
         switch self {
-        case .keysUnavailable, .keyUnknown, .keyMissing, .keyMismatch: true
+        case .keysUnavailable, .keyUnknown, .keyMissing, .keyMismatch, .objectStoreUnavailable: true
         default: false
         }
     }

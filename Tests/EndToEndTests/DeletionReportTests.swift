@@ -168,7 +168,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["audit", "deletions"], ["audit", "deletions", "--partner", "a\"b"], ["audit", "deletions", "--partner", "x", "--begin", "yesterday"],
+        ["audit", "deletions"], ["audit", "deletions", "--partner", "a\"b"],
+        ["audit", "deletions", "--partner", "x", "--begin", "yesterday"],
         ["audit", "verify", "--deletions", "x", "--since", "y"], ["partner", "erase", "--partner", "x"],
         ["partner", "erase", "--partner", "x", "--confirm", "y"],
         ["partner", "list", "--partner", "x", "--confirm", "x"],

@@ -50,7 +50,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `An attempt that ends for want of a key does not count`() async throws {
+    @Test func `An attempt that ends for want of a key or of the object store does not count`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let codes = ErrorCode.allCases.filter(\.isUncounted)
@@ -59,6 +59,7 @@ import Testing
         configuration.retryPolicy.maxAttempts = 1
         configuration.retryPolicy.base = .milliseconds(10)
         configuration.retryPolicy.keyDelay = .milliseconds(10)
+        configuration.retryPolicy.outageDelay = .milliseconds(10)
         let handler = ClosureHandler { job, _ in
             let tried = attempts.withLock { attempts in
                 attempts.append(job.attempt)
@@ -70,7 +71,7 @@ import Testing
         try await withWorker(configuration, handler) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
         }
-        #expect(attempts.withLock { $0 } == Array(repeating: 1, count: codes.count + 1) && codes.count == 4)
+        #expect(attempts.withLock { $0 } == Array(repeating: 1, count: codes.count + 1) && codes.count == 5)
         #expect((try await fixture.result(of: id)["decision"] as? [String: Any])?["type"] as? String == "PASSED")
         #expect(try await fixture.violations().isEmpty)
     }

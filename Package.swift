@@ -125,7 +125,8 @@ let package = Package(
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
-        .testTarget(name: "EndToEndTests", dependencies: ["Custody", "inspectd", "faulty-analyzer", "TestSupport"]),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["Custody", "JobQueue", "inspectd", "faulty-analyzer", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

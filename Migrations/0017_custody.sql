@@ -27,9 +27,9 @@ CREATE TABLE insp.key_gone (
     since timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (key_id, partner_id)
 );
-COMMENT ON TABLE insp.key_gone IS 'Keys of jobs of which nothing sealed is left, until the key store has destroyed them';
-COMMENT ON COLUMN insp.key_gone.key_id IS 'The key, as the job named it';
-COMMENT ON COLUMN insp.key_gone.partner_id IS 'The job''s partner: the key store destroys no key of another one';
+COMMENT ON TABLE insp.key_gone IS 'Keys of jobs and templates with which nothing is left to open, until the key store has destroyed them';
+COMMENT ON COLUMN insp.key_gone.key_id IS 'The key, as the job or the template named it';
+COMMENT ON COLUMN insp.key_gone.partner_id IS 'Its partner: the key store destroys no key of another one';
 COMMENT ON COLUMN insp.key_gone.since IS 'Since when nothing is left';
 -- For the age of the backlog.
 CREATE INDEX key_gone_since ON insp.key_gone (since);

@@ -395,11 +395,15 @@ class Trial:
         return answer
 
     def erase(self):
-        """Erases every second job, and waits until its key is destroyed."""
+        """Erases every second job, and a face of the others, and waits until their keys are destroyed."""
         gone = [job for place, (job, _) in enumerate(self.jobs) if place % 2 == 0]
         start = time.time()
         for job in gone:
             self.main.query("SELECT insp.erase(%s)", job)
+        kept = [request["faceId"] for place, (_, request) in enumerate(self.jobs) if place % 2 and "faceId" in request]
+        if kept:
+            deleted = json.loads(self.command("face", "delete", "--partner", "bank", "--face-id", kept[0]).stdout)
+            self.expect(deleted["templates"] == 1, f"a face is not deleted: {deleted}")
         self.wait("SELECT count(*) FROM insp.key_gone", "keys of erased jobs are not destroyed", 60)
         return gone, round(time.time() - start, 1)
 
@@ -415,7 +419,13 @@ class Trial:
             opened += is_open and job not in gone
             closed += is_closed and job in gone
             wrong += not (is_open and job not in gone or is_closed and job in gone)
+        # Templates: each has a key of its own, and those that are still enrolled today have theirs.
+        keys = {row[0] for row in self.keys.query("SELECT id FROM insp.key")}
+        enrolled = {row[0] for row in self.main.query("SELECT key_id FROM insp.face_template")}
+        old = {row[0] for row in restored.query("SELECT key_id FROM insp.face_template")}
         restored.stop("immediate")
+        self.expect(enrolled < old or not old, "no template of the restored backup was erased")
+        self.expect(old & keys == enrolled, f"{len((old & keys) ^ enrolled)} templates of the restored backup open and should not, or the reverse")
         self.expect(wrong == 0, f"{wrong} jobs of the restored backup open and should not, or the reverse")
         return opened, closed
 

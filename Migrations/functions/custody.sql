@@ -65,17 +65,38 @@ $$;
 COMMENT ON FUNCTION insp.check_sealed(bytea, bytea[]) IS
     'Refuses sealed bytes that are not of the published format or not all of one key; returns the key''s id';
 
+CREATE OR REPLACE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    -- Listed before anything is looked for: of two transactions that remove the last two uses of a key, each would find the other's.
+    -- So the second one waits here for the end of the first.
+    INSERT INTO insp.key_gone (key_id, partner_id)
+    SELECT DISTINCT u.key_id, u.partner_id FROM unnest(p_keys, p_partners) AS u (key_id, partner_id) ORDER BY 1, 2
+    ON CONFLICT DO NOTHING;
+    -- A new statement sees what that one has removed. Other jobs may have the key, too: reruns; and other templates: copies. Another
+    -- partner's that name it are none of them.
+    DELETE FROM insp.key_gone g USING unnest(p_keys, p_partners) AS u (key_id, partner_id)
+    WHERE g.key_id = u.key_id AND g.partner_id = u.partner_id AND (
+        EXISTS (SELECT FROM insp.job j WHERE j.key_id = u.key_id AND j.partner_id = u.partner_id AND (j.sealed IS NOT NULL
+            OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
+            OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
+        OR EXISTS (SELECT FROM insp.face_template t WHERE t.key_id = u.key_id AND t.partner_id = u.partner_id)
+        OR EXISTS (SELECT FROM insp.face_pending f WHERE f.key_id = u.key_id AND f.partner_id = u.partner_id));
+END
+$$;
+COMMENT ON FUNCTION insp.list_keys(uuid[], integer[]) IS
+    'Lists those of these keys in insp.key_gone with which nothing is left to open';
+
 CREATE OR REPLACE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    INSERT INTO insp.key_gone (key_id, partner_id)
-    SELECT k.key_id, k.partner_id
-    FROM (SELECT DISTINCT j.key_id, j.partner_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL) k
-    -- Other jobs may have the key, too: reruns. Another partner's job that names it is none of them.
-    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k.key_id AND j.partner_id = k.partner_id AND (j.sealed IS NOT NULL
-        OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
-        OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
-    ON CONFLICT DO NOTHING
+    SELECT insp.list_keys(array_agg(k.key_id), array_agg(k.partner_id))
+    FROM (SELECT j.key_id, j.partner_id FROM insp.job j
+        WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL AND j.sealed IS NULL
+            AND NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
+            AND NOT EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)) k
+    HAVING count(*) > 0
 $$;
 COMMENT ON FUNCTION insp.forget_keys(bigint[]) IS
     'Lists the keys of these jobs in insp.key_gone, if nothing is left that they sealed';
@@ -84,25 +105,33 @@ CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS TABLE (key_id
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT g.key_id, g.partner_id FROM insp.key_gone g ORDER BY g.key_id, g.partner_id LIMIT greatest(p_limit, 0)
 $$;
-COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys of jobs that the key store must destroy, each if it is the partner''s';
+COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys of jobs and templates that the key store must destroy, each if it is the partner''s';
 GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
-        FOR UPDATE OF x SKIP LOCKED))
+    WITH gone AS (
+        DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
+            FOR UPDATE OF x SKIP LOCKED))
+        RETURNING g.partner_id
+    )
+    SELECT insp.record('destroy_keys', 'partner ' || p.name, jsonb_build_object('keys', n.keys))
+    FROM (SELECT g.partner_id, count(*) AS keys FROM gone g GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
 $$;
-COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS 'Notes that the key store has destroyed these keys of these partners';
+COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS
+    'Notes, and records, that the key store has destroyed these keys of these partners';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT k FROM unnest(p_keys) AS k WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k)
+        AND NOT EXISTS (SELECT FROM insp.face_template t WHERE t.key_id = k)
+        AND NOT EXISTS (SELECT FROM insp.face_pending f WHERE f.key_id = k)
 $$;
 COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
-    'Which of these keys no job has: their requests were refused, repeated or never arrived, or their jobs are history';
+    'Which of these keys no job and no template has: their requests were refused, repeated or never arrived, or their jobs are history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.custody_partner(partner text) RETURNS integer

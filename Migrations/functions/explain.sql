@@ -127,7 +127,7 @@ BEGIN
         WHEN NOT d.is_early THEN format('It has been due for %s, and is not yet in its queue.', insp.in_words(clock_timestamp() - d.run_at))
         WHEN d.attempt = 0 AND d.last_error IS NULL THEN 'Scheduled for a later time.'
         ELSE 'Waits for its next attempt.' END);
-    IF d.last_error = 'OBJECT_STORE_UNAVAILABLE' THEN
+    IF d.last_error LIKE 'KEY%' OR d.last_error = 'OBJECT_STORE_UNAVAILABLE' THEN
         RETURN QUERY VALUES ('attempts', format('Attempts that count: %s. The last, which does not, failed with %s.',
             d.attempt, insp.error_words(d.last_error)));
     ELSIF d.attempt > 0 THEN

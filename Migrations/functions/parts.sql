@@ -165,3 +165,16 @@ $$;
 COMMENT ON FUNCTION insp.parts(bigint, bigint, bigint) IS
     'The inputs of a leased job, with its endpoint''s permissions for those by URL; LEASE_LOST if the lease is lost, and PARTS_TOO_LARGE, before any bytes are read, if the stored parts have more than p_limit bytes';
 GRANT EXECUTE ON FUNCTION insp.parts(bigint, bigint, bigint) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.sealed_values(p_job bigint, p_fence bigint) RETURNS bytea
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence) THEN
+        PERFORM insp.refuse('LEASE_LOST');
+    END IF;
+    RETURN (SELECT j.sealed FROM insp.job j WHERE j.id = p_job);
+END
+$$;
+COMMENT ON FUNCTION insp.sealed_values(bigint, bigint) IS
+    'The sealed values of a leased job, in which its worker finds the URLs of its parts; LEASE_LOST if the lease is lost';
+GRANT EXECUTE ON FUNCTION insp.sealed_values(bigint, bigint) TO insp_worker;

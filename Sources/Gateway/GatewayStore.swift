@@ -1,8 +1,9 @@
 package import Custody
 package import Foundation
-internal import InspectCore
+package import InspectCore
 package import ObjectStore
 internal import Postgres
+internal import Synchronization
 
 /// The gateway's calls to the database, over a few shared connections. Every call passes the digest of the credential's
 /// secret, which the database checks again.
@@ -10,22 +11,28 @@ package final class GatewayStore: Sendable {
     /// Requests that may wait for a connection; more are refused at once.
     private static let queueLimit = 512
     private let pool: ConnectionPool
-    /// `nil`: nothing is sealed.
-    private let keys: KeyStore?
-    /// `nil`: parts go to the database.
-    private let objects: ObjectStore?
+    /// What seals requests and opens results, once it is known.
+    private enum Sealing: Sendable {
+        /// Nothing is stored or read: it would be plain, and the database may be sealed.
+        case unknown(ErrorCode)
+        /// `nil`: nothing is sealed; parts go to the database.
+        case known(KeyStore?, ObjectStore?)
+    }
+    private let sealing: Mutex<Sealing>
     /// Waits have their own connection, so that uploads of large parts do not delay them.
     private let looker: ConnectionPool
     private let report: @Sendable (GatewayFault) -> Void
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
-    ///   - keys: Seals requests and opens results; `nil`: nothing is sealed.
-    ///   - objects: Gets the sealed parts.
+    ///   - keys: Seals requests and opens results; `nil`: nothing is sealed, or it is not known yet.
+    ///   - isKnown: Whether it is. Until ``begin(_:)``, every call is refused.
+    ///   - objects: Gets the sealed parts; `nil`: they go to the database.
     ///   - connections: Concurrent requests to the database.
     ///   - report: Called with the reason why a request will be answered with 500 or 503.
     package init(
-        databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil, connections: Int,
+        databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil, isKnown: Bool = true,
+        connections: Int,
         report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
@@ -38,12 +45,37 @@ package final class GatewayStore: Sendable {
         self.pool = pool("gateway", connections, Self.queueLimit)
         self.looker = pool("gateway waits", 1, 2)
         self.report = report
-        self.keys = keys
-        self.objects = objects
+        self.sealing = Mutex(isKnown ? .known(keys, objects) : .unknown(.databaseUnavailable))
     }
 
-    /// Whether the last statement reached the database; true before the first.
-    package var isConnected: Bool { self.pool.isConnected }
+    /// Serves from now on.
+    package func begin(_ keys: KeyStore?, _ objects: ObjectStore? = nil) {
+        self.sealing.withLock { $0 = .known(keys, objects) }
+    }
+
+    /// Why it does not serve yet.
+    package func wait(_ code: ErrorCode) {
+        self.sealing.withLock { if case .unknown = $0 { $0 = .unknown(code) } }
+    }
+
+    private var keys: KeyStore? {
+        get throws(InspectError) {
+            switch self.sealing.withLock({ $0 }) {
+            case .unknown(let code): throw InspectError(code)
+            case .known(let keys, _): return keys
+            }
+        }
+    }
+
+    private var objects: ObjectStore? {
+        if case .known(_, let objects) = self.sealing.withLock({ $0 }) { objects } else { nil }
+    }
+
+    /// Why no call can succeed; `nil`: the last statement reached the database.
+    package var obstacle: ErrorCode? {
+        if case .unknown(let code) = self.sealing.withLock({ $0 }) { return code }
+        return self.pool.isConnected ? nil : .databaseUnavailable
+    }
 
     /// The credential, if it is valid now and its secret has this SHA-256.
     ///
@@ -86,7 +118,7 @@ package final class GatewayStore: Sendable {
     /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
     private func opened(_ result: SealedResult) async throws(InspectError) -> Data {
         do {
-            return try await result.document(opening: self.keys)
+            return try await result.document(opening: try self.keys)
         } catch {
             guard error.code == .keyUnknown else { throw error }
             return result.document
@@ -96,7 +128,7 @@ package final class GatewayStore: Sendable {
     private func sealed(
         _ payload: Data, _ parts: [PartKind: [Data]], of partner: Int64
     ) async throws(InspectError) -> SealedRequest? {
-        guard let keys else { return nil }
+        guard let keys = try self.keys else { return nil }
         return try await RequestSealer(keys).seal(payload: payload, parts: parts, partner: partner)
     }
 
@@ -127,6 +159,7 @@ package final class GatewayStore: Sendable {
     private func ask(
         _ sql: String, _ parameters: [PostgresValue], on pool: ConnectionPool? = nil
     ) async throws -> [PostgresRow] {
+        _ = try self.keys
         do {
             return try await (pool ?? self.pool).run { try await $0.query(sql, parameters) }
         } catch {

@@ -97,7 +97,7 @@ package struct InspectionPipeline: JobHandler {
     /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its
     /// slot while a part must be fetched, as its server may be slow.
     private func inputs(of context: JobContext, _ seal: JobSeal?) async throws -> [InspectionRunner.Part] {
-        let parts = try await context.parts()
+        let parts = try await Self.located(try await context.parts(), context, seal)
         let fetched = parts.contains(where: \.isRemote) ? try await self.fetch(parts, context) : [:]
         if !fetched.isEmpty, parts.contains(where: { !$0.kind.isOpaque }) { try await context.returnToSlot() }
         return try parts.enumerated().compactMap { index, part in

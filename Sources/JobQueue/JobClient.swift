@@ -8,7 +8,7 @@ internal import Postgres
 package actor JobClient {
     private let connection: ReconnectingConnection
     /// `nil`: nothing is sealed here, and nothing opened.
-    private let keys: KeyStore?
+    let keys: KeyStore?
     /// `nil`: parts go to the database.
     private let objects: ObjectStore?
 
@@ -62,15 +62,6 @@ package actor JobClient {
         }
     }
 
-    /// Accepts many jobs whose parts are given by URL: all of them or, after an error, none.
-    package func enqueue(many payloads: [Data]) async throws -> [String] {
-        let texts = try payloads.map { try PostgresValue.json($0) }
-        return try await self.translating { connection in
-            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
-                .map { try $0.string(0) }
-        }
-    }
-
     /// The result document of a job, as JSON; valid results are in it once `status` is 128.
     ///
     /// - Parameter purpose: What an operator or reviewer reads it for: review, support, export or delivery. Without one they get
@@ -119,19 +110,6 @@ package actor JobClient {
         }
     }
 
-    /// Erases a person's jobs and faces.
-    ///
-    /// - Parameter reference: As the database has it: the pseudonym, where the jobs are sealed.
-    /// - Returns: How many jobs.
-    package func erasePerson(_ reference: String, of partner: String) async throws -> Int {
-        try await self.translating { connection in
-            Int(
-                try await connection.query(
-                    "SELECT insp.erase_person($1, $2)", [.text(partner), .text(reference)]
-                ).single().int(0))
-        }
-    }
-
     /// Ids of a person's jobs, newest first.
     ///
     /// - Parameters:
@@ -146,7 +124,8 @@ package actor JobClient {
         }
     }
 
-    /// Deletes a face id with its templates, those of sealed jobs as well, ends its jobs, and destroys its key.
+    /// Deletes a face id with its templates, those of sealed jobs as well, and ends its jobs. Their keys follow (`insp.key_gone`);
+    /// the face's own stays, as results of its finished jobs open with those below it.
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
@@ -160,7 +139,6 @@ package actor JobClient {
                 """, [.text(partner), .textArray(names)]
             ).single()
         }
-        if let keys { try await keys.destroyPerson(.face(faceID), of: try await self.number(of: partner)) }
         return try row.data(0)
     }
 
@@ -190,7 +168,7 @@ package actor JobClient {
         await self.connection.close()
     }
 
-    private func translating<Result: Sendable>(
+    func translating<Result: Sendable>(
         _ body: @Sendable (PostgresConnection) async throws -> Result
     ) async throws -> Result {
         do {

@@ -66,6 +66,13 @@ package final class JobContext: Sendable {
         return parts
     }
 
+    /// Reads the job's sealed values; `nil`: they were removed.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
+    package func sealedValues() async throws -> Data? {
+        try await self.reading(QueueStatements.sealedValues(of: self.job)).single().optionalData(0)
+    }
+
     /// Reads the templates of the job's face id, all from one snapshot.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/faceIDInvalid`` if it has none, or

@@ -80,6 +80,10 @@ package enum QueueStatements {
             "SELECT * FROM insp.parts($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(JobPart.limit))])
     }
 
+    package static func sealedValues(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT insp.sealed_values($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
     package static func face(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
     }

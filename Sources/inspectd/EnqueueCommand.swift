@@ -34,7 +34,7 @@ extension Command {
             let parts = try Self.parts(arguments)
             let payload = try Self.payload(arguments, partner: partner, parts: parts)
             let address = try configuration.objectStoreAddress()
-            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(
                 databaseURL: configuration.databaseURL, keys: keys,
                 objects: try configuration.openObjectStore(address, keys))

@@ -47,7 +47,7 @@ extension Command {
             let configuration = try Configuration(arguments)
             let roles = try Roles(arguments["roles"] ?? "inspect,callback,maintain")
             let service = try WorkerService(configuration, arguments, roles: roles)
-            try await service.run(try await configuration.checkedKeyStore(isPatient: true))
+            try await service.run()
         }
     )
 
@@ -151,19 +151,11 @@ private struct WorkerService {
         self.callbacks = callbacks
     }
 
-    /// - Parameter keys: Opens and seals jobs; `nil`: nothing is sealed.
-    func run(_ keys: KeyStore?) async throws {
+    func run() async throws {
         let log = self.log
         let metrics = WorkerMetrics()
-        let objects = try self.configuration.openObjectStore(self.objectStore, keys, metrics.objects)
-        var callbacks = self.callbacks
-        callbacks.keys = keys
-        let dispatcher = CallbackDispatcher(configuration: callbacks) {
-            Events.log($0, to: log)
-            metrics.take($0)
-        }
-        let health = HealthService(metrics, roles: self.roles, dispatcher: dispatcher)
-        // Opened before the models are loaded, so that /readyz tells why the worker is not ready yet.
+        let health = HealthService(metrics, roles: self.roles)
+        // Opened before anything is waited for, so that /readyz tells why the worker is not ready yet.
         let server = try self.healthAddress.map { try health.serve(at: $0) }
         defer { server?.stop() }
         if let server, let address = self.healthAddress {
@@ -171,6 +163,16 @@ private struct WorkerService {
         }
         let watching = server.map { _ in Task { await self.watchQueue(metrics.queue) } }
         defer { watching?.cancel() }
+        // Opens and seals jobs and secrets; `nil`: nothing is sealed.
+        let keys = try await self.configuration.checkedKeyStore { health.wait($0) }
+        let objects = try self.configuration.openObjectStore(self.objectStore, keys, metrics.objects)
+        var callbacks = self.callbacks
+        callbacks.keys = keys
+        let dispatcher = CallbackDispatcher(configuration: callbacks) {
+            Events.log($0, to: log)
+            metrics.take($0)
+        }
+        health.attach(dispatcher)
         // The dispatcher outlives the queue's worker, to deliver the callbacks of the last jobs.
         let dispatching = self.roles.contains(.callback) ? Task { await dispatcher.run() } : nil
         defer { dispatching?.cancel() }

@@ -118,7 +118,7 @@ package final class GatewayStore: Sendable {
     /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
     private func opened(_ result: SealedResult) async throws(InspectError) -> Data {
         do {
-            return try await result.document(opening: try self.keys)
+            return try await result.document(opening: self.keys)
         } catch {
             guard error.code == .keyUnknown else { throw error }
             return result.document
@@ -159,6 +159,7 @@ package final class GatewayStore: Sendable {
     private func ask(
         _ sql: String, _ parameters: [PostgresValue], on pool: ConnectionPool? = nil
     ) async throws -> [PostgresRow] {
+        // Refused until it is known whether the database is sealed.
         _ = try self.keys
         do {
             return try await (pool ?? self.pool).run { try await $0.query(sql, parameters) }

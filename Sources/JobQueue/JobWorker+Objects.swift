@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Glibc
 internal import InspectCore
 internal import ObjectStore
 internal import Postgres
@@ -12,58 +11,24 @@ extension JobWorker {
     private static let deletionFailures = 8
 
     /// Deletes the objects of what was erased or purged, and those that no part has.
-    ///
-    /// As with keys, the row of the duty is not held meanwhile, and deleting twice does no harm.
     func runObjectDuty(_ store: ObjectStore) async {
-        let source = self.configuration.connection("objects", report: self.report)
-        var backoff = Backoff()
-        var isDelayed = false
-        var isBegun = false
-        while !Task.isCancelled {
-            var pause = Duration.seconds(1)
-            do {
-                if !isBegun { _ = try await source.open().query("SELECT insp.begin_objects()") }
-                isBegun = true
-                if try await self.deleteObjects(store, on: source) { pause = .zero }
-                isDelayed = false
-                backoff.reset()
-            } catch is CancellationError {
-                break
-            } catch {
-                pause = max(pause, backoff.next())
-                let reason = (error as? InspectError)?.text ?? (error as? PostgresError)?.reason ?? "\(error)"
-                if !isDelayed { self.report(.objectsDelayed(error: reason)) }
-                isDelayed = true
-                _ = try? await source.open().query(
-                    "SELECT insp.duty_failed('objects', $1, $2)", [.text(self.objectWorker), .text(reason)])
+        await self.runStoreDuty(
+            "objects", begin: "SELECT insp.begin_objects()", delayed: { .objectsDelayed(error: $0) }
+        ) { connection in
+            let gone = try await connection.query(
+                "SELECT insp.objects_gone($1, $2)", [.text(store.address.root), .int(Int64(Self.objectPage))]
+            ).map { try $0.string(0) }
+            let (deleted, failure) = await Self.delete(gone, from: store)
+            if !deleted.isEmpty {
+                _ = try await connection.query("SELECT insp.objects_deleted($1)", [.textArray(deleted)])
             }
-            try? await Task.sleep(for: pause)
+            if let failure { throw failure }
+            let sweep = try await self.sweep(store, on: connection)
+            if deleted.count + sweep.deleted > 0 {
+                self.report(.objectsDeleted(deleted.count, swept: sweep.deleted))
+            }
+            return (deleted.count + sweep.deleted, gone.count == Self.objectPage || sweep.hasMore)
         }
-        await source.close()
-    }
-
-    private var objectWorker: String { "\(self.configuration.host)/\(getpid())" }
-
-    /// - Returns: Whether more is left.
-    private func deleteObjects(_ store: ObjectStore, on source: ReconnectingConnection) async throws -> Bool {
-        let connection = try await source.open()
-        guard try await connection.query("SELECT insp.duty_take('objects', interval '0.8 s')").single().bool(0) else {
-            return false
-        }
-        let gone = try await connection.query(
-            "SELECT insp.objects_gone($1, $2)", [.text(store.address.root), .int(Int64(Self.objectPage))]
-        ).map { try $0.string(0) }
-        let (deleted, failure) = await Self.delete(gone, from: store)
-        if !deleted.isEmpty {
-            _ = try await connection.query("SELECT insp.objects_deleted($1)", [.textArray(deleted)])
-        }
-        if let failure { throw failure }
-        let sweep = try await self.sweep(store, on: connection)
-        _ = try await connection.query(
-            "SELECT insp.duty_done('objects', $1, to_jsonb($2::integer))",
-            [.text(self.objectWorker), .int(Int64(deleted.count + sweep.deleted))])
-        if deleted.count + sweep.deleted > 0 { self.report(.objectsDeleted(deleted.count, swept: sweep.deleted)) }
-        return gone.count == Self.objectPage || sweep.hasMore
     }
 
     /// Looks at one page of the objects of two days ago, each once: those that no part has were uploaded for requests that were

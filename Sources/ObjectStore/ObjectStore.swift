@@ -3,7 +3,7 @@ package import Foundation
 internal import HTTPClient
 package import InspectCore
 
-/// An S3-compatible object store. What it holds is sealed: the store, and whoever reads along, learn sizes and times.
+/// An S3-compatible object store. What it holds is sealed: the store and eavesdroppers learn sizes and times alone.
 ///
 /// Whatever it answers, a call ends within its deadline, with ``ErrorCode/objectStoreUnavailable`` unless the store says plainly that
 /// it has no such object.

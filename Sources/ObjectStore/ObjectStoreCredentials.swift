@@ -24,7 +24,7 @@ struct ObjectStoreKeys: Sendable, Equatable {
 struct ObjectStoreCredentials: Sendable {
     enum Source: Sendable {
         /// A file with the access key, the secret key and, for temporary ones, the session token, separated by white space. Read
-        /// for each request, as whoever renews them replaces the file.
+        /// for each request, since the file is replaced when they are renewed.
         case file(String)
         case metadata(InstanceMetadata.Address)
     }

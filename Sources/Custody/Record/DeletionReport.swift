@@ -2,7 +2,7 @@ package import Foundation
 
 /// What was erased of one partner within a time, as the record has it, by day and cause.
 ///
-/// Made of rows alone, so that whoever has an export of the record can count again.
+/// Made of the record's rows alone, so anyone with an export can check the counts.
 package struct DeletionReport: Sendable {
     /// Why something was erased.
     package enum Cause: String, Sendable, Comparable, CaseIterable {

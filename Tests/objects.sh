@@ -31,17 +31,11 @@ if [ -z "$bin" ]; then
     quietly "the build" swift build -c release --product inspectd
     bin=.build/release
 fi
-# Pinned: another version checks other things.
-venv=.build/venv-moto
-if ! "$venv/bin/python" -c 'import moto; assert moto.__version__ == "5.2.5"' 2>/dev/null; then
-    rm -rf "$venv"
-    /usr/bin/python3 -m venv --without-pip "$venv"
-    /usr/bin/python3 -m pip -q --python "$venv/bin/python" install 'moto[server]==5.2.5' >"$scratch/pip.log" 2>&1 || {
-        tail -n 5 "$scratch/pip.log" >&2
-        echo "objects: moto could not be installed; nothing was tried" >&2
-        exit 3
-    }
-fi
+venv=$(from_pypi moto 'moto[server]==5.2.5') || {
+    tail -n 5 "$scratch/pip.log" >&2
+    echo "objects: moto could not be installed; nothing was tried" >&2
+    exit 3
+}
 SCRATCH_POSTGRES_SETTINGS="wal_compression = off" start_postgres
 "$venv/bin/python" Tests/objects.py --jobs "$jobs" --bin "$bin" --inputs "$inputs" --folder "$scratch" "${figures[@]}" &
 run=$!

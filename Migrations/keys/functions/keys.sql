@@ -194,7 +194,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     dropped integer;
 BEGIN
-    -- Whoever adds a key locks no parent, so none may be added between the look and the end of this.
+    -- Adding a key locks no parent, so none may be added between the look and the end of this.
     LOCK TABLE insp.key IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM insp.key k WHERE k.id = ANY (p_ids) AND k.kind = 'person'
         AND NOT EXISTS (SELECT FROM insp.key c WHERE c.parent = k.id);

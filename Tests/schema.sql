@@ -4852,6 +4852,7 @@ GRANT SELECT ON TABLE insp.v_credential TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_custody TO insp_producer;
 GRANT SELECT ON TABLE insp.v_custody TO insp_worker;
 GRANT SELECT ON TABLE insp.v_custody TO insp_operator;
+GRANT SELECT ON TABLE insp.v_custody TO insp_reviewer;
 GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;

@@ -8,7 +8,7 @@ COMMENT ON COLUMN insp.v_custody.key_store IS 'The key store, as it names itself
 COMMENT ON COLUMN insp.v_custody.wrapping_key IS 'Name of the wrapping key for new keys';
 COMMENT ON COLUMN insp.v_custody.former_key IS 'Name of the one from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.v_custody.changed_at IS 'When a rotation began or ended';
-GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_auditor, insp_gateway;
+GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

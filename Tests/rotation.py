@@ -119,10 +119,9 @@ class Trial:
         url = f"http://127.0.0.1:{self.await_file('port')}/ok"
         self.bearers = []
         for number in range(1, PARTNERS + 1):
-            self.rows("SELECT insp.create_partner(%s, %s, true, true)", f"bank-{number}", url)
-            # Workers seal what follows; this one, which the receiver knows, stays valid beside it.
-            self.rows("SELECT insp.callback_rotate_secret(id, '0', %s) FROM insp.endpoint e WHERE NOT EXISTS (SELECT FROM insp.v_callback "
-                      "c WHERE c.endpoint_id = e.id) AND e.id = (SELECT max(id) FROM insp.endpoint)", secret)
+            # The receiver knows this secret alone; it stays valid beside those that follow.
+            self.rows("SELECT insp.callback_rotate_secret(endpoint_id, '0', %s) FROM insp.create_partner(%s, %s, true, true)", secret,
+                      f"bank-{number}", url)
             self.bearers.append(self.rows("SELECT bearer FROM insp.create_credential(%s, '{create,read}', rate_per_second => 100000)",
                                           f"bank-{number}")[0][0])
         analyzer = self.write("analyzer", f"""#!/bin/sh

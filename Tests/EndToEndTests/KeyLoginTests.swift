@@ -13,7 +13,7 @@ import Testing
             .components(separatedBy: "\n## ")[0]
         let blocks = body.components(separatedBy: "```sql\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
         return blocks.joined().split(separator: "\n").map { $0.components(separatedBy: " --")[0] }.joined()
-            .split(separator: ";").map { $0.replacing(/\b(inspectd)\b/, with: "schema_owner") }
+            .split(separator: ";").map { String($0).replacing(/\b(inspectd)\b/, with: "schema_owner") }
     }
 
     @Test(.timeLimit(.minutes(5)))
@@ -25,16 +25,16 @@ import Testing
         for name in ["one", "two"] {
             _ = try await Program.run(["keys", "make", "--key-file", file, "--name", name])
         }
-        func run(_ login: String, _ other: String? = nil, _ words: [String]) throws -> Program {
+        func run(_ login: String, _ other: String, _ words: [String]) throws -> Program {
             try Program(
                 words,
                 environment: [
                     "INSPECTD_DATABASE_URL": main.database("schema_owner", role: login).url,
-                    "INSPECTD_KEYS_URL": keys.database("inspectd_keys", role: other ?? login).url,
+                    "INSPECTD_KEYS_URL": keys.database("inspectd_keys", role: other).url,
                     "INSPECTD_WRAPPING_KEYS": "file:" + file,
                 ])
         }
-        func done(_ login: String, _ other: String? = nil, _ words: [String]) async throws -> String {
+        func done(_ login: String, _ other: String, _ words: [String]) async throws -> String {
             let program = try run(login, other, words)
             let status = try await program.wait()
             #expect(status == 0, "\(words): \(program.standardError)")
@@ -49,8 +49,8 @@ import Testing
         try await superuser.execute("CREATE ROLE producer LOGIN IN ROLE insp_producer")
         try await superuser.execute("CREATE ROLE operator LOGIN IN ROLE insp_operator")
 
-        _ = try await done("schema_owner", ["migrate"])
-        _ = try await done("schema_owner", ["keys", "init", "--to", "one"])
+        _ = try await done("schema_owner", "schema_owner", ["migrate"])
+        _ = try await done("schema_owner", "schema_owner", ["keys", "init", "--to", "one"])
         let owner = try await main.database("schema_owner", role: "schema_owner").connect()
         _ = try await owner.query("SELECT insp.create_partner('bank')")
         let image = folder.appendingPathComponent("face.png")
@@ -60,12 +60,12 @@ import Testing
             ["enqueue", "--partner", "bank", "--face", image.path, "--workflow", "liveness", "--user-reference", "x"]
         ).trimmingCharacters(in: .whitespacesAndNewlines)
         let analyzer = try FaultyAnalyzer.script("", facts: FaultyAnalyzer.noFace)
-        let worker = try run("worker", ["worker", "--slots", "1", "--analyzer", analyzer])
+        let worker = try run("worker", "worker", ["worker", "--slots", "1", "--analyzer", analyzer])
         defer { worker.send(SIGKILL) }
         try await waitUntil("the job is finished") {
             try await owner.query("SELECT insp.job_result($1) ->> 'status' = '128'", [.text(id)]).single().bool(0)
         }
-        let gateway = try run("gateway", ["gateway", "--listen", "0"])
+        let gateway = try run("gateway", "gateway", ["gateway", "--listen", "0"])
         defer { gateway.send(SIGKILL) }
         try await waitUntil("the gateway serves") { gateway.standardError.contains("gateway open") }
         let read = try await done("operator", "gateway", ["status", id, "--purpose", "support"])

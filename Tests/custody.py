@@ -230,6 +230,9 @@ class Trial:
         for process, number in ((worker, signal.SIGABRT), (self.serving["gateway"][1], signal.SIGSEGV)):
             process.send_signal(number)
             self.expect(process.wait(60) == -number, "a process does not end by a signal")
+        for name in os.listdir(self.logs):
+            with open(os.path.join(self.logs, name), "rb") as log:
+                self.expect(b"Registers:" not in log.read(), f"a crash shows memory in {name}")
         left = os.listdir(self.cores)
         self.expect(not left, f"core files are left: {left}")
         self.serve("-again")

@@ -55,13 +55,7 @@ done
 rm -rf "$root"
 
 say "manifests"
-venv=.build/venv-kubernetes
-if ! "$venv/bin/kubernetes-validate" --version >/dev/null 2>&1; then
-    rm -rf "$venv"
-    /usr/bin/python3 -m venv --without-pip "$venv"
-    /usr/bin/python3 -m pip -q --python "$venv/bin/python" install 'kubernetes-validate==1.37.0' >"$scratch/pip.log" 2>&1 || true
-fi
-if "$venv/bin/kubernetes-validate" --version >/dev/null 2>&1; then
+if venv=$(from_pypi kubernetes 'kubernetes-validate==1.37.0'); then
     # KEDA's own kinds have no schema there; what they ask of the database is tried below.
     for file in deploy/kubernetes/*.yaml; do "$venv/bin/kubernetes-validate" --strict --no-warn --quiet "$file" >&2; done
 else

@@ -1,3 +1,4 @@
+internal import CSystem
 package import InspectCore
 
 /// The programs and limits of an ``AnalyzerPool``.
@@ -39,6 +40,8 @@ package struct AnalyzerConfiguration: Sendable {
     package var forksPerParent = 2000
     /// A parent of this age is renewed too, if it has forked any process.
     package var parentLifetime = Duration.seconds(1800)
+    /// Tells a parent's age, in nanoseconds like `csys_now()`.
+    var clock: @Sendable () -> UInt64 = { csys_now() }
     /// A crash of one of its processes renews a parent too, since a wrong guess at an address is a crash; but not sooner than this
     /// after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.
     package var restBetweenParents = Duration.seconds(5)

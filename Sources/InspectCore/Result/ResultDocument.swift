@@ -154,7 +154,7 @@ package struct LivenessData: Codable, Sendable {
     /// The score of the operator's network; `nil` where none is configured.
     package var network: LivenessNetworkScore?
     /// Present and true where the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
-    package var evidenceSuffices: Bool?
+    package var passiveSignalsSuffice: Bool?
     /// Each colour or motion of a challenge.
     package var steps: [LivenessVerdict.Step]?
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; absent for its error LIVENESS_FAILED.

@@ -36,7 +36,7 @@ package struct Decision: Codable, Sendable, Equatable {
 extension DecisionType {
     /// The lower end of the class's band of risk scores (Jumio retrieval API: −1 not executed, 0–30 passed, 31–70 warning,
     /// 71–100 rejected). The score is no finer than the class.
-    package var riskScore: Int {
+    var riskScore: Int {
         switch self {
         case .notExecuted: -1
         case .passed: 0
@@ -95,7 +95,7 @@ package struct UsabilityData: Codable, Sendable {
 /// The image checks; a check that this version lacks is listed as not assessed.
 package struct ImageCheckData: Codable, Sendable {
     package var assessed: [String]
-    package var notAssessed: [String]
+    var notAssessed: [String]
     /// The fields behind a finding: names, never values.
     package var reason: String?
     /// The same where it was measured; absent where nothing is objected to.

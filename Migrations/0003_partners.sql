@@ -50,7 +50,7 @@ CREATE TABLE insp.partner (
     face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
     face_window interval NOT NULL DEFAULT '10 minutes' CHECK (face_window > '0' AND face_window <= '1 day'),
     keep_faces interval CHECK (keep_faces BETWEEN '1 hour' AND '36525 days'),
-    liveness_evidence_suffices boolean NOT NULL DEFAULT false,
+    passive_signals_suffice boolean NOT NULL DEFAULT false,
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
     keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
@@ -81,7 +81,7 @@ COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id
 COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';
 COMMENT ON COLUMN insp.partner.face_window IS 'See face_attempts; a day at most';
 COMMENT ON COLUMN insp.partner.keep_faces IS 'How long after its enrolment a template is kept; null: until it is deleted';
-COMMENT ON COLUMN insp.partner.liveness_evidence_suffices IS
+COMMENT ON COLUMN insp.partner.passive_signals_suffice IS
     'Whether jobs accepted from now on pass liveness if passive PAD signals find nothing; otherwise they end with WARNING, and only a challenge or a vendor passes';
 COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or delayed, and not claimed); null: any number';
 COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';

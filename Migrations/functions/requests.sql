@@ -351,8 +351,8 @@ BEGIN
         || jsonb_build_object('workflow', flow.name)
         -- Stored only where a review is possible: workers decide by it, and most jobs need none.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
-        || CASE WHEN partner.liveness_evidence_suffices AND 'liveness' = ANY (flow.capabilities)
-            THEN jsonb_build_object('evidenceSuffices', true) ELSE '{}' END;
+        || CASE WHEN partner.passive_signals_suffice AND 'liveness' = ANY (flow.capabilities)
+            THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END;
     RETURN r;
 END
 $$;

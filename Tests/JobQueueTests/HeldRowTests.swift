@@ -328,17 +328,6 @@ import Testing
         await maintenance.close()
     }
 
-    @Test func `A large backlog of a paused partner expires by the thousand`() async throws {
-        let fixture = try await QueueFixture()
-        _ = try await fixture.enqueue(1500)
-        try await fixture.admin.execute("UPDATE insp.job SET expires_at = now() - interval '1 s'")
-        _ = try await fixture.enqueue(1)
-        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 1000)
-        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 500)
-        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 0)
-        #expect(try await fixture.count("insp.ready") == 1)
-    }
-
     @Test func `A job that somebody holds keeps no other from being rescued`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(3)
@@ -355,28 +344,6 @@ import Testing
     }
 
     // MARK: The end of a worker
-
-    @Test func `A worker that drains does not wait for a cancelled job's time`() async throws {
-        let fixture = try await QueueFixture()
-        let later = QueueFixture.byURL.dropLast() + #","delaySeconds":3600}"#
-        let id = try await fixture.client.enqueue(payload: Data(later.utf8))
-        _ = try await fixture.enqueue(3)
-        #expect(try await fixture.admin.query("SELECT insp.cancel($1)", [.text(id)])[0].bool(0))
-        #expect(try await fixture.count("insp.delayed") == 0)
-        var configuration = fixture.configuration()
-        configuration.drains = true
-        let worker = JobWorker(configuration, handler: ClosureHandler())
-        let start = ContinuousClock.now
-        let running = Task { try await worker.run() }
-        let limit = Task {
-            try await Task.sleep(for: .seconds(90))
-            worker.stop()
-        }
-        try await running.value
-        limit.cancel()
-        #expect(ContinuousClock.now - start < .seconds(80))
-        #expect(try await fixture.violations().isEmpty)
-    }
 
     @Test(.timed) func `An operator's transaction that drains a worker does not hold up its heartbeats`() async throws {
         let fixture = try await QueueFixture()

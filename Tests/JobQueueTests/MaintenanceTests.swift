@@ -128,4 +128,15 @@ import Testing
         #expect(try await fixture.count("insp.duty WHERE name = 'sweep' AND finished_at <= clock_timestamp()") == 1)
         await first.close()
     }
+
+    @Test func `A large backlog of a paused partner expires by the thousand`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1500)
+        try await fixture.admin.execute("UPDATE insp.job SET expires_at = now() - interval '1 s'")
+        _ = try await fixture.enqueue(1)
+        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 1000)
+        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 500)
+        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 0)
+        #expect(try await fixture.count("insp.ready") == 1)
+    }
 }

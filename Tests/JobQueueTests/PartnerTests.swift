@@ -88,7 +88,7 @@ import Testing
             ("set_face_limits('acme', 3)", #"{"is": {"face_templates": 3}, "was": {"face_templates": 5}}"#),
             (
                 "set_liveness_policy('acme', true)",
-                #"{"is": {"liveness_evidence_suffices": true}, "was": {"liveness_evidence_suffices": false}}"#
+                #"{"is": {"passive_signals_suffice": true}, "was": {"passive_signals_suffice": false}}"#
             ),
         ]
         for change in changes {

@@ -105,7 +105,7 @@ final class WarmParentSupervisor: Sendable {
     func noteFork(of parent: WarmParent) {
         if parent.forks >= self.configuration.forksPerParent {
             self.renew(parent, because: .forks)
-        } else if csys_now() - parent.started > self.configuration.parentLifetime.nanoseconds {
+        } else if self.configuration.clock() - parent.started > self.configuration.parentLifetime.nanoseconds {
             self.renew(parent, because: .age)
         }
     }

@@ -12,11 +12,11 @@ extension ErrorCode {
         /// What is allowed, or what to do, where that does not depend on the request.
         package let hint: String?
         /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
-        package let jumio: String
+        let jumio: String
         /// The error of the face SDK's contract.
-        package let faceSDK: String
+        let faceSDK: String
         /// The error number of the payment SDK's contract, where it has one.
-        package let iZettle: Int?
+        let iZettle: Int?
     }
 
     /// The code's names in the contracts of partners' apps.

@@ -6,7 +6,7 @@ package struct HTTPRequest: Sendable {
     package var method: String
     /// The path, with its escapes resolved and without the query.
     package var path: String
-    /// Parameters of the query; a name that is given twice has both values, joined with a comma.
+    /// Parameters of the query; a name that was given twice has both values, joined with a comma.
     package var query: [String: String]
     /// Header fields, names in lower case; values of repeated ones are joined with a comma (RFC 9110, section 5.3).
     package var headers: [String: String]

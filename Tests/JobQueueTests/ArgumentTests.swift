@@ -261,7 +261,7 @@ import Testing
         "method => 'motion', motions => NULL", "method => 'motion', motions => '{}'", "motions => '{NOD,NULL}'",
         "method => 'motion', step_timeout_ms => NULL",
     ])
-    func `A challenge that would ask for nothing is not issued`(arguments: String) async throws {
+    func `A challenge that asks for nothing is not issued`(arguments: String) async throws {
         let fixture = try await QueueFixture()
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.challenge_issue('acme', \(arguments))")
@@ -301,7 +301,7 @@ import Testing
         "cancel_partner('acme', batch => NULL)", "erase_person('acme', NULL)", "bind_producer('insp_producer', 'acme')",
         "create_credential('acme', rate_per_second => 'NaN')", "create_credential('acme', expires => '-1 day')",
     ])
-    func `An argument that would have no effect, or another one than it says, is refused`(call: String) async throws {
+    func `An argument without effect, or with an effect other than stated, is refused`(call: String) async throws {
         let fixture = try await QueueFixture()
         let error = await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT insp.\(call)") }
         #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["COMMIT", "ROLLBACK"])
-    func `A held row costs its own job alone, and no back-end is left behind`(end: String) async throws {
+    func `A locked row affects only its own job, and no backend is left behind`(end: String) async throws {
         _ = try await self.holdRow(end)
     }
 
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: ["ends", "hangs"])
-    func `What is left of a lost claim takes nothing of the next one with it`(first: String) async throws {
+    func `The remains of a lost claim take nothing of the next one with them`(first: String) async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let attempts = Mutex(0)
@@ -294,7 +294,7 @@ import Testing
 
     // MARK: Deadlines
 
-    @Test func `A job past its deadline that somebody holds keeps no other from expiring`() async throws {
+    @Test func `A locked job past its deadline keeps no other from expiring`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(3)
         try await fixture.admin.execute(
@@ -328,7 +328,7 @@ import Testing
         await maintenance.close()
     }
 
-    @Test func `A job that somebody holds keeps no other from being rescued`() async throws {
+    @Test func `A locked job keeps no other from being rescued`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(3)
         #expect(try await self.claim(fixture, limit: 3).count == 3)

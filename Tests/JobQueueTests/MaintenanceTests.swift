@@ -12,7 +12,7 @@ import Testing
         return try await fixture.client.enqueue(payload: Data(request.utf8))
     }
 
-    @Test func `Advisory locks of a login that may only look stop no duty`() async throws {
+    @Test func `Advisory locks of a read-only login stop no duty`() async throws {
         let fixture = try await QueueFixture()
         let stranger = try await fixture.database.connect()
         try await stranger.execute("SET ROLE insp_auditor")
@@ -71,7 +71,7 @@ import Testing
         await operate.close()
     }
 
-    @Test(.timed) func `A duty that is held up delays neither parts nor other duties, and shows`() async throws {
+    @Test(.timed) func `A duty that is held up delays neither parts nor other duties, and is reported`() async throws {
         let fixture = try await QueueFixture()
         for second in 1...5 { _ = try await self.enqueueDelayed(fixture, by: Double(second)) }
         let operate = try await fixture.database.connect()

@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func `A functions file that is no more is forgotten`() async throws {
+    @Test func `A deleted functions file is forgotten`() async throws {
         let files = try MigrationFiles([
             "0001_first": "CREATE TABLE public.t (n int)",
             "functions/old": "CREATE FUNCTION public.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
@@ -213,7 +213,7 @@ import Testing
         "DROP FUNCTION insp.lane_number(text) CASCADE", "DROP FUNCTION insp.make_queue() CASCADE",
         "DROP VIEW insp.v_floor CASCADE",
     ])
-    func `What was dropped by hand is missed, and made again with its rights`(drop: String) async throws {
+    func `What was dropped by hand is noticed, and created again with its rights`(drop: String) async throws {
         let catalog = """
             SELECT p.oid::regprocedure::text || p.proacl::text FROM pg_proc p WHERE p.pronamespace = 'insp'::regnamespace
             UNION ALL SELECT c.relname || c.relacl::text FROM pg_class c WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind = 'v'

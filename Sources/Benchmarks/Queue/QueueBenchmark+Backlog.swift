@@ -61,7 +61,7 @@ extension QueueBenchmark.Backlog {
 
     /// Measures one length after the other; jobs that wait from an earlier run count towards the first.
     ///
-    /// - Parameter each: Given each report as soon as it is there.
+    /// - Parameter each: Receives each report as soon as it is ready.
     package func run(
         _ progress: @escaping QueueBenchmark.Progress = { _ in }, each: @escaping @Sendable (Report) -> Void
     ) async throws {

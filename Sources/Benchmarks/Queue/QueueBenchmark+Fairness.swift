@@ -149,7 +149,7 @@ extension QueueBenchmark.Fairness {
         _ database: BenchmarkDatabase, _ workers: BenchmarkWorkers, _ starts: Starts,
         _ progress: QueueBenchmark.Progress
     ) async throws -> (share: Double, jobs: Int, gap: Double) {
-        // More than so many slots can take up in the time.
+        // More than that many slots can process in the time.
         let needed = Int(Double(self.slots) * self.laneSeconds / (self.duration.seconds)) + 1_000
         for (partner, lane) in [(Self.urgent, "urgent"), (Self.bulk, "bulk")] {
             try await BacklogFill(database).add(

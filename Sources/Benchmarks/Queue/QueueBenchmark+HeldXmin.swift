@@ -42,7 +42,7 @@ extension QueueBenchmark.HeldXmin {
         package var workers: Int
         package var producers: Int
         package var depth: Int
-        /// Before the transaction was opened, and at the end of its holding.
+        /// Before the transaction was opened, and before it ended.
         package var before: Double
         package var after: Double
         /// `after` over `before`.
@@ -81,7 +81,7 @@ extension QueueBenchmark.HeldXmin {
         }
     }
 
-    /// Measurements beside the rates.
+    /// Measurements besides the rates.
     private struct Latencies: Sendable {
         var before: [Double] = []
         var after: [Double] = []

@@ -220,6 +220,8 @@ import Testing
         for sql in [
             "SELECT personal FROM insp.job", "SELECT body FROM insp.step", "SELECT * FROM insp.job",
             "SELECT insp.step_document(s) FROM insp.step s", "SELECT insp.personal(''::bytea)",
+            "SELECT job_id FROM insp.job_reference WHERE index = sha256('Jane')",
+            "SELECT id FROM insp.person WHERE reference_index = sha256('Jane')",
         ] {
             let error = await #expect(throws: PostgresError.self, "\(sql)") { try await operate.connection.query(sql) }
             #expect(error?.sqlState == "42501", "\(sql)")
@@ -240,6 +242,7 @@ import Testing
             ("stage_result('\(id)', 128", "p_purpose"), ("session_result('\(id)'", "purpose"),
             ("face_templates('acme', 'f'", "purpose"),
             ("jobs_by_reference('acme', user_reference => 'Jane'", "purpose"),
+            ("faces_of_person('acme', 'Jane'", "purpose"),
         ] {
             for (more, code) in [("", ErrorCode.purposeMissing), (", \(name) => 'fun'", .parameterInvalid)] {
                 let error = await #expect(throws: PostgresError.self, "\(call)\(more)") {
@@ -257,14 +260,17 @@ import Testing
         #expect(try stage[0].string(0) == "PASSED")
         _ = try await operate.connection.query("SELECT insp.session_result($1, 'export')", [.text(id)])
         _ = try await operate.connection.query("SELECT insp.face_templates('acme', 'f', 'support')")
+        _ = try await operate.connection.query("SELECT insp.faces_of_person('acme', 'Jane', 'support')")
         let found = try await operate.connection.query(
             "SELECT id FROM insp.jobs_by_reference('acme', user_reference => 'Jane', purpose => 'support')")
         #expect(try found.map { try $0.string(0) } == [id])
         let searches = try await operate.connection.query(
             "SELECT action || ' ' || purpose FROM insp.v_operator_events WHERE purpose IS NOT NULL ORDER BY at")
-        #expect(try searches.map { try $0.string(0) } == ["face_templates support", "jobs_by_reference support"])
+        #expect(
+            try searches.map { try $0.string(0) }
+                == ["face_templates support", "faces_of_person support", "jobs_by_reference support"])
         #expect(try await fixture.count("insp.record r WHERE r::text LIKE '%Jane%'") == 0)
-        // A producer's calls are its partner's own; what leaves for good needs a purpose even of it.
+        // A producer's calls are its partner's own, and need no purpose; what leaves for good needs a purpose even of it.
         let error = await #expect(throws: PostgresError.self) {
             try await produce.connection.query("SELECT insp.face_features('acme', 'f')")
         }
@@ -273,20 +279,90 @@ import Testing
         #expect(
             try await fixture.count("insp.v_operator_events WHERE (action, who) = ('face_features', '\(produce.name)')")
                 == 1)
-        _ = try await produce.connection.query("SELECT insp.job_result($1), insp.session_result($1)", [.text(id)])
+        _ = try await produce.connection.query("SELECT insp.job_result($1)", [.text(id)])
+        _ = try await produce.connection.query("SELECT insp.jobs_by_reference('acme', user_reference => 'Jane')")
+        #expect(
+            try await fixture.count(
+                "insp.v_operator_events WHERE (action, who, purpose) = ('jobs_by_reference', '\(produce.name)', 'delivery')")
+                == 1)
+        // What has not ended says nothing new, and is asked again and again.
+        let waiting = try await fixture.enqueue(many: [Data(request.utf8)])[0]
+        _ = try await produce.connection.query("SELECT insp.job_result($1)", [.text(waiting)])
+        #expect(try await fixture.count("insp.v_access WHERE job = '\(waiting)'") == 0)
+        // A read-only transaction cannot record, and a standby neither; the server's log has it.
+        try await produce.connection.execute("BEGIN READ ONLY")
+        _ = try await produce.connection.query("SELECT insp.job_result($1)", [.text(id)])
+        try await produce.connection.execute("COMMIT")
+        #expect(
+            try await !operate.connection.query("SELECT insp.consent_holds($1, '{}')", [.text(id)])[0].bool(0))
+        // In a partner's place.
+        _ = try await operate.connection.query("SELECT insp.enqueue($1)", [.text(QueueFixture.byURL)])
+        _ = try await operate.connection.query(
+            "SELECT insp.enqueue_many(ARRAY[$1::jsonb, $1::jsonb])", [.text(QueueFixture.byURL)])
+        let placed = try await operate.connection.query(
+            "SELECT detail ->> 'jobs' FROM insp.v_operator_events WHERE (action, who) = ('enqueue', $1) ORDER BY at",
+            [.text(operate.name)])
+        #expect(try placed.map { try $0.string(0) } == ["1", "2"])
         let rows = try await operate.connection.query(
             "SELECT partner, operator, action, key_id IS NULL, purpose FROM insp.v_access WHERE job = $1 ORDER BY at",
             [.text(id)])
-        #expect(try rows.map { try $0.string(4) } == ["support", "review", "export"])
-        #expect(rows.count == 3)
-        for row in rows {
-            #expect(try row.string(0) == "acme" && row.string(1) == operate.name && row.string(2) == "read")
+        let said = try rows.map { "\(try $0.string(2)) \(try $0.optionalString(4) ?? "-")" }
+        #expect(said == ["read support", "read review", "read export", "read delivery", "consent -"])
+        for (place, row) in rows.enumerated() {
+            #expect(try row.string(0) == "acme" && row.string(1) == (place == 3 ? produce : operate).name)
             #expect(try row.bool(3))
         }
         for login in [operate, produce] {
             await login.connection.close()
             try await fixture.admin.execute("DROP ROLE \(login.name)")
         }
+    }
+
+    @Test func `A reviewer reads for reviews alone`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        let login = "r_" + UUID().uuidString.lowercased().replacing("-", with: "")
+        try await fixture.admin.execute("CREATE ROLE \(login) LOGIN IN ROLE insp_reviewer")
+        let session = try await fixture.database.connect()
+        try await session.execute("SET SESSION AUTHORIZATION \(login)")
+        for call in ["job_result", "sealed_result", "sealed_review", "stage_result"] {
+            let more = call == "stage_result" ? ", 128" : ""
+            for purpose in ["export", "support", "delivery"] {
+                let error = await #expect(throws: PostgresError.self, "\(call) \(purpose)") {
+                    try await session.query("SELECT insp.\(call)('\(id)'\(more), '\(purpose)')")
+                }
+                #expect(error?.refusal?.code == .parameterInvalid, "\(call) \(purpose)")
+            }
+            _ = try await session.query("SELECT insp.\(call)('\(id)'\(more), 'review')")
+        }
+        #expect(try await fixture.count("insp.v_access WHERE purpose = 'review'") == 4)
+        #expect(try await fixture.count("insp.v_access") == 4)
+        // Who is an operator as well may do what operators do.
+        try await fixture.admin.execute("GRANT insp_operator TO \(login)")
+        _ = try await session.query("SELECT insp.job_result('\(id)', 'export')")
+        await session.close()
+        try await fixture.admin.execute("DROP ROLE \(login)")
+    }
+
+    @Test func `What operators' programs do in the key store is recorded, and nothing else is under its name`()
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.database.connect()
+        try await session.execute("SET ROLE insp_operator")
+        _ = try await session.query("SELECT insp.record_keys('escrow'), insp.record_keys('destroy_person', 'acme', 2)")
+        #expect(
+            try await self.rows("operator", fixture).suffix(2).map { $0.split(separator: " ").dropFirst().joined(separator: " ") }
+                == ["keys_escrow keys {}", "keys_destroy_person partner acme {\"keys\": 2}"])
+        for call in ["record_keys('destroy_keys')", "record_keys(NULL)", "record_keys('escrow', 'nobody')"] {
+            await #expect(throws: PostgresError.self, "\(call)") { try await session.query("SELECT insp.\(call)") }
+        }
+        // What counts in a signed report comes from workers.
+        let error = await #expect(throws: PostgresError.self) {
+            try await session.query("SELECT insp.keys_destroyed('{}', '{}', '{}')")
+        }
+        #expect(error?.sqlState == "42501")
+        await session.close()
     }
 
     // MARK: Retention
@@ -350,7 +426,8 @@ import Testing
             "SELECT insp.thin_checkpoints(10)",
         ]
         for role in [
-            "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_gateway",
+            "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_signer",
+            "insp_gateway",
         ] {
             try await session.execute("SET ROLE \(role)")
             for sql in writes + (role == "insp_worker" ? [] : ["SELECT insp.link_record()"]) {

@@ -43,7 +43,8 @@ import Testing
     @Test func `The largest places overflow nothing`() {
         let start = #"[999999999999999999,"\#(Self.zeros)"]"#
         let row = Self.row.replacing("\"seq\": 1", with: "\"seq\": 999999999999999999")
-        let head = Self.checkpoint.replacing("[0, \"\(Self.zeros)\", 0,", with: "[0, \"\(Self.zeros)\", 999999999999999999,")
+        let head = Self.checkpoint.replacing(
+            "[0, \"\(Self.zeros)\", 0,", with: "[0, \"\(Self.zeros)\", 999999999999999999,")
         #expect(
             self.verdict([Self.header(start), row, head, #"{"end":{"access":\#(start)}}"#]).outcome == .broken)
         #expect(self.verdict([Self.header(start), head, #"{"end":{"access":\#(start)}}"#]).outcome != .whole)
@@ -84,7 +85,8 @@ import Testing
             #"{"end":{"access":\#(none)},"rows":1,"checkpoints":1}"#,
         ]
         let tokens = [
-            "9223372036854775807", "-1", "1e999", "\"", "\\", "{", "}", "[", "]", ",", ":", " ", "null", "0", "\u{0}", "é",
+            "9223372036854775807", "-1", "1e999", "\"", "\\", "{", "}", "[", "]", ",", ":", " ", "null", "0", "\u{0}",
+            "é",
             "99999999999999999999", "\\u0000", "",
         ].map { Array($0.utf8) }
         func damaged(_ line: String) -> [UInt8] {
@@ -95,7 +97,8 @@ import Testing
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0: bytes.replaceSubrange(start..<end, with: tokens.randomElement(using: &random)!)
                 case 1: bytes[start] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-                case 2: bytes.insert(contentsOf: bytes[start..<end], at: Int.random(in: 0...bytes.count, using: &random))
+                case 2:
+                    bytes.insert(contentsOf: bytes[start..<end], at: Int.random(in: 0...bytes.count, using: &random))
                 default: bytes.removeSubrange(start..<end)
                 }
             }

@@ -133,7 +133,8 @@ extension SealedRequestTests {
         let all = try await site.store.destroyJobs(
             replayed.map { KeyID($0.0)! }, of: replayed.map(\.1))
         #expect(all == [false, false, false, true])
-        #expect(try await site.store.destroyJobs([id, partnerKey.id], of: [site.partner, site.partner]) == [false, false])
+        #expect(
+            try await site.store.destroyJobs([id, partnerKey.id], of: [site.partner, site.partner]) == [false, false])
         _ = try await site.admin.query(
             "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
             [

@@ -36,7 +36,8 @@ import Testing
         let received = try await site.service.receiver.received(within: 60) { $0.count == 2 }
         // The results went out, and that is on record.
         try await waitUntil("the delivery is settled") {
-            try await site.count("insp.v_access WHERE job = '\(matched)' AND action = 'callback' AND purpose = 'delivery'")
+            try await site.count(
+                "insp.v_access WHERE job = '\(matched)' AND action = 'callback' AND purpose = 'delivery'")
                 == 1
         }
         let body = try members(Data(try #require(received.last).body.utf8))

@@ -169,7 +169,8 @@ import Testing
         #expect(many?.sqlState == partner)
         #expect(
             try await fixture.count(
-                "insp.v_producer WHERE (partner, state) = ('club', 'was unbound, and acts for nobody: bind or free it')")
+                "insp.v_producer WHERE (partner, state) = ('club', 'was unbound, and acts for nobody: bind or free it')"
+            )
                 == 1)
         let free = try await fixture.admin.query("SELECT insp.free_producer($1)", [.text(login)])
         #expect(try free[0].string(0) == "login \(login) acts for every partner")

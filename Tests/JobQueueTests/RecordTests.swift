@@ -283,7 +283,8 @@ import Testing
         _ = try await produce.connection.query("SELECT insp.jobs_by_reference('acme', user_reference => 'Jane')")
         #expect(
             try await fixture.count(
-                "insp.v_operator_events WHERE (action, who, purpose) = ('jobs_by_reference', '\(produce.name)', 'delivery')")
+                "insp.v_operator_events WHERE (action, who, purpose) = ('jobs_by_reference', '\(produce.name)', 'delivery')"
+            )
                 == 1)
         // What has not ended says nothing new, and is asked again and again.
         let waiting = try await fixture.enqueue(many: [Data(request.utf8)])[0]
@@ -352,7 +353,9 @@ import Testing
         try await session.execute("SET ROLE insp_operator")
         _ = try await session.query("SELECT insp.record_keys('escrow'), insp.record_keys('destroy_person', 'acme', 2)")
         #expect(
-            try await self.rows("operator", fixture).suffix(2).map { $0.split(separator: " ").dropFirst().joined(separator: " ") }
+            try await self.rows("operator", fixture).suffix(2).map {
+                $0.split(separator: " ").dropFirst().joined(separator: " ")
+            }
                 == ["keys_escrow keys {}", "keys_destroy_person partner acme {\"keys\": 2}"])
         for call in ["record_keys('destroy_keys')", "record_keys(NULL)", "record_keys('escrow', 'nobody')"] {
             await #expect(throws: PostgresError.self, "\(call)") { try await session.query("SELECT insp.\(call)") }

@@ -11,7 +11,7 @@ package struct RecordPlace: Sendable, Equatable {
         self.hash = hash
     }
 
-    /// The lines of an export have no more digits, and arithmetic with places cannot overflow.
+    /// Lines of an export have no more digits, and arithmetic cannot overflow.
     static let largest: Int64 = 999_999_999_999_999_999
 
     /// Before the first row of a chain.
@@ -19,7 +19,9 @@ package struct RecordPlace: Sendable, Equatable {
 
     /// - Parameter hash: 64 hexadecimal digits.
     package init?(seq: Int64, hash: String) {
-        guard (0...Self.largest).contains(seq), let bytes = [UInt8](hexadecimal: hash), bytes.count == 32 else { return nil }
+        guard (0...Self.largest).contains(seq), let bytes = [UInt8](hexadecimal: hash), bytes.count == 32 else {
+            return nil
+        }
         self.init(seq: seq, hash: bytes)
     }
 }

@@ -205,7 +205,8 @@ final class RecordRowReader {
         return RecordRow(
             chain: self.name(reader.bytes(chain)), seq: seq, isIntact: memcmp(self.computed, self.hash, 32) == 0,
             hasOtherWords: hasOtherWords, erased: erased,
-            forgotten: reader.bytes(action).elementsEqual("\"forget_words\"".utf8) ? Self.digests(reader.bytes(detail)) : [])
+            forgotten: reader.bytes(action).elementsEqual("\"forget_words\"".utf8)
+                ? Self.digests(reader.bytes(detail)) : [])
     }
 
     /// What `insp.forget_words` recorded: `{"words": ["DIGEST", …]}`.

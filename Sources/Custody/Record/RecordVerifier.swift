@@ -177,7 +177,9 @@ package struct RecordVerifier {
         }
         let last = self.checkpoints.last
         // An attacker who makes all rows anew leaves the checkpoints out.
-        if self.needsCheckpoint, !self.keys.isEmpty, self.count == 0, self.chains.values.contains(where: { !$0.isEmpty }) {
+        if self.needsCheckpoint, !self.keys.isEmpty, self.count == 0,
+            self.chains.values.contains(where: { !$0.isEmpty })
+        {
             self.faults.append(
                 RecordFault(kind: .checkpoint, chain: nil, seq: nil, message: "there are rows and no checkpoint"))
         }
@@ -240,7 +242,8 @@ package struct RecordVerifier {
         var doubts = self.noted.filter { $0.chain == name && (1..<max(start.seq, 1)).contains($0.place.seq) }.map {
             RecordFault(
                 kind: .start, chain: name, seq: $0.place.seq,
-                message: "chain \(name): row \($0.place.seq), which was noted, is not there: the first is \(start.seq + 1)")
+                message: "chain \(name): row \($0.place.seq), which was noted, is not there: "
+                    + "the first is \(start.seq + 1)")
         }
         let ends = checkpoints.compactMap { checkpoint in checkpoint.heads.chains[name].map { (checkpoint.at, $0) } }
         let isKnown =
@@ -271,8 +274,8 @@ package struct RecordVerifier {
         return first.sorted { $0.key < $1.key }.map { name, rows in
             RecordFault(
                 kind: .erased, chain: name, seq: rows.seq,
-                message: "chain \(name): words of \(rows.count) rows, the first \(rows.seq), were removed, and no erasure "
-                    + "on record says so")
+                message: "chain \(name): words of \(rows.count) rows, the first \(rows.seq), were removed, and no "
+                    + "erasure on record says so")
         }
     }
 }

@@ -3,7 +3,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-extension JobWorker {
+extension Maintenance {
     private static let keyPage = 500
 
     /// Destroys the keys of what was erased or purged. Keys that no job has are left to `inspectd keys sweep`: beside a database that
@@ -16,7 +16,7 @@ extension JobWorker {
                 let ids = try gone.map { try $0.string(0) }
                 let partners = try gone.map { try $0.int(1) }
                 let existed = try await keys.destroyJobs(ids.compactMap { KeyID($0) }, of: partners)
-                destroyed += existed.count { $0 }
+                destroyed += existed.count(where: { $0 })
                 _ = try await connection.query(
                     "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
                     [.textArray(ids), .intArray(partners), .textArray(existed.map { $0 ? "t" : "f" })])

@@ -118,7 +118,7 @@ import Testing
             DELETE FROM insp.record WHERE chain = 'operator' AND seq <= 2
             """)
         #expect(
-            try await site.judge(["--public-key", site.path("public.pem")]).doubts
+            try await site.judge(arguments: ["--public-key", site.path("public.pem")]).doubts
                 == [.init(kind: "start", chain: "operator", place: 1)])
         try await site.sign()
         #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
@@ -178,7 +178,7 @@ import Testing
             "UPDATE insp.record SET words = NULL, words_salt = NULL WHERE subject IN ('lane 1', 'lane 2')")
         let doubts = [AuditSite.Fault(kind: "erased", chain: "operator", place: 3)]
         #expect(try await site.judge(try await site.export()).doubts == doubts)
-        #expect(try await site.judge([]).doubts == doubts)
+        #expect(try await site.judge(arguments: []).doubts == doubts)
         #expect(try await site.admin.query(outcome)[0].string(0) == "inconclusive 3")
     }
 }

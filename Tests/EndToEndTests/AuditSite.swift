@@ -80,7 +80,8 @@ struct AuditSite {
     /// Verifies lines offline, with the public key.
     func judge(_ lines: [String], _ more: [String] = []) async throws -> (faults: [Fault], doubts: [Fault]) {
         try (lines.joined(separator: "\n") + "\n").write(to: self.file("export"), atomically: false, encoding: .utf8)
-        return try await self.judge([self.path("export"), "--public-key", self.path("public.pem")] + more)
+        return try await self.judge(
+            arguments: [self.path("export"), "--public-key", self.path("public.pem")] + more)
     }
 
     /// A place with its hash, as `--head` takes it.
@@ -91,13 +92,13 @@ struct AuditSite {
 
     /// Verifies what the arguments say; there is no doubt.
     func verdict(_ arguments: [String]) async throws -> [Fault] {
-        let (faults, doubts) = try await self.judge(arguments)
+        let (faults, doubts) = try await self.judge(arguments: arguments)
         if faults.isEmpty { #expect(doubts == []) }
         return faults
     }
 
     /// Verifies what the arguments say.
-    func judge(_ arguments: [String]) async throws -> (faults: [Fault], doubts: [Fault]) {
+    func judge(arguments: [String]) async throws -> (faults: [Fault], doubts: [Fault]) {
         let done = try await self.run(["verify"] + arguments)
         let report = try members(done.output)
         func list(_ name: String) throws -> [Fault] {

@@ -214,7 +214,10 @@ BEGIN
         OR b.login = unbind_producer.login AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role));
     -- The last one stays: a login without any row acts for every partner.
     DELETE FROM insp.producer_partner b WHERE NOT b.is_active AND EXISTS (SELECT FROM insp.producer_partner x
-        WHERE x.login = b.login AND x.role = b.role AND (x.is_active OR x.partner_id > b.partner_id));
+        WHERE x.login = b.login AND x.partner_id <> b.partner_id AND CASE WHEN x.role = b.role
+            THEN x.is_active OR x.partner_id > b.partner_id
+            -- The login was dropped, and the one that has its name now is bound.
+            ELSE x.role = to_regrole(quote_ident(b.login))::oid AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role) END);
     PERFORM insp.record('unbind_producer', 'login ' || unbind_producer.login,
         jsonb_build_object('partner', unbind_producer.partner));
     RETURN insp.bound_to(unbind_producer.login, format('no longer acts for partner %s', unbind_producer.partner));

@@ -75,7 +75,7 @@ COMMENT ON FUNCTION insp.check_purpose(text, boolean) IS
 
 -- Also on a standby, where a transaction is read-only: staff cannot read there.
 CREATE OR REPLACE FUNCTION insp.log_reading(p_what text, p_purpose text) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     is_staff constant boolean := insp.is_staff();
     is_unrecorded constant boolean := current_setting('transaction_read_only')::boolean AND NOT is_staff;

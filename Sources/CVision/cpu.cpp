@@ -16,7 +16,7 @@ Registers detected() {
 }
 
 thread_local Registers limit = Registers::by_16;
-thread_local int64_t runs = 0, minimal = 0;
+thread_local int64_t runs = 0;
 
 }  // namespace
 
@@ -32,7 +32,5 @@ RegisterLimit::~RegisterLimit() { limit = this->before; }
 
 int64_t wide_runs() { return runs; }
 void count_wide_run() { runs += 1; }
-int64_t minimal_runs() { return minimal; }
-void count_minimal_run() { minimal += 1; }
 
 }  // namespace cvision

@@ -29,8 +29,5 @@ private:
 /// How often this thread ran code for registers wider than four floats: results alone do not tell a check which variant ran.
 int64_t wide_runs();
 void count_wide_run();
-/// How often it ran Winograd's minimal filtering, for the same reason.
-int64_t minimal_runs();
-void count_minimal_run();
 
 }  // namespace cvision

@@ -227,7 +227,6 @@ Laid lay_plainly(const Tensor &input, const Convolution &c) {
 
 /// Six combinations of six rows for every four rows of the result, one part for each combination.
 Laid lay_minimally(const Tensor &input, const Convolution &c, int rows) {
-    count_minimal_run();
     const int strips = (rows + 3) / 4, padded = strips * 4 + 2;
     Laid laid;
     laid.columns = std::max(input.columns + 2 * c.pad_x, 8);  // a whole register

@@ -9,12 +9,11 @@ extern "C" {
 #endif
 
 typedef struct {
-    int64_t compared;      ///< sums
-    int64_t different;     ///< sums that differ from plain ones; 0 is correct on every processor
-    int64_t runs;          ///< convolutions that computed them
-    int64_t wide_runs;     ///< of these, runs of code for registers of more than four floats
-    int64_t minimal_runs;  ///< of these, runs of Winograd's minimal filtering
-    int32_t lanes;         ///< floats in the widest register of this processor that the code uses: 4, 8 or 16
+    int64_t compared;   ///< sums
+    int64_t different;  ///< sums that differ from plain ones; 0 is correct on every processor
+    int64_t runs;       ///< convolutions that computed them
+    int64_t wide_runs;  ///< of these, runs of code for registers of more than four floats
+    int32_t lanes;      ///< floats in the widest register of this processor that the code uses: 4, 8 or 16
 } cv_arithmetic_check;
 
 /// Runs `rounds` convolutions over random numbers drawn from `seed`, and compares each sum with one in double precision.

@@ -321,6 +321,9 @@ def score_faces(program, data, figures, mistakes):
         pairs = [p for p in csv.DictReader(file) if os.path.exists(os.path.join(folder, p["file_a"]))]
     requests = [{"a": os.path.join(folder, p["file_a"]), "b": os.path.join(folder, p["file_b"])} for p in pairs]
     answers, cpu, wall = batch(program, "compare", requests, slots=2)
+    failed = [a["error"] for a in answers if a.get("error")]
+    if failed:
+        raise SystemExit(f"compare: {len(failed)} of {len(pairs)} pairs failed, the first with {failed[0]}")
     groups = {}
     for pair, answer in zip(pairs, answers):
         # A series of grimaces by one person: told apart, since no passport or selfie looks like that.

@@ -118,6 +118,10 @@ def score_pairs(options, card, folder):
     pairs = [p for p in pairs if all(os.path.exists(os.path.join(folder, p[k])) for k in ("file_a", "file_b"))]
     requests = [{"a": os.path.join(folder, p["file_a"]), "b": os.path.join(folder, p["file_b"])} for p in pairs]
     answers, _ = batch(options.inspectd, "compare", requests, slots=2)
+    failed = [a["error"] for a in answers if a.get("error")]
+    if failed:
+        # A pair that a busy machine did not finish has no similarity, which would count as a non-match.
+        raise SystemExit(f"compare: {len(failed)} of {len(pairs)} pairs failed, the first with {failed[0]}")
     groups = {"plain": [], "expression series": []}
     for pair, answer in zip(pairs, answers):
         hard = pair["same"] == "1" and all("human_emotions" in pair[k] for k in ("file_a", "file_b"))

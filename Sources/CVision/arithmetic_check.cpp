@@ -1,12 +1,10 @@
-// Compares arithmetic that depends on the processor, mrz_convolution.cpp's and face_filter.cpp's, with sums in double precision.
+// Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <opencv2/core.hpp>
 #include <vector>
 
 #include "cpu.hpp"
-#include "face_filter.hpp"
 #include "image.hpp"
 #include "mrz_network.hpp"
 
@@ -73,41 +71,6 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     }
 }
 
-/// One filter like those of the face detector.
-void check_filter(cv::RNG &random, cv_arithmetic_check &check) {
-    cvision::FilterPlane plane, scratch, sums, narrow;
-    const int rows = random.uniform(12, 50), columns = random.uniform(12, 90);
-    for (cvision::FilterPlane *each : {&plane, &scratch, &sums, &narrow}) each->resize(rows, columns);
-    std::vector<float> across(static_cast<size_t>(random.uniform(3, 12))),
-        down(static_cast<size_t>(random.uniform(3, 12)));
-    for (std::vector<float> *taps : {&across, &down})
-        for (float &tap : *taps) tap = random.uniform(-1.f, 1.f);
-    for (int y = 0; y < rows; ++y)
-        for (int x = 0; x < columns; ++x)
-            plane.row(y)[x] = random.uniform(-1.f, 1.f), sums.row(y)[x] = narrow.row(y)[x] = 1;
-    count_run(check, [&] { cvision::add_filtered(plane, across, down, scratch, sums); });
-    {
-        const cvision::RegisterLimit limit(cvision::Registers::by_4);
-        cvision::add_filtered(plane, across, down, scratch, narrow);
-    }
-    for (int y = 0; y + static_cast<int>(down.size()) <= rows; ++y) {
-        for (int x = 0; x + static_cast<int>(across.size()) <= columns; ++x) {
-            double sum = 1, mass = 1;
-            for (size_t i = 0; i < down.size() * across.size(); ++i) {
-                const int row = y + static_cast<int>(i / across.size()),
-                          column = x + static_cast<int>(i % across.size());
-                const double product =
-                    static_cast<double>(down[i / across.size()]) * across[i % across.size()] * plane.row(row)[column];
-                sum += product, mass += std::abs(product);
-            }
-            check.compared += 1;
-            // Faces are detected alike on every processor only if no bit differs.
-            const bool alike = std::memcmp(&sums.row(y)[x], &narrow.row(y)[x], sizeof(float)) == 0;
-            check.different += !alike || differs(sums.row(y)[x], sum, mass);
-        }
-    }
-}
-
 int32_t lanes_of(cvision::Registers registers) {
     switch (registers) {
     case cvision::Registers::by_16: return 16;
@@ -128,10 +91,7 @@ cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes,
         const cvision::RegisterLimit limit(most_lanes >= 16  ? Registers::by_16
                                            : most_lanes >= 8 ? Registers::by_8
                                                              : Registers::by_4);
-        for (int32_t round = 0; round < rounds; ++round) {
-            check_convolution(random, *check);
-            check_filter(random, *check);
-        }
+        for (int32_t round = 0; round < rounds; ++round) check_convolution(random, *check);
         return CV_OK;
     });
 }

@@ -27,24 +27,6 @@ double percentile(const Histogram &histogram, double share) {
     return 255;
 }
 
-Histogram histogram_of(const cv::Mat &values, const cv::Mat &mask) {
-    // Neighbours are often equal: with four counters, no addition waits for the one before.
-    std::array<Histogram, 4> parts{};
-    for (int y = 0; y < values.rows; ++y) {
-        const uint8_t *value = values.ptr<uint8_t>(y);
-        if (mask.empty()) {
-            for (int x = 0; x < values.cols; ++x) ++parts[x % 4][value[x]];
-            continue;
-        }
-        const uint8_t *chosen = mask.ptr<uint8_t>(y);
-        for (int x = 0; x < values.cols; ++x)
-            if (chosen[x] != 0) ++parts[x % 4][value[x]];
-    }
-    for (size_t part = 1; part < parts.size(); ++part)
-        for (size_t value = 0; value < 256; ++value) parts[0][value] += parts[part][value];
-    return parts[0];
-}
-
 double percentile(const cv::Mat &values, const cv::Mat &mask, double share) {
     return percentile(histogram_of(values, mask), share);
 }

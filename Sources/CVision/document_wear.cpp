@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "document.hpp"
+#include "image.hpp"
 
 namespace cvision {
 namespace {
@@ -14,22 +16,13 @@ constexpr double least_difference = 25;  // of 255: a table that differs less fr
 
 constexpr double most_unevenness = 60;  // of 255: between parts of one table, because of light and pattern
 
-/// Median of a channel over the lighter half of the document: its paper.
-int paper_level(const cv::Mat &channel, const cv::Mat &light) {
-    std::array<int, 256> histogram{};
-    int count = 0;
-    for (int y = 0; y < channel.rows; ++y) {
-        const uint8_t *value = channel.ptr<uint8_t>(y), *chosen = light.ptr<uint8_t>(y);
-        for (int x = 0; x < channel.cols; ++x) {
-            if (chosen[x] == 0) continue;
-            ++histogram[value[x]];
-            ++count;
-        }
-    }
+/// The value that at least `share` of the counted ones do not exceed.
+int percentile(const std::array<int, 256> &histogram, double share) {
+    const int count = std::accumulate(histogram.begin(), histogram.end(), 0);
     int seen = 0;
     for (int value = 0; value < 256; ++value) {
-        seen += histogram[value];
-        if (2 * seen >= count) return value;
+        seen += histogram[static_cast<size_t>(value)];
+        if (seen >= share * count) return value;
     }
     return 255;
 }
@@ -44,27 +37,14 @@ double balanced_chroma(const cv::Mat &bgr) {
     std::vector<cv::Mat> channels;
     cv::split(smooth, channels);
     std::array<int, 3> paper;
-    for (int i = 0; i < 3; ++i) paper[i] = std::max(1, paper_level(channels[i], light));
+    // The median over the lighter half of the document: its paper.
+    for (int i = 0; i < 3; ++i) paper[i] = std::max(1, percentile(histogram_of(channels[i], light), 0.5));
     const double level = (paper[0] + paper[1] + paper[2]) / 3.0;
     for (int i = 0; i < 3; ++i) channels[i].convertTo(channels[i], CV_8U, level / paper[i]);
     const cv::Mat high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
     const cv::Mat spread = high - cv::min(cv::min(channels[0], channels[1]), channels[2]);
-    std::array<int, 256> histogram{};
-    int count = 0;
-    for (int y = 0; y < spread.rows; ++y) {
-        const uint8_t *value = spread.ptr<uint8_t>(y), *top = high.ptr<uint8_t>(y);
-        for (int x = 0; x < spread.cols; ++x) {
-            if (top[x] == 255) continue;  // saturated: its colour is unknown
-            ++histogram[value[x]];
-            ++count;
-        }
-    }
-    int seen = 0;
-    for (int value = 0; value < 256; ++value) {
-        seen += histogram[value];
-        if (seen >= 0.95 * count) return value;
-    }
-    return 255;
+    // The colour of saturated pixels is unknown.
+    return percentile(histogram_of(spread, high < 255), 0.95);
 }
 
 double missing_corner(const cv::Mat &view, cv::Size document, int margin) {

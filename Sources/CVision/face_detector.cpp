@@ -9,7 +9,6 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
-#include "face_filter.hpp"
 #include "face_parts.hpp"
 #include "image.hpp"
 
@@ -44,115 +43,18 @@ constexpr double normal_box = 200;
 
 }  // namespace
 
-/// dlib's detector with our own filters: Debian compiles dlib for processors without wide registers.
 struct FaceDetector::Parts {
-    using Scanner = dlib::frontal_face_detector::image_scanner_type;
-    /// A filter over one plane of features.
-    struct Filter {
-        size_t plane;
-        std::vector<float> across, down;
-    };
-    /// Filters that together detect one orientation of the head.
-    struct Template {
-        std::vector<Filter> filters;
-        double threshold;
-    };
-
-    /// Kept for one search only: memory kept in the warm parent would be copied by each fork that writes to it.
-    struct Scratch {
-        std::vector<FilterPlane> planes;
-        FilterPlane line, sums;
-    };
-
-    const dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
-    const Scanner &scanner = detector.get_scanner();
-    const long height = static_cast<long>(scanner.get_fhog_window_height());
-    const long width = static_cast<long>(scanner.get_fhog_window_width());
-    const int cell = static_cast<int>(scanner.get_cell_size());
-    std::vector<Template> templates;
-    Parts() {
-        for (unsigned long i = 0; i < this->detector.num_detectors(); ++i) {
-            const auto &bank = this->detector.get_processed_w(i).get_detect_argument();
-            Template made{{}, this->detector.get_w(i)(this->scanner.get_num_dimensions())};
-            for (size_t plane = 0; plane < bank.row_filters.size(); ++plane)
-                for (size_t k = 0; k < bank.row_filters[plane].size(); ++k)
-                    made.filters.push_back({plane,
-                                            {bank.row_filters[plane][k].begin(), bank.row_filters[plane][k].end()},
-                                            {bank.col_filters[plane][k].begin(), bank.col_filters[plane][k].end()}});
-            this->templates.push_back(std::move(made));
-        }
-    }
-
-    /// The templates' detections at one size of the image, which was reduced to five sixths `level` times.
-    void scan(const dlib::array2d<unsigned char> &image, unsigned level, Scratch &scratch,
-              std::vector<dlib::rect_detection> &found) const {
-        dlib::array<dlib::array2d<float>> features;
-        this->scanner.get_feature_extractor()(image, features, this->cell, static_cast<int>(this->height),
-                                              static_cast<int>(this->width));
-        if (features.size() == 0 || features[0].nr() < this->height || features[0].nc() < this->width) return;
-        scratch.planes.resize(features.size());
-        const int rows = static_cast<int>(features[0].nr()), columns = static_cast<int>(features[0].nc());
-        for (size_t i = 0; i < scratch.planes.size(); ++i) {
-            scratch.planes[i].resize(rows, columns);
-            for (int y = 0; y < rows; ++y) std::copy_n(&features[i][y][0], columns, scratch.planes[i].row(y));
-        }
-        scratch.line.resize(rows, columns);
-        const long padding = static_cast<long>(this->scanner.get_padding());
-        for (size_t i = 0; i < this->templates.size(); ++i) {
-            const Template &wanted = this->templates[i];
-            scratch.sums.resize(rows, columns);
-            for (const Filter &filter : wanted.filters)
-                add_filtered(scratch.planes[filter.plane], filter.across, filter.down, scratch.line, scratch.sums);
-            for (long y = 0; y <= rows - this->height; ++y) {
-                for (long x = 0; x <= columns - this->width; ++x) {
-                    const double score = scratch.sums.row(static_cast<int>(y))[x] - wanted.threshold;
-                    if (score < 0) continue;
-                    const dlib::point centre(x + this->width / 2, y + this->height / 2);
-                    const dlib::rectangle box = this->scanner.get_feature_extractor().feats_to_image(
-                        dlib::centered_rect(centre, static_cast<unsigned long>(this->width - 2 * padding),
-                                            static_cast<unsigned long>(this->height - 2 * padding)),
-                        this->cell, static_cast<int>(this->height), static_cast<int>(this->width));
-                    dlib::rect_detection face;
-                    face.detection_confidence = score;
-                    face.weight_index = i;
-                    face.rect = Scanner::pyramid_type().rect_up(box, level);
-                    found.push_back(face);
-                }
-            }
-        }
-    }
+    dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
 };
 
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
 std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
-    Parts &own = *this->parts;
-    const Parts::Scanner::pyramid_type smaller;
     std::vector<dlib::rect_detection> found;
-    Parts::Scratch scratch;
-    dlib::array2d<unsigned char> image = copied(gray), next;
-    dlib::rectangle frame = dlib::get_rect(image);
-    for (unsigned level = 0;; ++level) {
-        own.scan(image, level, scratch, found);
-        // Levels are counted as in dlib's scanner.
-        frame = smaller.rect_down(frame);
-        if (frame.width() < own.scanner.get_min_pyramid_layer_width() ||
-            frame.height() < own.scanner.get_min_pyramid_layer_height() ||
-            level + 1 >= own.scanner.get_max_pyramid_levels())
-            break;
-        smaller(image, next);
-        dlib::swap(image, next);
-    }
-    std::sort(found.rbegin(), found.rend());
+    this->parts->detector(copied(gray), found);
     std::vector<FaceBox> boxes;
-    std::vector<dlib::rectangle> taken;
     for (const dlib::rect_detection &face : found) {
-        const dlib::test_box_overlap &overlap = own.detector.get_overlap_tester();
-        if (std::any_of(taken.begin(), taken.end(),
-                        [&](const dlib::rectangle &box) { return overlap(box, face.rect); }))
-            continue;
-        taken.push_back(face.rect);
         boxes.push_back({cv::Rect2d(face.rect.left(), face.rect.top(), face.rect.width(), face.rect.height()),
                          face.detection_confidence});
     }

@@ -1,6 +1,7 @@
 // Measures of a face image that ISO/IEC 29794-5 (through its reference implementation OFIQ) computes without a network.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <opencv2/imgproc.hpp>
 
 #include "face_parts.hpp"
@@ -49,23 +50,18 @@ cv::Mat luminance(const cv::Mat &rgb) {
     return result;
 }
 
-std::array<double, 256> histogram(const cv::Mat &values, const cv::Mat &mask) {
-    std::array<double, 256> shares{};
-    double total = 0;
-    for (int y = 0; y < values.rows; ++y) {
-        for (int x = 0; x < values.cols; ++x) {
-            if (!mask.empty() && mask.at<unsigned char>(y, x) == 0) continue;
-            shares[values.at<unsigned char>(y, x)] += 1;
-            total += 1;
-        }
-    }
-    for (double &share : shares) share /= std::max(total, 1.0);
+/// The share of each value where `mask` is not 0 or is empty.
+std::array<double, 256> shares_of(const cv::Mat &values, const cv::Mat &mask) {
+    const std::array<int, 256> counts = histogram_of(values, mask);
+    const int total = std::max(1, std::accumulate(counts.begin(), counts.end(), 0));
+    std::array<double, 256> shares;
+    std::transform(counts.begin(), counts.end(), shares.begin(), [&](int count) { return double(count) / total; });
     return shares;
 }
 
 /// Intersection of the cheeks' histograms, in 16 bins as a cheek has only 256 pixels.
 double uniformity(const cv::Mat &values) {
-    const auto left = histogram(values(left_cheek), {}), right = histogram(values(right_cheek), {});
+    const auto left = shares_of(values(left_cheek), {}), right = shares_of(values(right_cheek), {});
     double common = 0;
     for (int bin = 0; bin < 16; ++bin) {
         double a = 0, b = 0;
@@ -119,7 +115,7 @@ void measure_face(const cv_image &image, cv_face &face) {
     cv::ellipse(mask, inner_centre, inner_axes, 0, 0, 360, 255, cv::FILLED);
 
     const cv::Mat light = luminance(chip);
-    const auto shares = histogram(light, mask);
+    const auto shares = shares_of(light, mask);
     double mean = 0, square = 0, entropy = 0, dark = 0, bright = 0;
     for (int i = 0; i < 256; ++i) {
         const double value = i / 255.0;

@@ -1,5 +1,6 @@
 // Shared by all files of this target: the pixels behind cv_image, and the guard that catches every exception.
 #pragma once
+#include <array>
 #include <exception>
 #include <map>
 #include <new>
@@ -33,6 +34,9 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 /// `image` averaged by area to `size`, or to `scale` of its size.
 cv::Mat averaged(const cv::Mat &image, cv::Size size);
 cv::Mat averaged(const cv::Mat &image, double scale);
+
+/// How often each value of an 8-bit channel occurs, where `mask` is not 0 or is empty.
+std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask);
 
 /// Records `status` and `message` in `error` (which may be null) and returns `status`.
 cv_status fail(cv_error *error, cv_status status, const char *message) noexcept;

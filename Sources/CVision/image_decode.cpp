@@ -69,6 +69,16 @@ cv::Mat averaged(const cv::Mat &image, double scale) {
     return result;
 }
 
+std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask) {
+    const int channel = 0, size = 256;
+    const float range[] = {0, 256}, *ranges = range;
+    cv::Mat counts;
+    cv::calcHist(&values, 1, &channel, mask, counts, 1, &size, &ranges);
+    std::array<int, 256> histogram;
+    counts.convertTo(cv::Mat(size, 1, CV_32S, histogram.data()), CV_32S);
+    return histogram;
+}
+
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
     if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header declares an empty image");
     if (width > limits.max_side || height > limits.max_side)

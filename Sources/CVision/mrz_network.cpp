@@ -1,8 +1,8 @@
 #include "mrz_network.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
 extern "C" {
@@ -14,22 +14,6 @@ extern const size_t cvision_mrz_detector_weights_size;
 
 namespace cvision::mrz {
 namespace {
-
-/// IEEE 754 binary16 to binary32.
-float from_half(uint16_t half) {
-    const uint32_t sign = uint32_t(half & 0x8000) << 16, magnitude = half & 0x7fff;
-    uint32_t bits;
-    if (magnitude >= 0x0400) {
-        bits = sign | ((magnitude << 13) + 0x38000000);
-    } else {  // subnormal: magnitude * 2^-24
-        const float value = float(magnitude) * 5.9604644775390625e-8f;
-        std::memcpy(&bits, &value, sizeof bits);
-        bits |= sign;
-    }
-    float result;
-    std::memcpy(&result, &bits, sizeof result);
-    return result;
-}
 
 struct Cursor {
     const unsigned char *at, *end;
@@ -48,24 +32,20 @@ struct Cursor {
     }
 };
 
-Tensor doubled(const Tensor &input) {
-    Tensor out(input.channels, input.rows * 2, input.columns * 2);
-    for (int c = 0; c < input.channels; ++c) {
-        for (int y = 0; y < out.rows; ++y) {
-            const float *from = input.plane(c) + size_t(y / 2) * input.columns;
-            float *to = out.plane(c) + size_t(y) * out.columns;
-            for (int x = 0; x < out.columns; ++x) {
-                to[x] = from[x / 2];
-            }
-        }
-    }
-    return out;
+/// A plane as OpenCV sees it; it must not write to that of a constant tensor.
+cv::Mat plane_of(const Tensor &tensor, int channel) {
+    return cv::Mat(tensor.rows, tensor.columns, CV_32F, const_cast<float *>(tensor.plane(channel)));
 }
 
-void add(Tensor &to, const Tensor &other) {
-    for (size_t i = 0; i < to.values.size(); ++i) {
-        to.values[i] += other.values[i];
+/// `input` at twice its size, plus `other`.
+Tensor doubled_plus(const Tensor &input, const Tensor &other) {
+    Tensor out(input.channels, input.rows * 2, input.columns * 2);
+    for (int channel = 0; channel < input.channels; ++channel) {
+        cv::Mat plane = plane_of(out, channel);
+        cv::resize(plane_of(input, channel), plane, plane.size(), 0, 0, cv::INTER_NEAREST);
+        cv::add(plane, plane_of(other, channel), plane);
     }
+    return out;
 }
 
 const Convolution &checked(const std::vector<Convolution> &network, size_t count, size_t index) {
@@ -90,10 +70,10 @@ std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size) {
              {&c.outputs, &c.inputs, &c.kernel_rows, &c.kernel_columns, &c.stride_y, &c.stride_x, &c.pad_y, &c.pad_x}) {
             *field = int(cursor.word());
         }
-        std::vector<uint16_t> halves(size_t(c.outputs) * c.inputs * c.kernel_rows * c.kernel_columns);
-        cursor.take(halves.data(), halves.size() * sizeof(uint16_t));
-        c.weights.resize(halves.size());
-        std::transform(halves.begin(), halves.end(), c.weights.begin(), from_half);
+        cv::Mat halves(1, c.outputs * c.inputs * c.kernel_rows * c.kernel_columns, CV_16F);
+        cursor.take(halves.data, halves.total() * halves.elemSize());
+        c.weights.resize(halves.total());
+        halves.convertTo(cv::Mat(1, halves.cols, CV_32F, c.weights.data()), CV_32F);
         c.bias.resize(c.outputs);
         cursor.take(c.bias.data(), c.bias.size() * sizeof(float));
         c.grouped = grouped_weights(c);
@@ -124,12 +104,8 @@ Tensor run_detector(Tensor x) {
     const Tensor quarter = residual(plain(x, 1), 2);
     const Tensor eighth = residual(plain(quarter, 3), 4);
     const Tensor sixteenth = residual(residual(plain(eighth, 5), 6), 7);
-    x = doubled(plain(sixteenth, 8));
-    add(x, eighth);
-    x = residual(x, 9);
-    x = doubled(plain(x, 10));
-    add(x, quarter);
-    x = residual(x, 11);
+    x = residual(doubled_plus(plain(sixteenth, 8), eighth), 9);
+    x = residual(doubled_plus(plain(x, 10), quarter), 11);
     return convolve(x, layer(12), Activation::none);
 }
 

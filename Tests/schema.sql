@@ -1312,7 +1312,7 @@ CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
     AS ...
 
 CREATE FUNCTION insp.log_reading(p_what text, p_purpose text) RETURNS boolean
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 

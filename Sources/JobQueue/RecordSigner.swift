@@ -72,7 +72,7 @@ package final class RecordSigner {
             throw Refusal(
                 description: "checkpoint \(number) is not signed by a known key: give former keys by --public-key")
         }
-        self.stranger = newest?.number == number ? nil : number
+        self.stranger = newest?.number ?? 0 == number ? nil : number
         return (newest, number)
     }
 

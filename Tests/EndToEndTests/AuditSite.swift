@@ -59,7 +59,7 @@ struct AuditSite {
     @discardableResult
     func sign(_ more: [String] = []) async throws -> Data {
         let done = try await self.run(["sign", "--once"] + more)
-        #expect(done.status == 0, "\(done.errors)")
+        #expect(done.status == 0 && !done.errors.contains("stranger"), "\(done.errors)")
         return done.output
     }
 

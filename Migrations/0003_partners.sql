@@ -110,6 +110,7 @@ CREATE TABLE insp.producer_partner (
     login name NOT NULL,
     partner_id integer NOT NULL REFERENCES insp.partner,
     role oid NOT NULL,
+    is_active boolean NOT NULL DEFAULT true,
     PRIMARY KEY (login, partner_id)
 );
 CREATE INDEX producer_partner_role ON insp.producer_partner (role);
@@ -117,6 +118,8 @@ COMMENT ON TABLE insp.producer_partner IS
     'Logins that act for certain partners only; all other partners do not exist for them. A row applies to the login with its name and its number. A login with only one of the two (it was renamed, or has the name of a deleted login) acts for no partner by that row; a login without any row acts for every partner';
 COMMENT ON COLUMN insp.producer_partner.login IS 'The login''s name (session_user) when the row was added';
 COMMENT ON COLUMN insp.producer_partner.partner_id IS 'A partner that it acts for';
+COMMENT ON COLUMN insp.producer_partner.is_active IS
+    'Whether it acts for the partner; false: this was its last binding (insp.unbind_producer), and it acts for none until it is bound or freed';
 COMMENT ON COLUMN insp.producer_partner.role IS
     'The login''s number in this cluster. In another cluster, which the next epoch detects, it becomes that of the login of the same name. 0: there was none';
 GRANT SELECT ON insp.producer_partner TO insp_operator, insp_auditor;

@@ -245,7 +245,6 @@ COMMENT ON COLUMN insp.person.id IS 'Number of the person';
 COMMENT ON COLUMN insp.person.partner_id IS 'Whose reference it is';
 COMMENT ON COLUMN insp.person.reference_index IS 'The reference as hashed by insp.reference_index; null: the person was erased';
 COMMENT ON COLUMN insp.person.erased_at IS 'When retention or erasure removed the last data of the person';
-GRANT SELECT ON insp.person TO insp_operator;
 
 CREATE TABLE insp.job_reference (
     partner_id integer NOT NULL,
@@ -260,7 +259,6 @@ COMMENT ON COLUMN insp.job_reference.partner_id IS 'Whose job';
 COMMENT ON COLUMN insp.job_reference.kind IS 'customer: customerInternalReference; user: userReference';
 COMMENT ON COLUMN insp.job_reference.index IS 'The reference as hashed by insp.reference_index';
 COMMENT ON COLUMN insp.job_reference.job_id IS 'The job';
-GRANT SELECT ON insp.job_reference TO insp_operator;
 
 CREATE TABLE insp.rerun (
     job_id bigint PRIMARY KEY,

@@ -10,7 +10,8 @@ BEGIN
             ('insp_worker', 'inspectd: the worker processes; may claim jobs, read parts and deliver callbacks'),
             ('insp_operator', 'inspectd: may read every view and steer the queue'),
             ('insp_reviewer', 'inspectd: may read results that wait for a review, and decide them'),
-            ('insp_auditor', 'inspectd: may read views and events, and add signed checkpoints of the record'),
+            ('insp_auditor', 'inspectd: may read views, events and the record'),
+            ('insp_signer', 'inspectd: may read the record and add signed checkpoints of it'),
             ('insp_gateway', 'inspectd: the gateway; acts for the partner whose secret it was shown')) AS r (name, description)
     LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role.name) THEN

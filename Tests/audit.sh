@@ -37,6 +37,8 @@ while [ "$(sql -c 'SELECT insp.link_record(50000)')" != 0 ]; do :; done
 "$bin/inspectd" audit sign --once >/dev/null
 from=$(sql -c "SELECT seq FROM insp.record_chain WHERE chain = 'access'")
 from=$((from - rows))
+# Who verifies an export that begins later knows where.
+head=access:$from:$(sql -c "SELECT insp.record_hash_at('access', $from)")
 start=$(date +%s.%N)
 "$bin/inspectd" audit export --from "access:$from" >"$scratch/export"
 echo "audit: export of $rows rows, $(stat -c %s "$scratch/export") bytes, in $(echo "$(date +%s.%N) - $start" | bc) s"
@@ -46,7 +48,7 @@ place=$((from + rows / 2))
 line=$(grep -n -m1 "^{\"chain\": \"access\", \"seq\": $place," "$scratch/export" | cut -d: -f1)
 verify() { # NAME KIND PLACE: what is expected; KIND and PLACE are empty for a whole record
     local status=0 report
-    report=$("$bin/inspectd" audit verify "$scratch/$1" --public-key "$scratch/public.pem") || status=$?
+    report=$("$bin/inspectd" audit verify "$scratch/$1" --public-key "$scratch/public.pem" --head "$head") || status=$?
     echo "$report" | python3 -c '
 import json, sys
 name, kind, place = sys.argv[1:]

@@ -85,7 +85,7 @@ class Site:
             subprocess.run([program, *command], env=self.env, check=True, stdout=subprocess.DEVNULL)
         # The manual's reader, who has the rights that it speaks of, and somebody who has none.
         self.roles = [f"{name}_operator", f"{name}_stranger"]
-        self.sql(f"CREATE ROLE {self.roles[0]} LOGIN IN ROLE insp_operator, insp_auditor, pg_signal_backend, pg_read_all_stats;"
+        self.sql(f"CREATE ROLE {self.roles[0]} LOGIN IN ROLE insp_operator, insp_auditor, insp_signer, pg_signal_backend, pg_read_all_stats;"
                  f"CREATE ROLE {self.roles[1]} LOGIN")
 
     def url_of(self, role):

@@ -104,6 +104,11 @@ CREATE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.bound_to(p_login text, p_otherwise text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.callback_announce() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -587,7 +592,7 @@ CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline inter
     AS ...
 
 CREATE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
@@ -959,8 +964,8 @@ CREATE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEF
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.faces_of_person(partner text, reference text) RETURNS SETOF text
-    LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.faces_of_person(partner text, reference text, purpose text DEFAULT NULL::text) RETURNS SETOF text
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
@@ -1060,6 +1065,11 @@ CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.free_producer(login text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT job bigint) RETURNS record
@@ -1212,7 +1222,7 @@ CREATE FUNCTION insp.keep_policy() RETURNS trigger
     SET "IntervalStyle" TO 'iso_8601'
     AS ...
 
-CREATE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) RETURNS void
+CREATE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -1299,6 +1309,11 @@ CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.log_reading(p_what text, p_purpose text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL::integer) RETURNS void
@@ -1740,14 +1755,23 @@ CREATE FUNCTION insp.record_heads() RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.record_keys(action text, partner text DEFAULT NULL::text, keys integer DEFAULT NULL::integer) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.record_reading(p_job uuid, p_purpose text) RETURNS void
+CREATE FUNCTION insp.record_reading(p_job uuid, p_status smallint, p_purpose text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_requests(p_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
     AS ...
 
 CREATE FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer DEFAULT 5000, p_words boolean DEFAULT false) RETURNS TABLE(seq bigint, line text)
@@ -2884,7 +2908,8 @@ ALTER TABLE insp.person ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE insp.producer_partner (
     login name NOT NULL,
     partner_id integer NOT NULL,
-    role oid NOT NULL
+    role oid NOT NULL,
+    is_active boolean DEFAULT true NOT NULL
 );
 ALTER TABLE insp.proposal ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.proposal_id_seq
@@ -3428,6 +3453,7 @@ CREATE VIEW insp.v_producer AS
  SELECT (b.login)::text AS login,
     p.name AS partner,
         CASE
+            WHEN (NOT b.is_active) THEN 'was unbound, and acts for nobody: bind or free it'::text
             WHEN (r.rolname = b.login) THEN 'acts for the partner'::text
             WHEN (r.oid IS NOT NULL) THEN format('is called %s now, and acts for nobody by this: bind it anew'::text, r.rolname)
             WHEN (n.oid IS NOT NULL) THEN 'another login has the name, and acts for nobody by this: bind or unbind it'::text
@@ -4067,10 +4093,11 @@ GRANT USAGE ON SCHEMA insp TO insp_gateway;
 GRANT USAGE ON SCHEMA insp TO insp_operator;
 GRANT USAGE ON SCHEMA insp TO insp_reviewer;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
+GRANT USAGE ON SCHEMA insp TO insp_signer;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, p_sealed bytea, p_key uuid, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_auditor;
+GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
@@ -4083,6 +4110,7 @@ REVOKE ALL ON FUNCTION insp.begin_objects() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.begin_objects() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.bind_producer(login text, partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.bound_to(p_login text, p_otherwise text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_announce() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) TO insp_operator;
@@ -4333,8 +4361,8 @@ REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.faces_of_person(partner text, reference text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.faces_of_person(partner text, reference text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.feature_key(p_feature text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
@@ -4351,6 +4379,8 @@ REVOKE ALL ON FUNCTION insp.forget_keys(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_objects(p_locations text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.free_producer(login text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.free_producer(login text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
@@ -4390,9 +4420,8 @@ REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.keep_policy() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) TO insp_worker;
-GRANT ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.keys_gone(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keys_gone(p_limit integer) TO insp_worker;
 GRANT ALL ON FUNCTION insp.keys_gone(p_limit integer) TO insp_operator;
@@ -4405,6 +4434,7 @@ REVOKE ALL ON FUNCTION insp.lane_number(p_lane text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.last_checkpoint() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_operator;
 GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_auditor;
+GRANT ALL ON FUNCTION insp.last_checkpoint() TO insp_signer;
 REVOKE ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
@@ -4414,6 +4444,7 @@ REVOKE ALL ON FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) FROM 
 REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.log_reading(p_what text, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
@@ -4509,6 +4540,7 @@ REVOKE ALL ON FUNCTION insp.record_chain_guard() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_auditor;
+GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.record_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.record TO insp_operator;
 GRANT SELECT ON TABLE insp.record TO insp_auditor;
@@ -4516,18 +4548,25 @@ REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev byte
 REVOKE ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_auditor;
+GRANT ALL ON FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.record_heads() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_heads() TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_heads() TO insp_auditor;
+GRANT ALL ON FUNCTION insp.record_heads() TO insp_signer;
+REVOKE ALL ON FUNCTION insp.record_keys(action text, partner text, keys integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_keys(action text, partner text, keys integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid, p_purpose text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid, p_status smallint, p_purpose text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_requests(p_ids uuid[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_auditor;
+GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_auditor;
+GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
@@ -4778,7 +4817,6 @@ GRANT SELECT ON TABLE insp.expiry TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_producer;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_auditor;
-GRANT SELECT ON TABLE insp.job_reference TO insp_operator;
 GRANT SELECT ON TABLE insp.key_gone TO insp_operator;
 GRANT SELECT ON TABLE insp.key_gone TO insp_auditor;
 GRANT SELECT ON TABLE insp.label TO insp_producer;
@@ -4795,7 +4833,6 @@ GRANT SELECT ON TABLE insp.part_kind TO insp_operator;
 GRANT SELECT ON TABLE insp.part_kind TO insp_auditor;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_auditor;
-GRANT SELECT ON TABLE insp.person TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
 GRANT SELECT ON TABLE insp.queue_sample TO insp_operator;

@@ -54,6 +54,14 @@ BEGIN
                 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
             j.started, j.duration, j.status, j.code, j.error, p_worker
         FROM freed j WHERE j.outcome <> 'release'
+    ), told AS (
+        -- A partner was sent a result. Of endpoints that get none, no callback is looked up.
+        INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
+        SELECT 'access', coalesce(p_worker, session_user), 'callback', c.public_id::text, 'delivery',
+            jsonb_build_object('endpoint', j.endpoint_id)
+        FROM freed j, LATERAL (SELECT FROM insp.endpoint e WHERE e.id = ANY (ARRAY[j.endpoint_id]) AND e.inline_result OFFSET 0) e,
+            LATERAL (SELECT x.public_id FROM insp.callback x WHERE x.id = ANY (ARRAY[j.callback_id]) AND x.has_result OFFSET 0) c
+        WHERE j.state = 'delivered' AND c.public_id IS NOT NULL
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- Callbacks never sent, or failed through our fault, say nothing about the endpoint.

@@ -10,7 +10,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.record_heads() IS
     'Both ends of each chain of the record: [place, hash] of the last row that retention removed, and of the last row';
-GRANT EXECUTE ON FUNCTION insp.record_heads() TO insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.record_heads() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -20,7 +20,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.record_hash_at(text, bigint) IS
     'Hash of the row at a place of a chain, hexadecimal; also of the last one that retention removed; null: there is none';
-GRANT EXECUTE ON FUNCTION insp.record_hash_at(text, bigint) TO insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.record_hash_at(text, bigint) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_rows(
     p_chain text, p_after bigint, p_limit integer DEFAULT 5000, p_words boolean DEFAULT false
@@ -39,7 +39,7 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 $$;
 COMMENT ON FUNCTION insp.record_rows(text, bigint, integer, boolean) IS
     'Rows of a chain behind a place, in order, as the JSON lines of inspectd audit export. words is null if an erasure removed them; otherwise they and their salt are there only if asked for';
-GRANT EXECUTE ON FUNCTION insp.record_rows(text, bigint, integer, boolean) TO insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.record_rows(text, bigint, integer, boolean) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_checkpoints(p_after bigint DEFAULT 0, p_limit integer DEFAULT 5000)
 RETURNS TABLE (number bigint, line text)
@@ -50,14 +50,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.record_checkpoints(bigint, integer) IS
     'Checkpoints behind a number, in order, as the JSON lines of inspectd audit export';
-GRANT EXECUTE ON FUNCTION insp.record_checkpoints(bigint, integer) TO insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.record_checkpoints(bigint, integer) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.last_checkpoint() RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT coalesce(max(c.number), 0) FROM insp.record_checkpoint c
 $$;
 COMMENT ON FUNCTION insp.last_checkpoint() IS 'Number of the newest checkpoint; 0: there is none';
-GRANT EXECUTE ON FUNCTION insp.last_checkpoint() TO insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.last_checkpoint() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.add_checkpoint(
     p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea
@@ -96,7 +96,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) IS
     'Stores a checkpoint that was signed outside the database, over the text of insp.record_heads; false: another one has its number. The signature is verified by those who read it';
-GRANT EXECUTE ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) TO insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) TO insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -104,7 +104,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.record_waits(text, timestamptz) IS
     'Whether committed rows of a chain that were written before a time still have no place in it';
-GRANT EXECUTE ON FUNCTION insp.record_waits(text, timestamptz) TO insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.record_waits(text, timestamptz) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$

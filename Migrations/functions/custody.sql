@@ -108,20 +108,39 @@ $$;
 COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys of jobs and templates that the key store must destroy, each if it is the partner''s';
 GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) RETURNS void
+CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     WITH gone AS (
         DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
             SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
             FOR UPDATE OF x SKIP LOCKED))
-        RETURNING g.partner_id
+        RETURNING g.key_id, g.partner_id
     )
     SELECT insp.record('destroy_keys', 'partner ' || p.name, jsonb_build_object('keys', n.keys))
-    FROM (SELECT g.partner_id, count(*) AS keys FROM gone g GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
+    FROM (SELECT g.partner_id, count(DISTINCT g.key_id) AS keys
+        -- A key that was not there was never the partner's, or is counted already.
+        FROM gone g JOIN unnest(p_keys, p_partners, p_existed) AS u (key_id, partner_id, existed) USING (key_id, partner_id)
+        WHERE u.existed GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
 $$;
-COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS
-    'Records that the key store has destroyed these keys of these partners';
-GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[]) TO insp_worker, insp_operator;
+COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) IS
+    'Takes these keys of these partners off insp.key_gone, and records how many the key store destroyed: those that existed, as insp.destroy_job_keys of the key store says';
+GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.record_keys(action text, partner text DEFAULT NULL, keys integer DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'restore', 'sweep', 'destroy_person',
+        'destroy_partner'), false), 'action', 'An action is list, verify, escrow, restore, sweep, destroy_person or destroy_partner.');
+    IF record_keys.partner IS NOT NULL AND NOT EXISTS (SELECT FROM insp.partner p WHERE p.name = record_keys.partner) THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(record_keys.partner), 40));
+    END IF;
+    PERFORM insp.record('keys_' || record_keys.action, coalesce('partner ' || record_keys.partner, 'keys'),
+        jsonb_build_object('keys', record_keys.keys));
+END
+$$;
+COMMENT ON FUNCTION insp.record_keys(text, text, integer) IS
+    'Records what inspectd keys, person and partner do in the key store, which has no record of its own';
+GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -54,7 +54,7 @@ BEGIN
                     AND x.name = u.payload ->> 'partner' AND x.enabled
                     AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
                     AND NOT x.passive_signals_suffice
-                    AND coalesce((SELECT bool_or(b.partner_id = x.id AND b.login = session_user AND b.role = me)
+                    AND coalesce((SELECT bool_or(b.partner_id = x.id AND b.login = session_user AND b.role = me AND b.is_active)
                         FROM insp.producer_partner b WHERE b.login = session_user OR b.role = me), true)
                 OFFSET 0
             ) plain ON true
@@ -166,6 +166,19 @@ $$;
 COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea, bytea, uuid) IS
     'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
 
+-- Without settings of its own, which cost each request: its callers have them.
+CREATE OR REPLACE FUNCTION insp.record_requests(p_ids uuid[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF pg_has_role(session_user, 'insp_operator', 'MEMBER')
+        AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = session_user) AND cardinality(p_ids) > 0 THEN
+        PERFORM insp.record('enqueue', p_ids[1]::text, jsonb_build_object('jobs', cardinality(p_ids)));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.record_requests(uuid[]) IS
+    'Records jobs that an operator enqueued in place of a partner, by the first; those of producers are their partners'' own';
+
 CREATE OR REPLACE FUNCTION insp.enqueue_parts(
     payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL, request_hmac bytea DEFAULT NULL,
     locations text[] DEFAULT NULL, digests bytea[] DEFAULT NULL, sizes integer[] DEFAULT NULL
@@ -261,6 +274,7 @@ BEGIN
         -- A repeated request needs no second object; if it repeats the first one's, that is not deleted.
         PERFORM insp.forget_objects(locations);
     END IF;
+    PERFORM insp.record_requests(accepted.public_ids);
     RETURN accepted.public_ids[1];
 END
 $$;
@@ -306,8 +320,11 @@ GRANT EXECUTE ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], byte
 
 CREATE OR REPLACE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    ids constant uuid[] := (SELECT a.public_ids FROM insp.accept(payloads, '{}', NULL) a);
 BEGIN
-    RETURN QUERY SELECT unnest(a.public_ids) FROM insp.accept(payloads, '{}', NULL) a;
+    PERFORM insp.record_requests(ids);
+    RETURN QUERY SELECT unnest(ids);
 END
 $$;
 COMMENT ON FUNCTION insp.enqueue_many(jsonb[]) IS

@@ -204,21 +204,28 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     removed integer;
-    redacted integer;
+    digests text[];
 BEGIN
     UPDATE insp.dead d SET detail = NULL WHERE d.job_id = ANY (p_jobs) AND d.detail IS NOT NULL;
     GET DIAGNOSTICS removed = ROW_COUNT;
     -- Under the job's id, and under those of its callbacks.
     -- <> matches the index by subject, and no other.
-    UPDATE insp.record r SET words = NULL, words_salt = NULL
-    WHERE r.chain <> 'access' AND r.subject = ANY (ARRAY(
-            SELECT s.subject FROM insp.job j, LATERAL (SELECT 'msg_' || replace(j.public_id::text, '-', '') AS name) n,
-                LATERAL (VALUES (j.public_id::text), (n.name), (n.name || '_4'), (n.name || '_8'), (n.name || '_16'),
-                    (n.name || '_32'), (n.name || '_64')) AS s (subject)
-            WHERE j.id = ANY (p_jobs)))
-        AND r.words IS NOT NULL;
-    GET DIAGNOSTICS redacted = ROW_COUNT;
-    RETURN removed + redacted;
+    WITH gone AS (
+        UPDATE insp.record r SET words = NULL, words_salt = NULL
+        WHERE r.chain <> 'access' AND r.subject = ANY (ARRAY(
+                SELECT s.subject FROM insp.job j, LATERAL (SELECT 'msg_' || replace(j.public_id::text, '-', '') AS name) n,
+                    LATERAL (VALUES (j.public_id::text), (n.name), (n.name || '_4'), (n.name || '_8'), (n.name || '_16'),
+                        (n.name || '_32'), (n.name || '_64')) AS s (subject)
+                WHERE j.id = ANY (p_jobs)))
+            AND r.words IS NOT NULL
+        RETURNING r.words_sha256
+    )
+    SELECT array_agg(encode(g.words_sha256, 'hex')) INTO digests FROM gone g;
+    IF digests IS NOT NULL THEN
+        -- Words that are missing without this were removed by somebody else.
+        PERFORM insp.record('forget_words', 'record', jsonb_build_object('words', digests));
+    END IF;
+    RETURN removed + coalesce(cardinality(digests), 0);
 END
 $$;
 COMMENT ON FUNCTION insp.forget_words(bigint[]) IS
@@ -295,7 +302,7 @@ COMMENT ON FUNCTION insp.consent_proof(jsonb, bigint) IS
     'The proof that remains of a consent: a keyed digest, the policy''s version and the time; a holder of the consent can prove that it is the one';
 
 CREATE OR REPLACE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     given jsonb;
@@ -306,10 +313,11 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
+    INSERT INTO insp.record (chain, action, subject) VALUES ('access', 'consent', consent_holds.id::text);
     RETURN coalesce(CASE WHEN kept IS NULL THEN given = consent_holds.consent ELSE
         kept -> 'hmacSha256' = insp.consent_proof(consent_holds.consent, (kept -> 'key')::bigint) -> 'hmacSha256' END, false);
 END
 $$;
 COMMENT ON FUNCTION insp.consent_holds(uuid, jsonb) IS
-    'Whether this is the consent with which a job was accepted, even after the job was erased';
+    'Whether this is the consent with which a job was accepted, even after the job was erased. The question is recorded (insp.v_access)';
 GRANT EXECUTE ON FUNCTION insp.consent_holds(uuid, jsonb) TO insp_operator, insp_auditor;

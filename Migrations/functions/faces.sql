@@ -283,6 +283,7 @@ DECLARE
     was constant insp.partner := insp.partner_lock(set_face_limits.partner);
     kept record;
 BEGIN
+    PERFORM insp.need_approval('set_face_limits');
     PERFORM insp.check_keep('PARTNER_INVALID', 'keep', set_face_limits.keep);
     PERFORM insp.require((set_face_limits.templates BETWEEN 1 AND 20) IS NOT FALSE AND (set_face_limits.attempts > 0) IS NOT FALSE
             AND (set_face_limits."window" > '0' AND set_face_limits."window" <= '1 day'

@@ -152,12 +152,12 @@ SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
 FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
 WHERE r.chain = 'access' AND (NOT r.detail ? 'scope' OR c.id IS NOT NULL);
-COMMENT ON VIEW insp.v_access IS 'Who created which job and who read its result, including operators; add WHERE or LIMIT';
+COMMENT ON VIEW insp.v_access IS 'Who created which job, who read its result and who was sent it; add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
-COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: an operator';
-COMMENT ON COLUMN insp.v_access.operator IS 'The operator''s login; null: a credential';
-COMMENT ON COLUMN insp.v_access.action IS 'create, read or session';
+COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
+COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer or producer, or the worker that sent a callback; null: a credential';
+COMMENT ON COLUMN insp.v_access.action IS 'create, read, session, callback or consent';
 COMMENT ON COLUMN insp.v_access.job IS 'The job';
-COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: it was created, or read by a superuser';
+COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: it was created, its consent was compared, or a superuser read it';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

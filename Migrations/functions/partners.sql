@@ -25,11 +25,11 @@ DECLARE
     -- The login itself, even where a function runs with its owner's rights.
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
-    RETURN coalesce((SELECT bool_or(b.partner_id = p_partner AND b.login = session_user AND b.role = me)
+    RETURN coalesce((SELECT bool_or(b.partner_id = p_partner AND b.login = session_user AND b.role = me AND b.is_active)
         FROM insp.producer_partner b WHERE b.login = session_user OR b.role = me), true);
 END
 $$;
-COMMENT ON FUNCTION insp.may_act(integer) IS 'Whether the login may act for a partner: it is bound to it, or bound to none';
+COMMENT ON FUNCTION insp.may_act(integer) IS 'Whether the login may act for a partner: it is bound to it, or was never bound to any';
 
 CREATE OR REPLACE FUNCTION insp.partner_lock(p_partner text) RETURNS insp.partner
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -158,6 +158,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     was constant insp.partner := insp.partner_lock(set_liveness_policy.partner);
 BEGIN
+    PERFORM insp.need_approval('set_liveness_policy');
     IF set_liveness_policy.passive_signals_suffice IS NULL THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'passive_signals_suffice is null', 'passive_signals_suffice is true or false.');
     END IF;
@@ -179,6 +180,7 @@ DECLARE
     number constant integer := insp.partner_number(bind_producer.partner);
     who constant oid := (SELECT r.oid FROM pg_roles r WHERE r.rolname = bind_producer.login AND r.rolcanlogin);
 BEGIN
+    PERFORM insp.need_approval('bind_producer');
     -- A group is nobody's session_user.
     PERFORM insp.require(who IS NOT NULL, format('no login %s exists', left(quote_nullable(bind_producer.login), 70)));
     -- Its bindings under another name.
@@ -188,7 +190,7 @@ BEGIN
     WHERE r.oid = b.role AND b.role <> who AND b.login = bind_producer.login AND b.partner_id = number
         AND NOT EXISTS (SELECT FROM insp.producer_partner x WHERE x.login = r.rolname AND x.partner_id = number);
     INSERT INTO insp.producer_partner AS b (login, role, partner_id) VALUES (bind_producer.login, who, number)
-    ON CONFLICT (login, partner_id) DO UPDATE SET role = excluded.role;
+    ON CONFLICT (login, partner_id) DO UPDATE SET role = excluded.role, is_active = true;
     PERFORM insp.record('bind_producer', 'login ' || bind_producer.login,
         jsonb_build_object('partner', bind_producer.partner));
     RETURN format('login %s acts for partner %s', bind_producer.login, bind_producer.partner);
@@ -205,20 +207,51 @@ DECLARE
     number constant integer := insp.partner_number(unbind_producer.partner);
     who constant oid := to_regrole(quote_ident(unbind_producer.login));
 BEGIN
+    PERFORM insp.need_approval('unbind_producer');
     PERFORM insp.require(unbind_producer.login IS NOT NULL, 'login is null');
-    -- Not the row of a renamed login that had this name before: without it, that login would act for every partner.
-    DELETE FROM insp.producer_partner b WHERE b.partner_id = number AND (b.role = who
+    -- Not the row of a renamed login that had this name before: that is that login's.
+    UPDATE insp.producer_partner b SET is_active = false WHERE b.partner_id = number AND (b.role = who
         OR b.login = unbind_producer.login AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role));
+    -- The last one stays: a login without any row acts for every partner.
+    DELETE FROM insp.producer_partner b WHERE NOT b.is_active AND EXISTS (SELECT FROM insp.producer_partner x
+        WHERE x.login = b.login AND x.partner_id <> b.partner_id AND CASE WHEN x.role = b.role
+            THEN x.is_active OR x.partner_id > b.partner_id
+            -- The login was dropped, and the one that has its name now is bound.
+            ELSE x.role = to_regrole(quote_ident(b.login))::oid AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role) END);
     PERFORM insp.record('unbind_producer', 'login ' || unbind_producer.login,
         jsonb_build_object('partner', unbind_producer.partner));
-    RETURN CASE WHEN EXISTS (SELECT FROM insp.producer_partner b WHERE b.login = unbind_producer.login OR b.role = who)
-        THEN format('login %s no longer acts for partner %s', unbind_producer.login, unbind_producer.partner)
-        ELSE format('login %s acts for every partner', unbind_producer.login) END;
+    RETURN insp.bound_to(unbind_producer.login, format('no longer acts for partner %s', unbind_producer.partner));
 END
 $$;
 COMMENT ON FUNCTION insp.unbind_producer(text, text) IS
-    'Removes a binding. A login without any acts for every partner again: revoke insp_producer from it first';
+    'Ends a binding. A login whose last one ends acts for no partner, until it is bound again or freed (insp.free_producer)';
 GRANT EXECUTE ON FUNCTION insp.unbind_producer(text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.free_producer(login text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    who constant oid := to_regrole(quote_ident(free_producer.login));
+BEGIN
+    PERFORM insp.need_approval('free_producer');
+    PERFORM insp.require(free_producer.login IS NOT NULL, 'login is null');
+    -- Not rows of a renamed login that had this name before: without them, that login would act for every partner.
+    DELETE FROM insp.producer_partner b WHERE b.role = who
+        OR b.login = free_producer.login AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role);
+    PERFORM insp.record('free_producer', 'login ' || free_producer.login);
+    RETURN insp.bound_to(free_producer.login, 'is bound by what a renamed login left');
+END
+$$;
+COMMENT ON FUNCTION insp.free_producer(text) IS
+    'Ends all bindings of a login, which then acts for every partner, as one that was never bound';
+GRANT EXECUTE ON FUNCTION insp.free_producer(text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.bound_to(p_login text, p_otherwise text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT format('login %s %s', p_login, CASE WHEN count(*) = 0 THEN 'acts for every partner'
+        WHEN bool_or(b.is_active) THEN p_otherwise ELSE 'acts for no partner' END)
+    FROM insp.producer_partner b WHERE b.login = p_login OR b.role = to_regrole(quote_ident(p_login))::oid
+$$;
+COMMENT ON FUNCTION insp.bound_to(text, text) IS 'What a login may do after a change of its bindings, in words';
 
 CREATE OR REPLACE FUNCTION insp.find_producers() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -236,6 +269,7 @@ CREATE OR REPLACE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch
 
 CREATE OR REPLACE VIEW insp.v_producer AS
 SELECT b.login::text AS login, p.name AS partner, CASE
+        WHEN NOT b.is_active THEN 'was unbound, and acts for nobody: bind or free it'
         WHEN r.rolname = b.login THEN 'acts for the partner'
         WHEN r.oid IS NOT NULL THEN format('is called %s now, and acts for nobody by this: bind it anew', r.rolname)
         WHEN n.oid IS NOT NULL THEN 'another login has the name, and acts for nobody by this: bind or unbind it'

@@ -203,16 +203,17 @@ $$;
 COMMENT ON FUNCTION insp.jobs_of_person(integer, bytea, bigint) IS
     'Jobs with a person''s userReference, and those without one that name a face of the person';
 
-CREATE OR REPLACE FUNCTION insp.faces_of_person(partner text, reference text) RETURNS SETOF text
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION insp.faces_of_person(partner text, reference text, purpose text DEFAULT NULL) RETURNS SETOF text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT insp.record_search('faces_of_person', faces_of_person.partner, faces_of_person.purpose, insp.needs_purpose());
     SELECT f.face_id FROM insp.person p JOIN insp.face f ON f.person_id = p.id
     WHERE p.partner_id = insp.partner_number(faces_of_person.partner)
         AND p.reference_index = insp.reference_index(faces_of_person.reference)
     ORDER BY f.face_id
 $$;
-COMMENT ON FUNCTION insp.faces_of_person(text, text) IS
-    'The face ids of a person, as stored; inspectd person erase destroys their keys';
-GRANT EXECUTE ON FUNCTION insp.faces_of_person(text, text) TO insp_operator;
+COMMENT ON FUNCTION insp.faces_of_person(text, text, text) IS
+    'The face ids of a person, as stored; inspectd person erase destroys their keys. Operators give a purpose (review, support, export or delivery), which is recorded';
+GRANT EXECUTE ON FUNCTION insp.faces_of_person(text, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

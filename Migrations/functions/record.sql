@@ -175,6 +175,8 @@ DECLARE
     r insp.record;
     waiting bigint;
     since timestamptz;
+    digests text[] := '{}'::text[];
+    unexplained bigint;
 BEGIN
     SELECT * INTO c FROM insp.record_chain x WHERE x.chain = p_chain;
     IF NOT FOUND THEN
@@ -201,7 +203,10 @@ BEGIN
         first := coalesce(first, r.seq);
         last := r.seq;
         hash := encode(r.hash, 'hex');
-        erased := erased + (r.words IS NULL AND r.words_sha256 IS NOT NULL)::integer;
+        IF r.words IS NULL AND r.words_sha256 IS NOT NULL THEN
+            erased := erased + 1;
+            digests := digests || encode(r.words_sha256, 'hex');
+        END IF;
     END LOOP;
     IF (last, hash) <> (c.seq, encode(c.hash, 'hex')) THEN
         broken_at := CASE WHEN last < c.seq THEN last + 1 ELSE last END;
@@ -216,6 +221,9 @@ BEGIN
     END IF;
     broken_at := NULL;
     SELECT count(*), min(x.at) INTO waiting, since FROM insp.record x WHERE x.chain = p_chain AND x.seq IS NULL;
+    SELECT count(*) INTO unexplained FROM unnest(digests) AS d WHERE d NOT IN (
+        SELECT w.digest FROM insp.record x, jsonb_array_elements_text(x.detail -> 'words') AS w (digest)
+        WHERE x.chain = 'operator' AND x.action = 'forget_words');
     -- Rows without a place can be changed unnoticed; for a moment this is by design.
     IF since < clock_timestamp() - interval '1 minute' THEN
         outcome := 'inconclusive';
@@ -223,6 +231,9 @@ BEGIN
     ELSIF first IS NULL THEN
         outcome := 'inconclusive';
         reason := 'there is no row with a place';
+    ELSIF unexplained > 0 THEN
+        outcome := 'inconclusive';
+        reason := format('words of %s rows were removed, and no erasure on record says so', unexplained);
     ELSIF p_seq <= c.anchor_seq THEN
         outcome := 'inconclusive';
         reason := 'retention has removed the row that was noted';

@@ -47,7 +47,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT pg_has_role(session_user, 'insp_operator', 'MEMBER') OR pg_has_role(session_user, 'insp_reviewer', 'MEMBER')
 $$;
 COMMENT ON FUNCTION insp.is_staff() IS
-    'Whether the login is an operator''s or a reviewer''s, whose reads are recorded. A producer''s reads are its partner''s own; the gateway''s are recorded with the credential';
+    'Whether the login is an operator''s or a reviewer''s, who must say what they read for. A producer''s reads are its partner''s own; the gateway''s are recorded with the credential';
 
 CREATE OR REPLACE FUNCTION insp.needs_purpose() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -64,24 +64,47 @@ BEGIN
     ELSIF p_purpose NOT IN ('review', 'support', 'export', 'delivery') THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'purpose ' || left(quote_nullable(p_purpose), 40),
             'A purpose is review, support, export or delivery.');
+    ELSIF p_purpose <> 'review' AND pg_has_role(session_user, 'insp_reviewer', 'MEMBER')
+        AND NOT pg_has_role(session_user, 'insp_operator', 'MEMBER') THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'purpose ' || p_purpose, 'The purpose of a reviewer is review.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_purpose(text, boolean) IS 'Refuses an unknown purpose, and none where one is needed';
+COMMENT ON FUNCTION insp.check_purpose(text, boolean) IS
+    'Refuses an unknown purpose, none where one is needed, and others than review to reviewers';
 
-CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid, p_purpose text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+-- Also on a standby, where a transaction is read-only: staff cannot read there.
+CREATE OR REPLACE FUNCTION insp.log_reading(p_what text, p_purpose text) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    is_staff constant boolean := insp.is_staff();
+    is_unrecorded constant boolean := current_setting('transaction_read_only')::boolean AND NOT is_staff;
 BEGIN
-    PERFORM insp.check_purpose(p_purpose, insp.needs_purpose());
-    IF insp.is_staff() THEN
+    IF is_unrecorded OR is_staff THEN
         -- A reader may roll back what it read in, and the row with it. The server's log keeps this line.
-        RAISE LOG 'inspectd: % reads job % for %', session_user, p_job, coalesce(p_purpose, 'no purpose');
-        INSERT INTO insp.record (chain, action, subject, purpose) VALUES ('access', 'read', p_job::text, p_purpose);
+        RAISE LOG 'inspectd: % % for %', session_user, p_what, coalesce(p_purpose, 'no purpose');
+    END IF;
+    RETURN is_unrecorded;
+END
+$$;
+COMMENT ON FUNCTION insp.log_reading(text, text) IS
+    'Writes a line to the server''s log where the record may not keep a reading; whether it cannot: a producer''s in a read-only transaction';
+
+CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid, p_status smallint, p_purpose text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    is_staff constant boolean := insp.is_staff();
+BEGIN
+    PERFORM insp.check_purpose(p_purpose, is_staff AND insp.needs_purpose());
+    -- Until a job ends, a producer sees only what it gave, as often as it asks.
+    IF (is_staff OR p_status = 128) AND NOT insp.log_reading('reads job ' || p_job, p_purpose) THEN
+        INSERT INTO insp.record (chain, action, subject, purpose)
+        VALUES ('access', 'read', p_job::text, CASE WHEN is_staff THEN p_purpose ELSE coalesce(p_purpose, 'delivery') END);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.record_reading(uuid, text) IS
-    'Records that an operator or reviewer reads personal data of a job, and what for; refuses them without a purpose';
+COMMENT ON FUNCTION insp.record_reading(uuid, smallint, text) IS
+    'Records that somebody reads personal data of a job with this status, and what for; refuses operators and reviewers without a purpose';
 
 CREATE OR REPLACE FUNCTION insp.record_search(
     p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb DEFAULT '{}'
@@ -90,9 +113,9 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     PERFORM insp.partner_number(p_partner);
     PERFORM insp.check_purpose(p_purpose, p_is_needed);
-    IF p_is_needed OR insp.is_staff() THEN
-        RAISE LOG 'inspectd: % calls % of partner % for %', session_user, p_action, p_partner, coalesce(p_purpose, 'no purpose');
-        PERFORM insp.record(p_action, 'partner ' || p_partner, p_detail, p_purpose);
+    IF NOT insp.log_reading(format('calls %s of partner %s', p_action, p_partner), p_purpose) THEN
+        PERFORM insp.record(p_action, 'partner ' || p_partner, p_detail,
+            CASE WHEN insp.is_staff() THEN p_purpose ELSE coalesce(p_purpose, 'delivery') END);
     END IF;
 END
 $$;
@@ -166,12 +189,12 @@ BEGIN
     IF p_purpose IS NULL AND insp.needs_purpose() THEN
         RETURN insp.plain_result(j) || mark;
     END IF;
-    PERFORM insp.record_reading(j.public_id, p_purpose);
+    PERFORM insp.record_reading(j.public_id, j.status, p_purpose);
     RETURN insp.result_document(j) || mark;
 END
 $$;
 COMMENT ON FUNCTION insp.job_result(uuid, text) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Operators and reviewers give a purpose (review, support, export or delivery), which is recorded (insp.v_access); without one they get what identifies no person: decision, labels, reasons, error, status and times. Of a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
+    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Reads are recorded (insp.v_access). Operators give a purpose (review, support, export or delivery), reviewers review; without one they get what identifies no person: decision, labels, reasons, error, status and times. Of a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
 GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.sealed_result(
@@ -186,7 +209,7 @@ BEGIN
         partner_id := j.partner_id;
         RETURN;
     END IF;
-    PERFORM insp.record_reading(j.public_id, p_purpose);
+    PERFORM insp.record_reading(j.public_id, j.status, p_purpose);
     SELECT d.document, d.sealed, d.body, d.partner_id INTO document, sealed, body, partner_id FROM insp.sealed_document(j) d;
 END
 $$;
@@ -203,7 +226,7 @@ DECLARE
     j constant insp.job := insp.visible_job(p_id);
     said constant jsonb := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;
 BEGIN
-    PERFORM insp.record_reading(j.public_id, p_purpose);
+    PERFORM insp.record_reading(j.public_id, j.status, p_purpose);
     SELECT insp.step_document(s), CASE WHEN s.seal > 0 THEN s.body END INTO document, body
     FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
     document := coalesce(document, '{}') || insp.result_frame(j) || jsonb_strip_nulls(jsonb_build_object(
@@ -227,7 +250,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     j constant insp.job := insp.visible_job(p_id);
 BEGIN
-    PERFORM insp.record_reading(j.public_id, p_purpose);
+    PERFORM insp.record_reading(j.public_id, j.status, p_purpose);
     RETURN (SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = p_status);
 END
 $$;

@@ -8,7 +8,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
     problem text;
+    is_approved constant boolean := EXISTS (SELECT FROM insp.proposal p WHERE p.approving = pg_current_xact_id());
 BEGIN
+    -- A new secret alone changes nothing about where it is sent.
+    PERFORM insp.need_approval('callback_authorize', NOT EXISTS (SELECT FROM insp.endpoint_authorization a
+        WHERE a.endpoint_id = p_endpoint AND (a.provider, a.token_url, a.client_id, a.scope, a.method)
+            IS NOT DISTINCT FROM (p_provider, p_token_url, p_client_id, p_scope, p_method)));
     PERFORM insp.require(p_method IN ('basic', 'post', 'tls'), 'method ' || left(quote_nullable(p_method), 40),
         'A method is basic, post or tls.');
     PERFORM insp.require(p_provider ~ '^[a-z][a-z0-9_-]{0,63}$', 'provider ' || left(quote_nullable(p_provider), 40),
@@ -21,7 +26,9 @@ BEGIN
         IF coalesce(p_client_id, '') !~ '^[\x20-\x7e]{1,255}$' THEN
             PERFORM insp.refuse('CLIENT_ID_INVALID');
         END IF;
-        IF p_method IN ('basic', 'post') AND coalesce(p_client_secret, '') !~ '^[\x20-\x7e]+$' THEN
+        -- A proposal has no secret: it is set afterwards.
+        IF p_method IN ('basic', 'post') AND coalesce(p_client_secret, '') !~ '^[\x20-\x7e]+$'
+            AND NOT (is_approved AND p_client_secret IS NULL) THEN
             PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client secret', format('Method %s needs one.', p_method));
         ELSIF p_method = 'tls' AND e.client_certificate IS NULL THEN
             PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client certificate', 'Method tls needs the endpoint''s.');
@@ -47,7 +54,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) IS
-    'Sends an endpoint''s callbacks with an OAuth 2.0 access token, by default by client credentials; replaces earlier settings';
+    'Sends an endpoint''s callbacks with an OAuth 2.0 access token, by default by client credentials; replaces earlier settings. Where it needs approval, the proposal has no p_client_secret: the approved settings are repeated with it, which needs none';
 GRANT EXECUTE ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean

@@ -82,7 +82,7 @@ BEGIN
     IF j.status < 128 THEN
         RETURN NULL;
     END IF;
-    PERFORM insp.record_reading(j.public_id, session_result.purpose);
+    PERFORM insp.record_reading(j.public_id, j.status, session_result.purpose);
     SELECT insp.step_document(s) INTO result FROM insp.step s WHERE s.job_id = j.id AND s.status = 128;
     answer := result #> '{capabilities,liveness,0,data,vendor}';
     RETURN jsonb_strip_nulls(jsonb_build_object(

@@ -47,11 +47,22 @@ extension JobClient {
         }
     }
 
-    /// The face ids of a person, as the database has them.
+    /// The face ids of a person, as the database has them, for the destruction of their keys.
     package func faces(of reference: String, partner: String) async throws -> [String] {
         try await self.translating { connection in
-            try await connection.query("SELECT insp.faces_of_person($1, $2)", [.text(partner), .text(reference)])
-                .map { try $0.string(0) }
+            try await connection.query(
+                "SELECT insp.faces_of_person($1, $2, 'support')", [.text(partner), .text(reference)]
+            ).map { try $0.string(0) }
+        }
+    }
+
+    /// Records what an operator's program does in the key store.
+    ///
+    /// - Parameter action: One of those that `insp.record_keys` lists.
+    package func recordKeys(_ action: String, of partner: String, keys: Int) async throws {
+        try await self.translating { connection in
+            _ = try await connection.query(
+                "SELECT insp.record_keys($1, $2, $3::integer)", [.text(action), .text(partner), .int(Int64(keys))])
         }
     }
 }

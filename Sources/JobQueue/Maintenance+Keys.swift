@@ -15,9 +15,11 @@ extension Maintenance {
             if !gone.isEmpty {
                 let ids = try gone.map { try $0.string(0) }
                 let partners = try gone.map { try $0.int(1) }
-                destroyed += try await keys.destroyJobs(ids.compactMap { KeyID($0) }, of: partners)
+                let existed = try await keys.destroyJobs(ids.compactMap { KeyID($0) }, of: partners)
+                destroyed += existed.count(where: { $0 })
                 _ = try await connection.query(
-                    "SELECT insp.keys_destroyed($1::uuid[], $2::integer[])", [.textArray(ids), .intArray(partners)])
+                    "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
+                    [.textArray(ids), .intArray(partners), .textArray(existed.map { $0 ? "t" : "f" })])
             }
             let swept = try await keys.sweep()
             if destroyed > 0 { self.report(.keysDestroyed(destroyed)) }

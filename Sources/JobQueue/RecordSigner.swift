@@ -17,6 +17,8 @@ package final class RecordSigner {
     /// Those whose checkpoints may be continued.
     private let trusted: [Ed25519PublicKey]
     private var last: RecordCheckpoint?
+    /// Number of the newest checkpoint, if no known key signed it: somebody else may add some.
+    package private(set) var stranger: Int64?
 
     /// Without new rows a checkpoint is signed this often, to prove that there were none; in microseconds.
     private static let longestSilence: Int64 = 600_000_000
@@ -39,7 +41,7 @@ package final class RecordSigner {
     /// - Throws: ``Refusal`` if the record is not what it was at the last checkpoint; errors of the database.
     package func sign() async throws -> RecordCheckpoint? {
         // Read before the ends of the chains, so that it is not ahead of them.
-        let newest = try await self.newest()
+        let (newest, number) = try await self.newest()
         let (heads, text) = try await self.store.heads()
         let now = Self.now()
         let isNews = newest.map { heads != $0.heads || now - $0.at >= Self.longestSilence } ?? true
@@ -49,29 +51,45 @@ package final class RecordSigner {
         guard isNews else { return nil }
         guard
             let checkpoint = RecordCheckpoint(
-                number: (newest?.number ?? 0) + 1, at: max(now, newest?.at ?? 0), headsText: text, key: self.key)
+                number: number + 1, at: max(now, newest?.at ?? 0), headsText: text, key: self.key)
         else { throw Refusal(description: "insp.record_heads returned something else") }
         guard try await self.store.add(checkpoint) else { return nil }
         self.last = checkpoint
         return checkpoint
     }
 
-    /// The newest checkpoint of the database.
-    private func newest() async throws -> RecordCheckpoint? {
+    /// The newest checkpoint of the database that a known key signed, and the number of the newest of all.
+    private func newest() async throws -> (checkpoint: RecordCheckpoint?, number: Int64) {
         let number = try await self.store.lastCheckpoint()
-        if let last, number < last.number {
+        // Strangers' are passed over: whoever can add one must not end the proof.
+        let newest = try await self.newest(from: number)
+        if let last, newest?.number ?? 0 < last.number {
             throw Refusal(
-                description: "checkpoint \(last.number) is not in the database any more: the last one is \(number)")
+                description: "checkpoint \(last.number) is not in the database any more: the last one is "
+                    + "\(newest?.number ?? 0)")
         }
-        guard number > 0 else { return nil }
-        guard let line = try await self.store.checkpoints(after: number - 1).first,
-            let newest = line.text.withUnsafeBytes({ RecordCheckpoint(line: $0) }),
-            self.trusted.contains(where: { newest.isSigned(by: $0) })
-        else {
+        guard newest != nil || number == 0 else {
             throw Refusal(
                 description: "checkpoint \(number) is not signed by a known key: give former keys by --public-key")
         }
-        return newest
+        self.stranger = newest?.number == number ? nil : number
+        return (newest, number)
+    }
+
+    private func newest(from number: Int64) async throws -> RecordCheckpoint? {
+        var end = number
+        while end > 0 {
+            // One suffices, as a rule.
+            let start = end == number ? end - 1 : max(0, end - Int64(RecordStore.page))
+            for line in try await self.store.checkpoints(after: start).reversed() where line.number <= end {
+                guard let checkpoint = line.text.withUnsafeBytes({ RecordCheckpoint(line: $0) }),
+                    self.trusted.contains(where: { checkpoint.isSigned(by: $0) })
+                else { continue }
+                return checkpoint
+            }
+            end = start
+        }
+        return nil
     }
 
     /// Verifies all rows since the last known checkpoint; without one, the whole record.
@@ -98,7 +116,7 @@ package final class RecordSigner {
                 }
                 place = last.number
             }
-            verifier.expect(end, in: name)
+            verifier.end(name, at: end)
         }
         verifier.end()
         if let fault = verifier.finish().faults.first {

@@ -37,9 +37,15 @@ struct AuditSigning {
     func run() async throws {
         let stop = StopFlag()
         defer { stop.signals.cancel() }
+        var stranger: Int64?
         while true {
             do {
-                if let checkpoint = try await self.signer.sign() {
+                let checkpoint = try await self.signer.sign()
+                if let number = self.signer.stranger, number != stranger {
+                    stranger = number
+                    self.log.warning("checkpoint of a stranger", ["number": .integer(number)])
+                }
+                if let checkpoint {
                     Output.line(checkpoint.line)
                     try self.keep(checkpoint)
                     self.log.info(

@@ -45,7 +45,11 @@ struct AuditVerification {
         }
         let report = Report(verdict, hasKeys: !self.keys.isEmpty, seconds: (ContinuousClock.now - start).seconds)
         Output.line(ResultEnvelope.json(report))
-        if !verdict.isWhole { throw Failure() }
+        switch verdict.outcome {
+        case .whole: break
+        case .broken: throw Failure()
+        case .inconclusive: throw Failure(status: 3)
+        }
     }
 
     private func verifier() -> RecordVerifier {
@@ -78,7 +82,7 @@ struct AuditVerification {
                     }
                     place = end.number
                 }
-                verifier.expect(ends.head, in: name)
+                verifier.end(name, at: ends.head)
             }
             var number: Int64 = 0
             while number < last {
@@ -91,10 +95,11 @@ struct AuditVerification {
             verifier.end()
             let verdict = verifier.finish()
             rounds += 1
-            // Retention may have removed what was to be read.
+            // Retention may have removed what was to be read, and an erasure words whose row of the record was not read.
             let now = try await self.store.heads().heads
             let hasMoved = now.chains.contains { $1.anchor != heads.chains[$0]?.anchor }
-            guard !verdict.isWhole, hasMoved, rounds < 5 else { return verdict }
+            let hasErased = verdict.doubts.contains { $0.kind == .erased } && now != heads
+            guard verdict.outcome != .whole, hasMoved || hasErased, rounds < 5 else { return verdict }
         }
     }
 
@@ -122,6 +127,7 @@ struct AuditVerification {
 
         var outcome: String
         var faults: [Fault]
+        var doubts: [Fault]
         var rows: Int64
         var chains: [String: Chain]
         var checkpoints: Checkpoints
@@ -130,10 +136,12 @@ struct AuditVerification {
         var seconds: Double
 
         init(_ verdict: RecordVerdict, hasKeys: Bool, seconds: Double) {
-            self.outcome = verdict.isWhole ? "whole" : "broken"
-            self.faults = verdict.faults.map {
-                Fault(kind: $0.kind.rawValue, chain: $0.chain, place: $0.seq, message: $0.message)
+            self.outcome = verdict.outcome.rawValue
+            func list(_ found: [RecordFault]) -> [Fault] {
+                found.map { Fault(kind: $0.kind.rawValue, chain: $0.chain, place: $0.seq, message: $0.message) }
             }
+            self.faults = list(verdict.faults)
+            self.doubts = list(verdict.doubts)
             self.chains = verdict.chains.mapValues {
                 Chain(
                     first: $0.first, last: $0.last, hash: $0.hash, rows: $0.rows, erased: $0.erased,

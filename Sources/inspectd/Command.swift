@@ -92,7 +92,9 @@ extension Arguments.Option {
 }
 
 /// The exit status of a command that ran but found a failure that it has already reported.
-struct Failure: Error {}
+struct Failure: Error {
+    var status: Int32 = 1
+}
 
 /// Standard output, line by line.
 enum Output {

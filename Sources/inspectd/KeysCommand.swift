@@ -105,6 +105,8 @@ extension Command {
             keyStore: state.keyStore, wrappingKey: state.wrappingKey, formerKey: state.formerKey, configured: keys.ids,
             keys: try await store.tallies())
         await store.close()
+        // Counts alone, which must be there when the main database is not.
+        try? await Self.record("list", nil, configuration)
         Output.line(ResultEnvelope.json(answer))
     }
 
@@ -171,6 +173,7 @@ extension Command {
         try await store.check(try await Self.noted(configuration))
         let found = try await Self.waiting(configuration) { try await store.verify() }
         await store.close()
+        try await Self.record("verify", nil, configuration)
         Output.line(ResultEnvelope.json(found))
         guard found.unreadable == 0 else { throw Failure() }
     }
@@ -180,6 +183,8 @@ extension Command {
         let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
         let store = try Self.keyStore(configuration)
         try await store.check(nil)
+        // Before anything leaves.
+        try await Self.record("escrow", nil, configuration)
         _ = try await store.escrow(to: recipient) { Output.line(ResultEnvelope.json($0)) }
         await store.close()
     }
@@ -193,7 +198,9 @@ extension Command {
             try JSONDecoder().decode(KeyEscrow.Entry.self, from: $0)
         }
         let store = try Self.keyStore(configuration)
-        try await Self.finish(try await store.restore(entries, with: opener, to: name), store, configuration)
+        let outcome = try await store.restore(entries, with: opener, to: name)
+        try await Self.record("restore", outcome.rewrapped, configuration)
+        try await Self.finish(outcome, store, configuration)
     }
 
     /// Destroys keys that no job of the database has, an hour after they were made: their requests were refused, repeated or never
@@ -229,6 +236,7 @@ extension Command {
         while try await store.sweep() > 0 {}
         await connection.close()
         await store.close()
+        try await Self.record("sweep", destroyed + persons, configuration)
         Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons]))
     }
 
@@ -251,6 +259,15 @@ extension Command {
     private static func note(_ state: CustodyState, _ configuration: Configuration) async throws {
         let connection = try await Self.mainDatabase(configuration)
         try await state.note(on: connection)
+        await connection.close()
+    }
+
+    /// The key store has no record of its own.
+    private static func record(_ action: String, _ keys: Int?, _ configuration: Configuration) async throws {
+        let connection = try await Self.mainDatabase(configuration)
+        _ = try await connection.query(
+            "SELECT insp.record_keys($1, keys => $2::integer)",
+            [.text(action), keys.map { .int(Int64($0)) } ?? .null])
         await connection.close()
     }
 

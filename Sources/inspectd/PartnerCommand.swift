@@ -50,7 +50,10 @@ extension Command {
         // Nothing is accepted from here on, so no program has a reason to make another key.
         let number = try await client.beginErasure(ofPartner: partner)
         // First: whatever happens to the rest, nothing sealed opens any more.
-        if let keys { outcome.keyDestroyed = try await keys.destroyPartner(number) }
+        if let keys {
+            outcome.keyDestroyed = try await keys.destroyPartner(number)
+            if outcome.keyDestroyed { try await client.recordKeys("destroy_partner", of: partner, keys: 1) }
+        }
         for round in 0..<10 {
             outcome.kept = 0
             var last: Int64 = 0

@@ -78,9 +78,12 @@ extension Command {
         }
         if let keys {
             let number = try await client.number(of: partner)
+            var gone = 0
             // Of jobs that named the face alone, and are erased with the person.
-            for face in faces { try await keys.destroyPerson(pseudonym: face, of: number) }
+            for face in faces where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
             outcome.keyDestroyed = try await keys.destroyPerson(.user(reference), of: number)
+            gone += outcome.keyDestroyed ? 1 : 0
+            if gone > 0 { try await client.recordKeys("destroy_person", of: partner, keys: gone) }
         }
         Output.line(ResultEnvelope.json(outcome))
     }

@@ -63,8 +63,8 @@ Task.detached {
         exit(0)
     } catch let error as UsageError {
         exit(error, command)
-    } catch is Failure {
-        exit(1)
+    } catch let failure as Failure {
+        exit(failure.status)
     } catch {
         FileHandle.standardError.write(Data("inspectd: \(error)\n".utf8))
         exit(1)

@@ -76,7 +76,7 @@ extension SealedRequestTests {
         var other = sealed
         other.engine = "another"
         #expect(throws: InspectError.self) { try TemplateSeal.open(other, under: user) }
-        #expect(try await site.store.destroyJobs([user.id], of: [site.partner]) == 1)
+        #expect(try await site.store.destroyJobs([user.id], of: [site.partner]) == [true])
         #expect(try await site.store.open([later], of: site.partner) == [plain])
         try await site.store.destroyPerson(.user("u"), of: site.partner)
         for gone in [sealed, later] {
@@ -122,11 +122,29 @@ extension SealedRequestTests {
         }
         let gone = try await site.admin.query("SELECT * FROM insp.keys_gone(10)")
         #expect(gone.count == 3)
-        let destroyed = try await site.store.destroyJobs(
+        let existed = try await site.store.destroyJobs(
             gone.map { try #require(KeyID(try $0.string(0))) }, of: gone.map { try $0.int(1) })
-        #expect(destroyed == 0)
+        #expect(existed == [false, false, false])
         _ = try await site.store.key(id)
-        // Its own partner may.
-        #expect(try await site.store.destroyJobs([id, partnerKey.id], of: [site.partner, site.partner]) == 1)
+        // Its own partner may. Nothing that the other one listed counts as its own.
+        let replayed = gone.map { (try! $0.string(0), try! $0.int(1)) } + [(id.text, site.partner)]
+        try await site.admin.execute(
+            "INSERT INTO insp.key_gone (key_id, partner_id) VALUES ('\(id.text)', \(site.partner))")
+        let all = try await site.store.destroyJobs(
+            replayed.map { KeyID($0.0)! }, of: replayed.map(\.1))
+        #expect(all == [false, false, false, true])
+        #expect(
+            try await site.store.destroyJobs([id, partnerKey.id], of: [site.partner, site.partner]) == [false, false])
+        _ = try await site.admin.query(
+            "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
+            [
+                .textArray(replayed.map(\.0)), .intArray(replayed.map(\.1)),
+                .textArray(all.map { $0 ? "t" : "f" }),
+            ])
+        #expect(try await site.admin.query("SELECT * FROM insp.keys_gone(10)").isEmpty)
+        let counted = try await site.admin.query(
+            "SELECT subject || ' ' || (detail ->> 'keys') FROM insp.record WHERE action = 'destroy_keys'")
+        #expect(try counted.map { try $0.string(0).hasSuffix("1") } == [true])
+        #expect(try !counted[0].string(0).hasPrefix("partner other"))
     }
 }

@@ -154,13 +154,13 @@ import Testing
             try lines.compactMap { $0.hasPrefix("{\"chain\"") ? try members(Data($0.utf8))["seq"] as? Int : nil }
         }
         #expect(try places(first) == Array(3...9))
-        #expect(try await site.verify(first) == [])
+        #expect(try await site.verify(first, ["--head", try await site.head("operator", 2)]) == [])
         try await site.write(2)
         try await site.sign()
         let next = try await site.run(["follow", "--from", "operator:9", "--seconds", "2"])
         #expect(next.status == 0, "\(next.errors)")
         #expect(try places(lines(next.output)) == [10, 11])
-        #expect(try await site.verify(lines(next.output)) == [])
+        #expect(try await site.verify(lines(next.output), ["--head", try await site.head("operator", 9)]) == [])
         // A place that is not there.
         let none = try await site.run(["follow", "--from", "operator:99", "--seconds", "1"])
         #expect(none.status == 1 && none.errors.contains("has no row 99"), "\(none.errors)")
@@ -201,20 +201,22 @@ import Testing
                 == "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
     }
 
-    @Test func `Only an auditor's login adds a checkpoint, and only over the ends of the chains`() async throws {
+    @Test func `Only a signer's login adds a checkpoint, and only over the ends of the chains`() async throws {
         let site = try await AuditSite.start()
         defer { site.end() }
         try await site.write(2)
         let session = try await site.database.connect()
         let call =
             "SELECT insp.add_checkpoint(1, 1, '0123456789abcdef', insp.record_heads()::text, decode(repeat('00', 64), 'hex'))"
-        for role in ["insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_gateway"] {
+        for role in [
+            "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_gateway",
+        ] {
             try await session.execute("SET ROLE \(role)")
             let error = await #expect(throws: PostgresError.self, "\(role)") { try await session.query(call) }
             #expect(error?.sqlState == "42501", "\(role)")
             try await session.execute("RESET ROLE")
         }
-        try await session.execute("SET ROLE insp_auditor")
+        try await session.execute("SET ROLE insp_signer")
         for heads in [
             "'{}'", "'x'", "NULL", "(insp.record_heads() || '{\"x\": 1}')::text", "insp.record_heads()::text || ' '",
         ] {

@@ -70,22 +70,47 @@ struct AuditSite {
         return String(decoding: done.output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// Verifies lines offline, with the public key.
+    /// Verifies lines offline, with the public key; there is no doubt.
     func verify(_ lines: [String], _ more: [String] = []) async throws -> [Fault] {
+        let (faults, doubts) = try await self.judge(lines, more)
+        if faults.isEmpty { #expect(doubts == []) }
+        return faults
+    }
+
+    /// Verifies lines offline, with the public key.
+    func judge(_ lines: [String], _ more: [String] = []) async throws -> (faults: [Fault], doubts: [Fault]) {
         try (lines.joined(separator: "\n") + "\n").write(to: self.file("export"), atomically: false, encoding: .utf8)
-        return try await self.verdict([self.path("export"), "--public-key", self.path("public.pem")] + more)
+        return try await self.judge(
+            arguments: [self.path("export"), "--public-key", self.path("public.pem")] + more)
+    }
+
+    /// A place with its hash, as `--head` takes it.
+    func head(_ chain: String, _ place: Int) async throws -> String {
+        let hash = try await self.admin.query("SELECT insp.record_hash_at($1, \(place))", [.text(chain)])[0].string(0)
+        return "\(chain):\(place):\(hash)"
+    }
+
+    /// Verifies what the arguments say; there is no doubt.
+    func verdict(_ arguments: [String]) async throws -> [Fault] {
+        let (faults, doubts) = try await self.judge(arguments: arguments)
+        if faults.isEmpty { #expect(doubts == []) }
+        return faults
     }
 
     /// Verifies what the arguments say.
-    func verdict(_ arguments: [String]) async throws -> [Fault] {
+    func judge(arguments: [String]) async throws -> (faults: [Fault], doubts: [Fault]) {
         let done = try await self.run(["verify"] + arguments)
         let report = try members(done.output)
-        let faults = try #require(report["faults"] as? [[String: Any]])
-        #expect(done.status == (faults.isEmpty ? 0 : 1), "\(done.errors)")
-        #expect(report["outcome"] as? String == (faults.isEmpty ? "whole" : "broken"))
-        return faults.map {
-            Fault(kind: $0["kind"] as? String ?? "", chain: $0["chain"] as? String, place: $0["place"] as? Int)
+        func list(_ name: String) throws -> [Fault] {
+            try #require(report[name] as? [[String: Any]]).map {
+                Fault(kind: $0["kind"] as? String ?? "", chain: $0["chain"] as? String, place: $0["place"] as? Int)
+            }
         }
+        let (faults, doubts) = (try list("faults"), try list("doubts"))
+        #expect(done.status == (faults.isEmpty ? doubts.isEmpty ? 0 : 3 : 1), "\(done.errors)")
+        #expect(
+            report["outcome"] as? String == (faults.isEmpty ? doubts.isEmpty ? "whole" : "inconclusive" : "broken"))
+        return (faults, doubts)
     }
 
     /// What somebody does who may do anything, the triggers included.

@@ -38,7 +38,7 @@ import Testing
                 FROM (VALUES ('f', NULL), ('g', 'ann'), ('h', NULL)) AS v (f, u);
                 SELECT insp.erase_person('\(partner)', 'ann'), insp.face_delete('\(partner)', 'f'), insp.face_delete('\(partner)', 'f');
                 INSERT INTO insp.key_gone (key_id, partner_id) SELECT gen_random_uuid(), id FROM insp.partner WHERE name = '\(partner)';
-                SELECT insp.keys_destroyed(array_agg(key_id), array_agg(partner_id)) FROM insp.keys_gone(10)
+                SELECT insp.keys_destroyed(array_agg(key_id), array_agg(partner_id), '{t}') FROM insp.keys_gone(10)
                 """)
         }
         try await site.admin.execute(
@@ -122,6 +122,14 @@ import Testing
             #expect(text.contains(old))
             let forged = Data(text.replacing(old, with: new, maxReplacements: 1).utf8)
             #expect(try await self.verify(site, forged) != [], "\(new)")
+        }
+        // Times beyond what a report can have.
+        for time in ["300000-01-01T00:00:00Z", "99999999999-01-01T00:00:00Z", "-1-01-01T00:00:00Z"] {
+            let until = try #require(try members(line).at("deletions.until") as? String)
+            try Data(text.replacing(until, with: time).utf8).write(to: site.file("report"))
+            let done = try await site.run(
+                ["verify", "--deletions", site.path("report"), "--public-key", site.path("public.pem")])
+            #expect(done.status == 1 && done.errors.contains("no report of inspectd"), "\(time): \(done.errors)")
         }
         // A row that the report counted is changed, and the export is made to fit as far as one can without the key.
         try await site.tamper("UPDATE insp.record SET detail = detail || '{\"jobs\": 1}' WHERE action = 'erase'")

@@ -189,6 +189,14 @@ import Testing
         }
         let escrow = try await setting.run("escrow", "--public-key", setting.file("safe.pub"))
         #expect(escrow.status == 0 && escrow.output.split(separator: 0x0A).count == 5)
+        let record = try await setting.main.connect()
+        let rows = try await record.query("SELECT action FROM insp.v_operator_events WHERE action LIKE 'keys%'")
+        #expect(try rows.map { try $0.string(0) } == ["keys_escrow"])
+        // Nothing leaves that cannot be recorded.
+        try await record.execute("ALTER FUNCTION insp.record_keys(text, text, integer) RENAME TO absent")
+        let unseen = try await setting.run("escrow", "--public-key", setting.file("safe.pub"))
+        #expect(unseen.status == 1 && unseen.output.isEmpty)
+        try await record.execute("ALTER FUNCTION insp.absent(text, text, integer) RENAME TO record_keys")
         try escrow.output.write(to: URL(fileURLWithPath: setting.file("escrow")))
         try FileManager.default.removeItem(atPath: setting.file("keys"))
         _ = try await Program.run(["keys", "make", "--key-file", setting.file("keys"), "--name", "new"])

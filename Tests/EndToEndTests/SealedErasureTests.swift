@@ -34,6 +34,12 @@ import Testing
         #expect(result["customerInternalReference"] as? String == "case 7")
         _ = try await site.connection.query("SELECT insp.callback_resume(id) FROM insp.endpoint")
         let received = try await site.service.receiver.received(within: 60) { $0.count == 2 }
+        // The results went out, and that is on record.
+        try await waitUntil("the delivery is settled") {
+            try await site.count(
+                "insp.v_access WHERE job = '\(matched)' AND action = 'callback' AND purpose = 'delivery'")
+                == 1
+        }
         let body = try members(Data(try #require(received.last).body.utf8))
         #expect(body.at("data.id") as? String == matched)
         #expect(body.at("data.result.capabilities.authentication.0.decision.details.label") as? String == "MATCH")
@@ -76,6 +82,9 @@ import Testing
         )
         // The person's and the face's key.
         #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'person'")[0].int(0) == 1)
+        #expect(
+            try await site.count(
+                "insp.v_operator_events WHERE (action, detail) = ('keys_destroy_person', '{\"keys\": 2}')") == 1)
 
         // What retention leaves without a job goes with the next sweep.
         _ = try await site.connection.query("SELECT insp.erase($1)", [.text(other["id"] as! String)])

@@ -122,6 +122,50 @@ import Testing
         try await office.end()
     }
 
+    @Test func `Whom a login acts for, how long faces stay, and who gets tokens need four eyes where asked for`()
+        async throws
+    {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        let token = "https://login.example.com/token"
+        let calls = [
+            ("bind_producer", "('\(first)', 'acme')", "{\"login\": \"\(first)\", \"partner\": \"acme\"}"),
+            ("unbind_producer", "('\(first)', 'acme')", "{\"login\": \"\(first)\", \"partner\": \"acme\"}"),
+            ("free_producer", "('\(first)')", "{\"login\": \"\(first)\"}"),
+            ("set_face_limits", "('acme', keep => '1 hour')", "{\"partner\": \"acme\", \"keep\": \"1 hour\"}"),
+            ("set_liveness_policy", "('acme', true)", "{\"partner\": \"acme\", \"passive_signals_suffice\": true}"),
+            (
+                "callback_authorize", "(1, '\(token)', 'client', 'secret')",
+                "{\"p_endpoint\": 1, \"p_token_url\": \"\(token)\", \"p_client_id\": \"client\"}"
+            ),
+        ]
+        for (action, _, _) in calls {
+            #expect(try await office.call("set_approval('\(action)', true)", as: first).hasSuffix("two logins"))
+        }
+        for (number, (action, direct, arguments)) in calls.enumerated() {
+            #expect(try await office.call(action + direct, as: first) == "APPROVAL_NEEDED", "\(action)")
+            #expect(try await office.call("propose('\(action)', '\(arguments)')", as: first) == "\(number + 1)")
+            let done = try await office.call("approve(\(number + 1))", as: second)
+            #expect(!done.hasPrefix("APPROVAL"), "\(action): \(done)")
+        }
+        #expect(
+            try await office.fixture.count("insp.v_partner WHERE passive_signals_suffice") == 1)
+        #expect(try await office.fixture.count("insp.partner WHERE keep_faces = '1 hour'") == 1)
+        #expect(try await office.fixture.count("insp.endpoint_authorization WHERE token_url = '\(token)'") == 1)
+        #expect(try await office.fixture.count("insp.secret WHERE purpose = 'client_secret'") == 0)
+        // What was approved gets its secret by one login; another place does not.
+        #expect(try await office.call("callback_authorize(1, '\(token)', 'client', 'secret')", as: first) == "")
+        #expect(try await office.fixture.count("insp.secret WHERE purpose = 'client_secret'") == 1)
+        #expect(
+            try await office.call("callback_authorize(1, 'https://other.example.com/t', 'client', 'secret')", as: first)
+                == "APPROVAL_NEEDED")
+        #expect(
+            try await office.call(
+                "propose('callback_authorize', '{\"p_endpoint\": 1, \"p_client_secret\": \"s\"}')", as: first)
+                == "PARAMETER_INVALID")
+        try await office.end()
+    }
+
     private func members(_ text: String) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }
@@ -159,7 +203,7 @@ import Testing
                 "SELECT string_agg(state, ' ' ORDER BY proposal) FROM insp.v_proposal")[0].string(0)
                 == "expired rejected open")
         #expect(try await office.fixture.count("insp.retention WHERE what = 'events' AND keep = '9 days'") == 0)
-        for role in ["insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_gateway"] {
+        for role in ["insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_signer", "insp_gateway"] {
             for call in ["propose('set_retention', '{}')", "approve(3)", "set_approval('set_retention', true)"] {
                 #expect(try await office.call(call, as: role) == "42501", "\(role): \(call)")
             }

@@ -80,7 +80,7 @@ import Testing
         "p_number": ["1"], "p_at": ["1"], "p_key_id": ["repeat('0', 16)"], "p_heads": ["insp.record_heads()::text"],
         "p_signature": ["decode(repeat('00', 64), 'hex')"], "purpose": ["'export'"], "p_purpose": ["'export'"],
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
-        "action": ["'create_endpoint'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
+        "action": ["'create_endpoint'", "'escrow'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'"], "p_contents": ["'{front}'"],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
         "p_locations": [

@@ -158,8 +158,24 @@ import Testing
         _ = try await fixture.admin.query("SELECT insp.unbind_producer($1, 'acme')", [.text(login)])
         #expect(await run("acme", own)[0] == partner)
         #expect(try await fixture.count("insp.v_operator_events WHERE action LIKE '%bind_producer'") == 3)
+        // Without its last binding it acts for nobody, until somebody frees it.
+        let last = try await fixture.admin.query("SELECT insp.unbind_producer($1, 'club')", [.text(login)])
+        #expect(try last[0].string(0) == "login \(login) acts for no partner")
+        #expect(await run("acme", own)[0] == partner)
+        #expect(await run("club", other)[0] == partner)
+        let many = await #expect(throws: PostgresError.self) {
+            try await bound.query("SELECT insp.enqueue_many(ARRAY[$1::jsonb])", [.text(QueueFixture.byURL)])
+        }
+        #expect(many?.sqlState == partner)
+        #expect(
+            try await fixture.count(
+                "insp.v_producer WHERE (partner, state) = ('club', 'was unbound, and acts for nobody: bind or free it')"
+            )
+                == 1)
+        let free = try await fixture.admin.query("SELECT insp.free_producer($1)", [.text(login)])
+        #expect(try free[0].string(0) == "login \(login) acts for every partner")
+        #expect(await run("club", other) == Array(repeating: nil, count: 13))
         await bound.close()
-        _ = try await fixture.admin.query("SELECT insp.unbind_producer($1, 'club')", [.text(login)])
         try await fixture.admin.execute("DROP ROLE \(login)")
     }
 
@@ -228,9 +244,12 @@ import Testing
         _ = try await call("bind_producer", name, "acme")
         #expect(try await acts(login) == ["acme"])
         #expect(try await acts(renamed) == ["acme"])
-        #expect(try await call("unbind_producer", name, "acme") == "login \(name) acts for every partner")
+        #expect(try await call("unbind_producer", name, "acme") == "login \(name) acts for no partner")
+        #expect(try await acts(login) == [])
         #expect(try await acts(renamed) == ["acme"])
         _ = try await call("bind_producer", newName, "acme")
+        #expect(try await acts(renamed) == ["acme"])
+        _ = try await fixture.admin.query("SELECT insp.free_producer($1)", [.text(name)])
         #expect(try await acts(renamed) == ["acme"])
         #expect(try await acts(login) == ["acme", "club"])
 
@@ -259,7 +278,8 @@ import Testing
         _ = try await fixture.admin.query("SELECT insp.check_epoch()")
         #expect(try await acts(renamed) == ["club"])
         #expect(try await acts(login) == ["acme", "club"])
-        #expect(try await call("unbind_producer", newName, "club") == "login \(newName) acts for every partner")
+        #expect(try await call("unbind_producer", newName, "club") == "login \(newName) acts for no partner")
+        #expect(try await acts(renamed) == [])
         try await fixture.admin.execute("DROP ROLE \(login); DROP ROLE \(renamed)")
     }
 

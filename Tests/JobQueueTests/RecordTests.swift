@@ -203,92 +203,6 @@ import Testing
         for connection in [first, second] { await connection.close() }
     }
 
-    @Test func `What an operator reads of a person is recorded, and cannot be read otherwise`() async throws {
-        let fixture = try await QueueFixture()
-        let request = QueueFixture.byURL.dropLast() + #","userReference":"Jane"}"#
-        let id = try await fixture.enqueue(many: [Data(request.utf8)])[0]
-        try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
-            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
-        }
-        let name = String(URLComponents(string: fixture.database.url)!.path.dropFirst())
-        func login(_ group: String) async throws -> (name: String, connection: PostgresConnection) {
-            let login = "r_" + UUID().uuidString.lowercased().replacing("-", with: "")
-            try await fixture.admin.execute("CREATE ROLE \(login) LOGIN IN ROLE \(group)")
-            return (login, try await fixture.database.database(name, role: login).connect())
-        }
-        let (operate, produce) = (try await login("insp_operator"), try await login("insp_producer"))
-        for sql in [
-            "SELECT personal FROM insp.job", "SELECT body FROM insp.step", "SELECT * FROM insp.job",
-            "SELECT insp.step_document(s) FROM insp.step s", "SELECT insp.personal(''::bytea)",
-        ] {
-            let error = await #expect(throws: PostgresError.self, "\(sql)") { try await operate.connection.query(sql) }
-            #expect(error?.sqlState == "42501", "\(sql)")
-        }
-        _ = try await operate.connection.query("SELECT public_id, status, workflow, created_at FROM insp.job")
-        _ = try await operate.connection.query("SELECT job_id, status, stored_at, summary FROM insp.step")
-        #expect(try await fixture.count("insp.record WHERE chain = 'access'") == 0)
-
-        // What names no person needs no purpose, and is not recorded.
-        let plain = try await operate.connection.query(
-            """
-            SELECT r #>> '{decision,type}', r ->> 'status', r ? 'userReference', r ? 'capabilities'
-            FROM insp.job_result($1) r
-            """, [.text(id)])[0]
-        #expect(try plain.string(0) == "PASSED" && plain.string(1) == "128")
-        #expect(try !plain.bool(2) && !plain.bool(3))
-        for (call, name) in [
-            ("stage_result('\(id)', 128", "p_purpose"), ("session_result('\(id)'", "purpose"),
-            ("face_templates('acme', 'f'", "purpose"),
-            ("jobs_by_reference('acme', user_reference => 'Jane'", "purpose"),
-        ] {
-            for (more, code) in [("", ErrorCode.purposeMissing), (", \(name) => 'fun'", .parameterInvalid)] {
-                let error = await #expect(throws: PostgresError.self, "\(call)\(more)") {
-                    try await operate.connection.query("SELECT insp.\(call)\(more))")
-                }
-                #expect(error?.sqlState == code.sqlState, "\(call)\(more)")
-            }
-        }
-        #expect(try await fixture.count("insp.record WHERE purpose IS NOT NULL") == 0)
-        let result = try await operate.connection.query(
-            "SELECT insp.job_result($1, 'support')->>'userReference'", [.text(id)])
-        #expect(try result[0].string(0) == "Jane")
-        let stage = try await operate.connection.query(
-            "SELECT insp.stage_result($1, 128, 'review') #>> '{decision,type}'", [.text(id)])
-        #expect(try stage[0].string(0) == "PASSED")
-        _ = try await operate.connection.query("SELECT insp.session_result($1, 'export')", [.text(id)])
-        _ = try await operate.connection.query("SELECT insp.face_templates('acme', 'f', 'support')")
-        let found = try await operate.connection.query(
-            "SELECT id FROM insp.jobs_by_reference('acme', user_reference => 'Jane', purpose => 'support')")
-        #expect(try found.map { try $0.string(0) } == [id])
-        let searches = try await operate.connection.query(
-            "SELECT action || ' ' || purpose FROM insp.v_operator_events WHERE purpose IS NOT NULL ORDER BY at")
-        #expect(try searches.map { try $0.string(0) } == ["face_templates support", "jobs_by_reference support"])
-        #expect(try await fixture.count("insp.record r WHERE r::text LIKE '%Jane%'") == 0)
-        // A producer's calls are its partner's own; what leaves for good needs a purpose even of it.
-        let error = await #expect(throws: PostgresError.self) {
-            try await produce.connection.query("SELECT insp.face_features('acme', 'f')")
-        }
-        #expect(error?.sqlState == ErrorCode.purposeMissing.sqlState)
-        _ = try await produce.connection.query("SELECT insp.face_features('acme', 'f', 'export')")
-        #expect(
-            try await fixture.count("insp.v_operator_events WHERE (action, who) = ('face_features', '\(produce.name)')")
-                == 1)
-        _ = try await produce.connection.query("SELECT insp.job_result($1), insp.session_result($1)", [.text(id)])
-        let rows = try await operate.connection.query(
-            "SELECT partner, operator, action, key_id IS NULL, purpose FROM insp.v_access WHERE job = $1 ORDER BY at",
-            [.text(id)])
-        #expect(try rows.map { try $0.string(4) } == ["support", "review", "export"])
-        #expect(rows.count == 3)
-        for row in rows {
-            #expect(try row.string(0) == "acme" && row.string(1) == operate.name && row.string(2) == "read")
-            #expect(try row.bool(3))
-        }
-        for login in [operate, produce] {
-            await login.connection.close()
-            try await fixture.admin.execute("DROP ROLE \(login.name)")
-        }
-    }
-
     // MARK: Retention
 
     @Test func `Retention takes a chain's start, and the rest builds on it`() async throws {
@@ -350,7 +264,8 @@ import Testing
             "SELECT insp.thin_checkpoints(10)",
         ]
         for role in [
-            "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_gateway",
+            "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_signer",
+            "insp_gateway",
         ] {
             try await session.execute("SET ROLE \(role)")
             for sql in writes + (role == "insp_worker" ? [] : ["SELECT insp.link_record()"]) {

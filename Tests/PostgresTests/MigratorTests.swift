@@ -256,7 +256,7 @@ import Testing
         #expect(error?.code == .roleMissing)
         #expect(
             error?.message.hasPrefix(
-                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer, insp_reviewer; an administrator creates them"
+                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer, insp_reviewer, insp_signer; an administrator creates them"
             ) == true)
         #expect(error?.message.hasSuffix("inspectd migrate --roles") == true)
         #expect(try await owner.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))
@@ -274,14 +274,18 @@ import Testing
             }
             return try await group.reduce(into: Set<String>()) { $0.formUnion($1) }
         }
-        #expect(created == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer"])
+        #expect(
+            created == [
+                "insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer", "insp_signer",
+            ])
         #expect(try await migrator.createRoles(on: superuser).isEmpty)
         let roles = try await superuser.query(
             "SELECT rolname FROM pg_roles WHERE rolname LIKE 'insp\\_%' AND NOT rolcanlogin AND NOT rolcreaterole ORDER BY 1"
         ).map { try $0.string(0) }
         #expect(
             roles == [
-                "insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer", "insp_worker",
+                "insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer", "insp_signer",
+                "insp_worker",
             ])
         #expect(try await migrator.run(on: owner).applied.isEmpty == false)
     }

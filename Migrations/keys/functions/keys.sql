@@ -112,13 +112,18 @@ COMMENT ON FUNCTION insp.destroy_keys(uuid[]) IS
     'Destroys keys, and with them all below; returns how many there were. The rows below are deleted by insp.sweep_keys';
 GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_eraser;
 
-CREATE OR REPLACE FUNCTION insp.destroy_job_keys(p_ids uuid[], p_partners integer[]) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.destroy_job_keys(p_ids uuid[], p_partners integer[]) RETURNS TABLE (id uuid, partner_id integer)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM unnest(p_ids, p_partners) AS u (id, partner_id)
-        JOIN insp.key k ON k.id = u.id AND k.partner_id = u.partner_id AND k.kind IN ('job', 'template')))
+    WITH locked AS (
+        SELECT k.id FROM insp.key k
+        WHERE (k.id, k.partner_id) IN (SELECT u.id, u.partner_id FROM unnest(p_ids, p_partners) AS u (id, partner_id))
+            AND k.kind IN ('job', 'template')
+        ORDER BY k.id FOR UPDATE
+    )
+    DELETE FROM insp.key k USING locked l WHERE k.id = l.id RETURNING k.id, k.partner_id
 $$;
 COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
-    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of others. Returns how many';
+    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of others. Returns those that there were';
 GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer

@@ -80,7 +80,8 @@ package struct DeletionReport: Sendable {
         let place = Place(day: at / 86_400_000_000, cause: cause)
         for name in names {
             guard let count = detail[name] as? Int64, count > 0 else { continue }
-            self.counts[place, default: [:]][name, default: 0] += count
+            let (sum, isTooLarge) = self.counts[place, default: [:]][name, default: 0].addingReportingOverflow(count)
+            self.counts[place, default: [:]][name] = isTooLarge ? .max : sum
         }
     }
 
@@ -113,7 +114,10 @@ package struct DeletionReport: Sendable {
     package static func microseconds(_ text: String) -> Int64? {
         let whole = text.utf8.count == 10 ? text + "T00:00:00Z" : text
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: whole.contains("."))
-        guard let date = try? style.parse(whole), date.timeIntervalSince1970 >= 0 else { return nil }
+        // Up to the year 9999: a later one need not fit into microseconds, and has no form in RFC 3339.
+        guard let date = try? style.parse(whole), (0..<253_402_300_800).contains(date.timeIntervalSince1970) else {
+            return nil
+        }
         return Int64((date.timeIntervalSince1970 * 1_000_000).rounded())
     }
 }

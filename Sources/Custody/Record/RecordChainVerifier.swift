@@ -4,9 +4,9 @@ internal import Glibc
 struct RecordChainVerifier {
     /// Retention removes no younger row, except of endpoints (`insp.record_guard`): 365 days in microseconds. Leap days are left to
     /// the database.
-    private static let longestRetention: Int64 = 365 * 86_400_000_000
+    static let longestRetention: Int64 = 365 * 86_400_000_000
 
-    private let start: RecordPlace
+    let start: RecordPlace
     var isEmpty: Bool { self.rows == 0 }
     private var last: RecordPlace
     /// The hashes of all rows, one after the other.
@@ -23,7 +23,14 @@ struct RecordChainVerifier {
     }
 
     /// Takes the next row; its hashes are in `reader`.
-    mutating func take(_ row: RecordRow, _ reader: RecordRowReader) {
+    ///
+    /// - Returns: Whether the chain is intact up to here.
+    mutating func take(_ row: RecordRow, _ reader: RecordRowReader) -> Bool {
+        self.judge(row, reader)
+        return self.fault == nil && self.gap == nil
+    }
+
+    private mutating func judge(_ row: RecordRow, _ reader: RecordRowReader) {
         self.rows += 1
         if self.fault != nil { return }
         if let gap = self.gap {
@@ -64,7 +71,7 @@ struct RecordChainVerifier {
         self.last.seq = row.seq
         self.last.hash.withUnsafeMutableBytes { $0.baseAddress!.copyMemory(from: reader.hash, byteCount: 32) }
         self.hashes.append(contentsOf: UnsafeBufferPointer(start: reader.hash, count: 32))
-        if row.isErased { self.erased += 1 }
+        if row.erased != nil { self.erased += 1 }
     }
 
     mutating func finish(_ name: String) {

@@ -11,12 +11,17 @@ package struct RecordPlace: Sendable, Equatable {
         self.hash = hash
     }
 
+    /// Lines of an export have no more digits, and arithmetic cannot overflow.
+    static let largest: Int64 = 999_999_999_999_999_999
+
     /// Before the first row of a chain.
     package static let start = RecordPlace(seq: 0, hash: [UInt8](repeating: 0, count: 32))
 
     /// - Parameter hash: 64 hexadecimal digits.
     package init?(seq: Int64, hash: String) {
-        guard seq >= 0, let bytes = [UInt8](hexadecimal: hash), bytes.count == 32 else { return nil }
+        guard (0...Self.largest).contains(seq), let bytes = [UInt8](hexadecimal: hash), bytes.count == 32 else {
+            return nil
+        }
         self.init(seq: seq, hash: bytes)
     }
 }

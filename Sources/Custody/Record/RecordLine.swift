@@ -126,7 +126,10 @@ struct RecordRow {
     var isIntact: Bool
     /// Whether words are there and are not those of the digest.
     var hasOtherWords: Bool
-    var isErased: Bool
+    /// The digest of words that were removed.
+    var erased: String?
+    /// The digests of words that this row says an erasure removed.
+    var forgotten: [String]
 }
 
 /// Reads rows into buffers that are used again for each.
@@ -175,10 +178,11 @@ final class RecordRowReader {
         guard reader.takes(", \"prev\": "), reader.hexadecimal(32, into: self.prev),
             reader.takes(", \"hash\": "), reader.hexadecimal(32, into: self.hash)
         else { return nil }
-        var (isErased, hasOtherWords) = (false, false)
+        var erased: String?
+        var hasOtherWords = false
         if reader.takes(", \"words\": ") {
             if reader.takes("null") {
-                isErased = true
+                erased = hasWords ? reader.text(words.dropFirst().dropLast()) : nil
                 hasOtherWords = !hasWords
             } else {
                 guard let said = reader.object(), reader.takes(", \"words_salt\": "), let salt = reader.string() else {
@@ -200,7 +204,21 @@ final class RecordRowReader {
         self.digest()
         return RecordRow(
             chain: self.name(reader.bytes(chain)), seq: seq, isIntact: memcmp(self.computed, self.hash, 32) == 0,
-            hasOtherWords: hasOtherWords, isErased: isErased)
+            hasOtherWords: hasOtherWords, erased: erased,
+            forgotten: reader.bytes(action).elementsEqual("\"forget_words\"".utf8)
+                ? Self.digests(reader.bytes(detail)) : [])
+    }
+
+    /// What `insp.forget_words` recorded: `{"words": ["DIGEST", …]}`.
+    private static func digests(_ detail: UnsafeRawBufferPointer) -> [String] {
+        var reader = LineReader(detail)
+        var found: [String] = []
+        guard reader.takes("{\"words\": [") else { return [] }
+        while let digest = reader.string() {
+            found.append(String(reader.text(digest).dropFirst().dropLast()))
+            guard reader.takes(", ") else { break }
+        }
+        return reader.takes("]}") ? found : []
     }
 
     /// SHA-256 of salt and words, as `insp.words_digest` has it.

@@ -23,6 +23,8 @@ package struct RecordFault: Sendable, Equatable {
         case format
         /// An export without its last line.
         case cut
+        /// Words that were removed, while no erasure on record names them.
+        case erased
     }
 
     package var kind: Kind
@@ -49,8 +51,10 @@ package struct RecordVerdict: Sendable {
         package var unsigned: Int64
     }
 
-    /// The first fault of each chain, then those of checkpoints and of the export; none: the record is whole.
+    /// The first fault of each chain, then those of checkpoints and of the export.
     package var faults: [RecordFault]
+    /// What nobody vouches for: rows before the start of a chain, words that were removed.
+    package var doubts: [RecordFault]
     package var chains: [String: Chain]
     /// Checkpoints whose signature was verified.
     package var signed: Int
@@ -61,5 +65,12 @@ package struct RecordVerdict: Sendable {
     /// The export begins behind the start of a chain.
     package var isPartial: Bool
 
-    package var isWhole: Bool { self.faults.isEmpty }
+    package enum Outcome: String, Sendable {
+        case whole, broken, inconclusive
+    }
+
+    package var outcome: Outcome {
+        if !self.faults.isEmpty { return .broken }
+        return self.doubts.isEmpty ? .whole : .inconclusive
+    }
 }

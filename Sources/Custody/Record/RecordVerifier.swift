@@ -7,18 +7,25 @@ package struct RecordVerifier {
     private let keys: [String: Ed25519PublicKey]
     private let reader = RecordRowReader()
     private var chains: [String: RecordChainVerifier] = [:]
+    /// Those whose signature was verified; without keys, all.
     private var checkpoints: [RecordCheckpoint] = []
     /// Those that somebody kept elsewhere: what they cover must be there.
     private var kept: [RecordCheckpoint] = []
-    private var keptHeads: [(chain: String, place: RecordPlace)] = []
+    private var noted: [(chain: String, place: RecordPlace)] = []
+    private var ends: [(chain: String, place: RecordPlace)] = []
+    private var erased: [(chain: String, seq: Int64, digest: String)] = []
+    private var forgotten: Set<String> = []
     private var faults: [RecordFault] = []
     private var signed = 0
+    private var count = 0
     private var line = 0
     private var hasHeader = false
     private var hasEnd = false
     private var isPartial = false
 
     private let needsCheckpoint: Bool
+    /// Those that each database has (`insp.record_chain`).
+    private static let names = ["access", "endpoint", "operator", "session"]
 
     /// - Parameters:
     ///   - keys: Those that checkpoints may be signed with; none: signatures are not verified, hashes are.
@@ -39,13 +46,17 @@ package struct RecordVerifier {
 
     /// A checkpoint that was kept elsewhere.
     package mutating func expect(_ checkpoint: RecordCheckpoint) {
-        self.verify(checkpoint, "the kept checkpoint")
-        self.kept.append(checkpoint)
+        if self.verify(checkpoint, "the kept checkpoint") { self.kept.append(checkpoint) }
     }
 
     /// A row that was noted elsewhere.
     package mutating func expect(_ place: RecordPlace, in chain: String) {
-        self.keptHeads.append((chain, place))
+        self.noted.append((chain, place))
+    }
+
+    /// Where a chain ends, by the same source as its rows.
+    package mutating func end(_ chain: String, at place: RecordPlace) {
+        self.ends.append((chain, place))
     }
 
     /// Takes the next line, without its line feed.
@@ -59,7 +70,9 @@ package struct RecordVerifier {
                         ? "is a row of a chain that the first line does not name"
                         : "precedes the first line of an export")
             }
-            self.chains.values[place].take(row, self.reader)
+            guard self.chains.values[place].take(row, self.reader) else { return }
+            if let digest = row.erased { self.erased.append((row.chain, row.seq, digest)) }
+            self.forgotten.formUnion(row.forgotten)
         } else if let checkpoint = RecordCheckpoint(line: bytes) {
             self.take(checkpoint)
         } else {
@@ -71,7 +84,9 @@ package struct RecordVerifier {
     package mutating func end() { self.hasEnd = true }
 
     private mutating func take(_ checkpoint: RecordCheckpoint) {
-        self.verify(checkpoint, "checkpoint \(checkpoint.number)")
+        self.count += 1
+        // What a stranger wrote says nothing of the chains.
+        guard self.verify(checkpoint, "checkpoint \(checkpoint.number)") else { return }
         if let last = self.checkpoints.last {
             let isLater =
                 checkpoint.number > last.number && checkpoint.at >= last.at
@@ -89,21 +104,20 @@ package struct RecordVerifier {
         self.checkpoints.append(checkpoint)
     }
 
-    private mutating func verify(_ checkpoint: RecordCheckpoint, _ name: String) {
-        guard !self.keys.isEmpty else { return }
-        guard let key = self.keys[checkpoint.keyID] else {
-            return self.faults.append(
-                RecordFault(
-                    kind: .signature, chain: nil, seq: checkpoint.number,
-                    message: "\(name) is signed with a key that was not given: \(Self.harmless(checkpoint.keyID))"))
+    /// - Returns: Whether it is signed by a key that was given, or none was.
+    private mutating func verify(_ checkpoint: RecordCheckpoint, _ name: String) -> Bool {
+        guard !self.keys.isEmpty else { return true }
+        let key = self.keys[checkpoint.keyID]
+        if let key, checkpoint.isSigned(by: key) {
+            self.signed += 1
+            return true
         }
-        guard checkpoint.isSigned(by: key) else {
-            return self.faults.append(
-                RecordFault(
-                    kind: .signature, chain: nil, seq: checkpoint.number,
-                    message: "\(name) has a signature that is not by key \(key.id): it was changed or forged"))
-        }
-        self.signed += 1
+        let why =
+            key.map { "has a signature that is not by key \($0.id): it was changed or forged" }
+            ?? "is signed with a key that was not given: \(Self.harmless(checkpoint.keyID))"
+        self.faults.append(
+            RecordFault(kind: .signature, chain: nil, seq: checkpoint.number, message: "\(name) \(why)"))
+        return false
     }
 
     /// The first and the last line of an export.
@@ -130,7 +144,7 @@ package struct RecordVerifier {
             guard end.count == 2, let seq = end[0] as? Int64, let hash = end[1] as? String,
                 let place = RecordPlace(seq: seq, hash: hash), self.chains[name] != nil
             else { return self.malformed("is not the last line of an export") }
-            self.expect(place, in: name)
+            self.end(name, at: place)
         }
     }
 
@@ -163,7 +177,9 @@ package struct RecordVerifier {
         }
         let last = self.checkpoints.last
         // An attacker who makes all rows anew leaves the checkpoints out.
-        if self.needsCheckpoint, !self.keys.isEmpty, last == nil, self.chains.values.contains(where: { !$0.isEmpty }) {
+        if self.needsCheckpoint, !self.keys.isEmpty, self.count == 0,
+            self.chains.values.contains(where: { !$0.isEmpty })
+        {
             self.faults.append(
                 RecordFault(kind: .checkpoint, chain: nil, seq: nil, message: "there are rows and no checkpoint"))
         }
@@ -176,7 +192,7 @@ package struct RecordVerifier {
         }
         let names = self.chains.keys.sorted()
         var verdict = RecordVerdict(
-            faults: [], chains: [:], signed: self.signed, checkpoints: self.checkpoints.count,
+            faults: [], doubts: [], chains: [:], signed: self.signed, checkpoints: self.count,
             lastCheckpoint: last.map { ($0.number, $0.at) }, isPartial: self.isPartial)
         let all = (self.checkpoints + self.kept).sorted { $0.number < $1.number }
         for name in names {
@@ -190,18 +206,76 @@ package struct RecordVerifier {
                     chain.checkStart(ends.head, name, checkpoint, now: end)
                 }
             }
-            for noted in self.keptHeads where noted.chain == name {
+            for end in self.ends where end.chain == name { chain.compare(end.place, name, "the last line") }
+            for noted in self.noted where noted.chain == name {
                 chain.compare(noted.place, name, "the row that was noted")
             }
+            verdict.doubts += self.startDoubts(name, chain.start, all)
             if let fault = chain.fault { verdict.faults.append(fault) }
             verdict.chains[name] = chain.summary(signed: last?.heads.chains[name]?.head.seq ?? 0)
         }
-        for noted in self.keptHeads where self.chains[noted.chain] == nil && self.hasHeader {
-            self.faults.append(
-                RecordFault(
-                    kind: .truncated, chain: noted.chain, seq: nil, message: "the chain of a noted row is not there"))
-        }
-        verdict.faults += self.faults
+        verdict.doubts += self.erasureDoubts()
+        verdict.faults += self.missingChains(all) + self.faults
         return verdict
+    }
+
+    /// A whole chain may be left out, with its name.
+    private func missingChains(_ checkpoints: [RecordCheckpoint]) -> [RecordFault] {
+        guard self.hasHeader else { return [] }
+        var missing: [String: String] = [:]
+        for name in Self.names { missing[name] = "each record has it" }
+        for noted in self.noted { missing[noted.chain] = "a row of it was noted" }
+        for checkpoint in checkpoints {
+            for (name, ends) in checkpoint.heads.chains {
+                missing[name] = "checkpoint \(checkpoint.number) has its row \(ends.head.seq)"
+            }
+        }
+        return missing.filter { self.chains[$0.key] == nil }.sorted { $0.key < $1.key }.map { name, witness in
+            RecordFault(
+                kind: .truncated, chain: name, seq: nil,
+                message: "chain \(Self.harmless(name)) is not there: \(witness)")
+        }
+    }
+
+    /// Rows before the start of a chain may be hidden, unless retention removed them or somebody noted the start.
+    private func startDoubts(_ name: String, _ start: RecordPlace, _ checkpoints: [RecordCheckpoint]) -> [RecordFault] {
+        var doubts = self.noted.filter { $0.chain == name && (1..<max(start.seq, 1)).contains($0.place.seq) }.map {
+            RecordFault(
+                kind: .start, chain: name, seq: $0.place.seq,
+                message: "chain \(name): row \($0.place.seq), which was noted, is not there: "
+                    + "the first is \(start.seq + 1)")
+        }
+        let ends = checkpoints.compactMap { checkpoint in checkpoint.heads.chains[name].map { (checkpoint.at, $0) } }
+        let isKnown =
+            start.seq == 0 || ends.contains { $1.anchor == start }
+            || self.noted.contains { $0.chain == name && $0.place == start }
+        // Retention goes on between two checkpoints. Without any, nobody can say.
+        let isOld = ends.contains { at, ends in
+            ends.head.seq >= start.seq
+                && (checkpoints.last?.at ?? 0) - at >= RecordChainVerifier.longestRetention
+        }
+        if !isKnown, self.isPartial || !ends.isEmpty && !isOld {
+            let first = (ends.map(\.1.anchor.seq).filter { $0 < start.seq }.max() ?? 0) + 1
+            doubts.append(
+                RecordFault(
+                    kind: .start, chain: name, seq: first,
+                    message: "chain \(name): rows \(first) to \(start.seq) are not there, and no checkpoint says that "
+                        + "retention removed them"))
+        }
+        return doubts
+    }
+
+    /// The schema's owner can remove words without an erasure.
+    private func erasureDoubts() -> [RecordFault] {
+        var first: [String: (seq: Int64, count: Int)] = [:]
+        for row in self.erased where !self.forgotten.contains(row.digest) {
+            first[row.chain, default: (row.seq, 0)].count += 1
+        }
+        return first.sorted { $0.key < $1.key }.map { name, rows in
+            RecordFault(
+                kind: .erased, chain: name, seq: rows.seq,
+                message: "chain \(name): words of \(rows.count) rows, the first \(rows.seq), were removed, and no "
+                    + "erasure on record says so")
+        }
     }
 }

@@ -162,12 +162,17 @@ extension KeyStore {
     /// Destroys keys of jobs and templates, each if it is the given partner's. Needs the role `keys_eraser`.
     ///
     /// - Parameter partners: One for each key.
-    /// - Returns: How many there were.
+    /// - Returns: Whether there was each.
     @discardableResult
-    package func destroyJobs(_ ids: [KeyID], of partners: [Int64]) async throws(InspectError) -> Int {
-        try await self.count(
-            "SELECT insp.destroy_job_keys($1::uuid[], $2::integer[])",
-            [.textArray(ids.map(\.text)), .intArray(partners)])
+    package func destroyJobs(_ ids: [KeyID], of partners: [Int64]) async throws(InspectError) -> [Bool] {
+        let names = try await self.run { connection in
+            try await connection.query(
+                "SELECT id::text || ' ' || partner_id FROM insp.destroy_job_keys($1::uuid[], $2::integer[])",
+                [.textArray(ids.map(\.text)), .intArray(partners)]
+            ).map { try $0.string(0) }
+        }
+        let gone = Set(names)
+        return zip(ids, partners).map { gone.contains("\($0.text) \($1)") }
     }
 
     /// Destroys the key of a person or a face.

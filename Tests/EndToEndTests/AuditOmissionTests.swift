@@ -1,0 +1,184 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+/// What is left out of a record, by whoever has the database or an export: whole chains, starts, words; and what strangers add.
+@Suite struct AuditOmissionTests {
+    /// A site with three rows of accesses, and a checkpoint over all.
+    private func site() async throws -> AuditSite {
+        let site = try await AuditSite.start()
+        try await site.write(4)
+        try await site.admin.execute(
+            """
+            INSERT INTO insp.record (chain, action, subject)
+            SELECT 'access', 'read', gen_random_uuid()::text FROM generate_series(1, 3)
+            """)
+        try await site.link()
+        try await site.sign(["--state", site.path("state")]).write(to: site.file("kept"))
+        return site
+    }
+
+    /// An export without a chain: neither its rows nor its name.
+    private func without(_ chain: String, _ lines: [String]) throws -> [String] {
+        try lines.filter { !$0.hasPrefix("{\"chain\": \"\(chain)\"") }.map { line in
+            guard line.hasPrefix("{\"at\":") || line.hasPrefix("{\"checkpoints\":") else { return line }
+            var frame = try members(Data(line.utf8))
+            for name in ["chains", "end"] {
+                guard var chains = frame[name] as? [String: Any] else { continue }
+                chains[chain] = nil
+                frame[name] = chains
+            }
+            return String(decoding: try JSONSerialization.data(withJSONObject: frame), as: UTF8.self)
+        }
+    }
+
+    /// An export whose first line says that a chain begins later, without the rows before that.
+    private func moved(_ site: AuditSite, _ lines: [String], isPartial: Bool) async throws -> [String] {
+        var frame = try members(Data(lines[0].utf8))
+        var chains = try #require(frame["chains"] as? [String: Any])
+        chains["access"] = [3, String(try await site.head("access", 3).suffix(64))] as [Any]
+        frame["chains"] = chains
+        frame["partial"] = isPartial
+        return [String(decoding: try JSONSerialization.data(withJSONObject: frame), as: UTF8.self)]
+            + lines.dropFirst().filter { !$0.hasPrefix("{\"chain\": \"access\"") }
+    }
+
+    @Test func `A whole chain that is left out of an export is found`() async throws {
+        let site = try await self.site()
+        defer { site.end() }
+        let lines = try await site.export()
+        #expect(try await site.verify(lines) == [])
+        let gone = AuditSite.Fault(kind: "truncated", chain: "access")
+        #expect(try await site.verify(try self.without("access", lines)) == [gone])
+        #expect(try await site.verify(try self.without("access", lines), ["--since", site.path("kept")]) == [gone])
+        // Without a checkpoint that names it, and one that never had a row.
+        let bare = try self.without("session", lines).filter { !$0.hasPrefix("{\"checkpoint\"") }
+        #expect(try await site.verify(bare).contains(.init(kind: "truncated", chain: "session")))
+        let names = ["access", "endpoint", "operator", "session"]
+        let nothing =
+            [#"{"record":"inspectd","version":1,"partial":false,"at":1,"chains":{}}"#]
+            + lines.filter { $0.hasPrefix("{\"checkpoint\"") } + [#"{"end":{}}"#]
+        #expect(try await site.verify(nothing) == names.map { .init(kind: "truncated", chain: $0) })
+    }
+
+    @Test func `A whole chain that is removed from the database is found, and is signed no more`() async throws {
+        let site = try await self.site()
+        defer { site.end() }
+        try await site.tamper(
+            "DELETE FROM insp.record WHERE chain = 'access'; DELETE FROM insp.record_chain WHERE chain = 'access'")
+        try await site.write(1)
+        #expect(
+            try await site.verdict(["--public-key", site.path("public.pem")]) == [
+                .init(kind: "truncated", chain: "access")
+            ])
+        let state = try Data(contentsOf: site.file("state"))
+        for more in [["--state", site.path("state")], []] {
+            let refused = try await site.run(["sign", "--once"] + more)
+            #expect(refused.status == 1 && refused.errors.contains("chain access is not there"), "\(refused.errors)")
+        }
+        #expect(try Data(contentsOf: site.file("state")) == state)
+        #expect(try await site.admin.query("SELECT insp.last_checkpoint()")[0].int(0) == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `A start that nobody vouches for leaves the verdict open, whatever was noted before it`(isPartial: Bool)
+        async throws
+    {
+        let site = try await self.site()
+        defer { site.end() }
+        let lines = try await self.moved(site, try await site.export(), isPartial: isPartial)
+        let hidden = AuditSite.Fault(kind: "start", chain: "access", place: 1)
+        let first = try await site.head("access", 1)
+        for (more, doubts) in [
+            ([], [hidden]), (["--since", site.path("kept")], [hidden]), (["--head", first], [hidden, hidden]),
+        ] {
+            let verdict = try await site.judge(lines, more)
+            #expect(verdict.faults == [] && verdict.doubts == doubts, "\(more): \(verdict)")
+        }
+        // Who noted this very place knows what is before it.
+        #expect(try await site.verify(lines, ["--head", try await site.head("access", 3)]) == [])
+        #expect(
+            try await site.judge(lines, ["--head", "access:3:" + String(repeating: "0", count: 64)]).faults
+                == [.init(kind: "rewritten", chain: "access", place: 3)])
+    }
+
+    @Test func `An export from a place on is verified from there, by who noted the place`() async throws {
+        let site = try await self.site()
+        defer { site.end() }
+        let lines = try await site.export(["--from", "operator:2"])
+        let verdict = try await site.judge(lines)
+        #expect(verdict.faults == [] && verdict.doubts == [.init(kind: "start", chain: "operator", place: 1)])
+        #expect(try await site.verify(lines, ["--head", try await site.head("operator", 2)]) == [])
+        // Retention is vouched for by the checkpoints.
+        try await site.tamper(
+            """
+            UPDATE insp.record_chain c SET anchor_seq = 2, anchor_hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq, c.chain) = ('operator', 2, 'operator');
+            DELETE FROM insp.record WHERE chain = 'operator' AND seq <= 2
+            """)
+        #expect(
+            try await site.judge(arguments: ["--public-key", site.path("public.pem")]).doubts
+                == [.init(kind: "start", chain: "operator", place: 1)])
+        try await site.sign()
+        #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
+    }
+
+    @Test func `A stranger's checkpoint is reported, and stops neither the signer nor the search for faults`()
+        async throws
+    {
+        let site = try await self.site()
+        defer { site.end() }
+        let session = try await site.database.connect()
+        try await session.execute("SET ROLE insp_signer")
+        for number in 2...3 {
+            #expect(
+                try await session.query(
+                    """
+                    SELECT insp.add_checkpoint(\(number), 4102444800000000, repeat('a', 16), insp.record_heads()::text,
+                        decode(repeat('ab', 64), 'hex'))
+                    """)[0].bool(0))
+        }
+        await session.close()
+        try await site.write(2)
+        let done = try await site.run(["sign", "--once", "--state", site.path("state")])
+        #expect(done.status == 0 && done.errors.contains("checkpoint of a stranger"), "\(done.errors)")
+        #expect(done.output.starts(with: Data(#"{"checkpoint": 4, "#.utf8)))
+        try await site.write(1)
+        #expect(try await site.sign().starts(with: Data(#"{"checkpoint": 5, "#.utf8)))
+        let strangers = [2, 3].map { AuditSite.Fault(kind: "signature", place: $0) }
+        let lines = try await site.export()
+        #expect(try await site.verify(lines) == strangers)
+        // Its heads are no witness, and a fault is found beside it.
+        let at = try #require(lines.firstIndex { $0.hasPrefix("{\"chain\": \"operator\", \"seq\": 5,") })
+        var changed = lines
+        changed[at] = changed[at].replacing("pause", with: "resume")
+        #expect(
+            try await site.verify(changed) == [.init(kind: "changed", chain: "operator", place: 5)] + strangers)
+    }
+
+    @Test func `Words that are gone without an erasure on record are reported`() async throws {
+        let site = try await self.site()
+        defer { site.end() }
+        let id = try await site.admin.query(
+            """
+            SELECT insp.enqueue(format('{"partner":"acme","workflow":"id","parts":{"FRONT":{"url":"https://i.example.com/a",
+                "sha256":"%s"}}}', repeat('0', 64))::jsonb)
+            """)[0].string(0)
+        try await site.admin.execute(
+            "SELECT insp.cancel('\(id)'); SELECT insp.record('resolve_dead', '\(id)', '{\"note\": \"Jane\"}')")
+        try await site.link()
+        _ = try await site.admin.query("SELECT insp.erase('\(id)')")
+        try await site.link()
+        let outcome = "SELECT outcome || ' ' || erased FROM insp.verify_record('operator')"
+        #expect(try await site.verify(try await site.export()) == [])
+        #expect(try await site.admin.query(outcome)[0].string(0) == "whole 1")
+        // The owner may do that: the trigger cannot know why.
+        try await site.admin.execute(
+            "UPDATE insp.record SET words = NULL, words_salt = NULL WHERE subject IN ('lane 1', 'lane 2')")
+        let doubts = [AuditSite.Fault(kind: "erased", chain: "operator", place: 3)]
+        #expect(try await site.judge(try await site.export()).doubts == doubts)
+        #expect(try await site.judge(arguments: []).doubts == doubts)
+        #expect(try await site.admin.query(outcome)[0].string(0) == "inconclusive 3")
+    }
+}

@@ -10,7 +10,7 @@ package final class GatewayStore: Sendable {
     private static let queueLimit = 512
     private let pool: ConnectionPool
     /// `nil`: nothing is sealed.
-    private let keys: KeyStore?
+    let keys: KeyStore?
     /// Waits have their own connection, so that uploads of large parts do not delay them.
     private let looker: ConnectionPool
     private let report: @Sendable (GatewayFault) -> Void
@@ -50,7 +50,7 @@ package final class GatewayStore: Sendable {
             GatewayCredential(
                 id: try row.int("id"), partner: try row.string("partner"), partnerID: try row.int("partner_id"),
                 secretSHA256: secretSHA256,
-                scopes: Set(try row.textArray("scopes")), ratePerSecond: try row.optionalDouble("rate_per_second"),
+                scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"), ratePerSecond: try row.optionalDouble("rate_per_second"),
                 rateBurst: try row.optionalInt("rate_burst").map(Int.init))
         }
     }
@@ -66,7 +66,7 @@ package final class GatewayStore: Sendable {
         let request = try await self.sealed(payload, parts, of: credential.partnerID)
         if let request { (payload, parts) = (request.payload, request.parts) }
         let row = try await self.ask(
-            "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            "SELECT id, job, status, repeated FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
                 .text(try PostgresValue.json(payload)), .optional(traceparent),
@@ -74,7 +74,9 @@ package final class GatewayStore: Sendable {
                 .optional(request?.sealed), .optional(request?.hmac),
             ]
         ).single()
-        return CreatedJob(id: try row.string("id"), number: try row.int("job"))
+        return CreatedJob(
+            id: try row.string("id"), number: try row.int("job"), status: Int(try row.int("status")),
+            isRepeated: try row.bool("repeated"))
     }
 
     /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
@@ -118,7 +120,7 @@ package final class GatewayStore: Sendable {
         await self.looker.close()
     }
 
-    private func ask(
+    func ask(
         _ sql: String, _ parameters: [PostgresValue], on pool: ConnectionPool? = nil
     ) async throws -> [PostgresRow] {
         do {
@@ -150,6 +152,9 @@ struct CreatedJob: Sendable {
     var id: String
     /// Internal number; never leaves the process.
     var number: Int64
+    var status: Int
+    /// Whether it had been accepted before, under the same idempotency key.
+    var isRepeated: Bool
 }
 
 /// The current state of a job for its partner.
@@ -158,4 +163,10 @@ struct JobAnswer: Sendable {
     var isFinished: Bool
     /// The result document, JSON.
     var document: Data
+
+    /// A strong entity tag (RFC 9110, section 8.8.3): equal for equal documents.
+    var tag: String {
+        "\"" + SHA256.digest([UInt8](self.document)).prefix(12).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+            .joined() + "\""
+    }
 }

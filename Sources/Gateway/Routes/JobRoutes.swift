@@ -1,0 +1,131 @@
+internal import Foundation
+internal import InspectCore
+
+extension GatewayRoute {
+    /// Calls about jobs.
+    static let jobs = [
+        GatewayRoute(
+            "POST", "/inspectionjob/create", .json,
+            .scope(.create) { (call) throws(InspectError) in
+                let (key, wait) = (try call.idempotencyKey(), try call.wait())
+                return { body in
+                    let request = try await call.service.largeBodies.parse(call.credential.partner, body) {
+                        try CreateRequest($0, idempotencyKey: key)
+                    }
+                    return try await call.create(request, wait)
+                }
+            }),
+        GatewayRoute(
+            "GET", "/inspectionjob", .none,
+            .scope(.read) { (call) throws(InspectError) in
+                let search = try JobSearch(call)
+                return { _ in GatewayAnswer(response: try .json(try await call.store.jobs(call.credential, search))) }
+            }),
+        GatewayRoute(
+            "GET", "/inspectionjob/{id}", .none,
+            .scope(.read) { (call) throws(InspectError) in
+                let (id, wait) = (try call.jobID(), try call.wait())
+                return { _ in try await call.result(id, wait) }
+            }),
+        GatewayRoute(
+            "DELETE", "/inspectionjob/{id}", .none,
+            .scope(.create) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                return { _ in
+                    let isCancelled = try await call.store.cancel(call.credential, id: id)
+                    return GatewayAnswer(response: try .json(Cancellation(id: id, cancelled: isCancelled)), job: id)
+                }
+            }),
+        GatewayRoute(
+            "POST", "/inspectionjob/{id}/rerun", .optionalJSON,
+            .scope(.create) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                return { _ in
+                    let job = try await call.store.rerun(call.credential, id: id)
+                    return GatewayAnswer(
+                        response: try .json(
+                            JobProgress(id: job, status: Int(JobStatus.queued.rawValue)), status: 201,
+                            headers: [("Location", "/inspectionjob/\(job)")]),
+                        job: job)
+                }
+            }),
+        GatewayRoute(
+            "GET", "/inspectionjob/{id}/parts/{kind}", .none,
+            .scope(.images) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {
+                    throw InspectError(.partUnknown, "'\((call.values["kind"] ?? "").prefix(40))'")
+                }
+                let ordinal = try call.number("ordinal", 0...PartKind.countLimit - 1) ?? 0
+                return { _ in
+                    let bytes = try await call.store.part(call.credential, id: id, kind: kind, ordinal: ordinal)
+                    // As it was received: its type is not known here, and no browser shall guess it.
+                    return GatewayAnswer(
+                        response: HTTPResponse(
+                            status: 200,
+                            headers: [
+                                ("Content-Type", "application/octet-stream"), ("X-Content-Type-Options", "nosniff"),
+                                ("Content-Disposition", "attachment"), ("Cache-Control", "no-store"),
+                            ], body: bytes),
+                        job: id)
+                }
+            }),
+    ]
+}
+
+/// A job before its result.
+private struct JobProgress: Encodable {
+    var id: String
+    var status: Int
+    /// Present and true where the request had been accepted before, under the same idempotency key.
+    var isRepeated: Bool?
+}
+
+private struct Cancellation: Encodable {
+    var id: String
+    /// False: the job was finished already.
+    var cancelled: Bool
+}
+
+extension GatewayCall {
+    /// `POST /inspectionjob/create`, and the legacy call that waits for the result.
+    fileprivate func create(_ request: CreateRequest, _ wait: Duration) async throws -> GatewayAnswer {
+        // Checked before the job is created: waiting for a result requires the right to read it.
+        guard wait == .zero || self.credential.scopes.contains(GatewayCredential.Scope.read.rawValue) else {
+            throw InspectError(.scopeMissing, GatewayCredential.Scope.read.rawValue)
+        }
+        let job = try await self.store.create(
+            self.credential, .create, payload: request.payload, parts: request.parts, traceparent: self.traceparent)
+        var response = try HTTPResponse.json(
+            JobProgress(id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil),
+            status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
+        if wait > .zero {
+            _ = await self.service.waits.wait(for: job.number, within: wait, partner: self.credential.partner)
+            // The job now exists whatever happens next, so the client must get its id.
+            if let answer = try? await self.store.result(self.credential, .read, id: job.id) {
+                response.body = answer.document
+            }
+        }
+        return GatewayAnswer(response: response, job: job.id)
+    }
+
+    /// `GET /inspectionjob/{id}`.
+    fileprivate func result(_ id: String, _ wait: Duration) async throws -> GatewayAnswer {
+        var answer = try await self.store.result(self.credential, .read, id: id)
+        if wait > .zero, !answer.isFinished,
+            await self.service.waits.wait(for: answer.number, within: wait, partner: self.credential.partner)
+        {
+            answer = try await self.store.result(self.credential, .read, id: id)
+        }
+        var headers = [("ETag", answer.tag), ("Cache-Control", "private, no-cache")]
+        if !answer.isFinished { headers.append(("Retry-After", "1")) }
+        // RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.
+        let known = (self.request.headers["if-none-match"] ?? "").split(separator: ",").map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        if known.contains(where: { $0 == "*" || $0 == answer.tag || $0 == "W/" + answer.tag }) {
+            return GatewayAnswer(response: HTTPResponse(status: 304, headers: headers), job: id)
+        }
+        return GatewayAnswer(response: .json(answer.document, headers: headers), job: id)
+    }
+}

@@ -61,8 +61,13 @@ let package = Package(
         .target(
             name: "Custody", dependencies: ["COpenSSL", "CPKCS11", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),
+        .target(
+            name: "ObjectStore", dependencies: ["Custody", "HTTPClient", "InspectCore", "Postgres"],
+            swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
-        .target(name: "JobQueue", dependencies: ["Custody", "InspectCore", "Postgres"], swiftSettings: strict),
+        .target(
+            name: "JobQueue", dependencies: ["Custody", "InspectCore", "ObjectStore", "Postgres"], swiftSettings: strict
+        ),
         .target(
             name: "Callbacks", dependencies: ["COpenSSL", "Custody", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),
@@ -70,10 +75,13 @@ let package = Package(
         .target(name: "Analyzer", dependencies: ["Chip", "CSystem", "InspectCore", "Vision"], swiftSettings: strict),
         .target(
             name: "Inspection",
-            dependencies: ["Analyzer", "COpenSSL", "Custody", "HTTPClient", "InspectCore", "JobQueue"],
+            dependencies: [
+                "Analyzer", "COpenSSL", "Custody", "HTTPClient", "InspectCore", "JobQueue", "ObjectStore",
+            ],
             swiftSettings: strict),
         .target(
-            name: "Gateway", dependencies: ["CEpoll", "COpenSSL", "Custody", "InspectCore", "Postgres"],
+            name: "Gateway",
+            dependencies: ["CEpoll", "COpenSSL", "Custody", "InspectCore", "ObjectStore", "Postgres"],
             swiftSettings: strict),
         .target(
             name: "Benchmarks",
@@ -86,7 +94,7 @@ let package = Package(
             name: "inspectd",
             dependencies: [
                 "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "InspectCore", "Inspection",
-                "JobQueue", "Postgres", "Vision",
+                "JobQueue", "ObjectStore", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -105,6 +113,9 @@ let package = Package(
             name: "JobQueueTests", dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
+        .testTarget(
+            name: "ObjectStoreTests",
+            dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "ObjectStore", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "Custody", "HTTPClient", "TestSupport"]),
         .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),
         .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
@@ -114,7 +125,8 @@ let package = Package(
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
-        .testTarget(name: "EndToEndTests", dependencies: ["Custody", "inspectd", "faulty-analyzer", "TestSupport"]),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["Custody", "JobQueue", "inspectd", "faulty-analyzer", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

@@ -129,6 +129,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('APPROVAL_REFUSED', 'IN158', 'the proposal cannot be approved', false, NULL, NULL),
     ('PARTS_TOO_LARGE', 'IN145', 'all parts of the job together are larger than the limit', false, 413, NULL),
     ('KEYS_UNAVAILABLE', 'IN150', 'the key store or the wrapping key''s token or KMS does not answer', true, 503, NULL),
+    ('OBJECT_STORE_UNAVAILABLE', 'IN170', 'the object store does not answer as it should', true, 503, NULL),
+    ('OBJECT_MISSING', 'IN171', 'the object store does not have a part of the job', false, NULL, NULL),
     ('KEY_UNKNOWN', 'IN151', 'the key store has no such key: it was destroyed, or the key store is older than the data', true, NULL, NULL),
     ('SEAL_BROKEN', 'IN152', 'sealed bytes do not open: they were changed, or belong to another key or row', false, NULL, NULL),
     ('KEY_MISSING', 'IN153', 'a wrapping key or a key store is needed, and none is configured', true, 503, NULL),

@@ -53,7 +53,8 @@ CREATE TABLE insp.partner (
     liveness_evidence_suffices boolean NOT NULL DEFAULT false,
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
-    keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days')
+    keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
+    erased_at timestamptz
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
@@ -86,6 +87,7 @@ COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or d
 COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';
 COMMENT ON COLUMN insp.partner.keep_references IS
     'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
+COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.partner_policy (

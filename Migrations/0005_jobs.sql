@@ -111,8 +111,8 @@ COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kind
 COMMENT ON COLUMN insp.part.size IS 'Bytes as stored; null for a part by URL';
 COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes as stored; a part by URL is refused if the fetched bytes have another';
 COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed (deploy/SEALING.md); 0: not at all';
-COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from; null: they are in insp.content';
-COMMENT ON COLUMN insp.part.content_id IS 'The bytes in insp.content; null for a part by URL. A rerun refers to those of the first job of its chain';
+COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from, or s3:BUCKET/KEY of sealed ones in the object store, with #OFFSET if they do not begin it; null: they are in insp.content';
+COMMENT ON COLUMN insp.part.content_id IS 'The bytes in insp.content; null for a part by URL or in the object store. A rerun refers to those of the first job of its chain';
 
 -- Separate from their parts, so that a rerun copies none. They are deleted with the last part that refers to them. Only jobs of
 -- one chain of reruns can refer to them, so insp.remove_parts checks these jobs and needs no index of all parts.

@@ -88,7 +88,7 @@ COMMENT ON COLUMN insp.approval.action IS 'The function';
 COMMENT ON COLUMN insp.approval.is_needed IS 'Whether it needs a second login (insp.set_approval)';
 GRANT SELECT ON insp.approval TO insp_operator, insp_auditor;
 INSERT INTO insp.approval (action) VALUES
-    ('create_credential'), ('create_endpoint'), ('create_partner'), ('set_approval'), ('set_endpoint'), ('set_retention');
+    ('create_credential'), ('create_endpoint'), ('create_partner'), ('erase_partner'), ('set_approval'), ('set_endpoint'), ('set_retention');
 
 CREATE TABLE insp.proposal (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -5,7 +5,9 @@ CREATE TABLE insp.custody (
     key_store uuid NOT NULL,
     wrapping_key text NOT NULL CHECK (wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
     former_key text CHECK (former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
-    changed_at timestamptz NOT NULL DEFAULT now()
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    objects_swept_to text,
+    objects_epoch bigint
 );
 COMMENT ON TABLE insp.custody IS
     'The key store and the wrapping key; programs with another one refuse to start. No row: nothing is sealed yet';
@@ -14,6 +16,8 @@ COMMENT ON COLUMN insp.custody.key_store IS 'The key store, as it names itself';
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key for new keys';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
+COMMENT ON COLUMN insp.custody.objects_swept_to IS 'Up to which key of the object store the sweep has looked; null: it has not begun';
+COMMENT ON COLUMN insp.custody.objects_epoch IS 'The epoch (insp.epoch) in which it did';
 
 -- Erasure and retention take effect in this database at once. A process that has the key store destroys these keys within seconds,
 -- and none is lost if it dies.
@@ -23,10 +27,22 @@ CREATE TABLE insp.key_gone (
     since timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (key_id, partner_id)
 );
-COMMENT ON TABLE insp.key_gone IS 'Keys of jobs of which nothing sealed is left, until the key store has destroyed them';
-COMMENT ON COLUMN insp.key_gone.key_id IS 'The key, as the job named it';
-COMMENT ON COLUMN insp.key_gone.partner_id IS 'The job''s partner: the key store destroys no key of another one';
+COMMENT ON TABLE insp.key_gone IS 'Keys of jobs and templates with which nothing is left to open, until the key store has destroyed them';
+COMMENT ON COLUMN insp.key_gone.key_id IS 'The key, as the job or the template named it';
+COMMENT ON COLUMN insp.key_gone.partner_id IS 'Its partner: the key store destroys no key of another one';
 COMMENT ON COLUMN insp.key_gone.since IS 'Since when nothing is left';
 -- For the age of the backlog.
 CREATE INDEX key_gone_since ON insp.key_gone (since);
 GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;
+
+-- Likewise; and what another job of the chain still has is listed again when that loses its parts.
+CREATE TABLE insp.object_gone (
+    location text COLLATE "C" PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.object_gone IS 'Objects of removed parts, until a worker has deleted them from the object store';
+COMMENT ON COLUMN insp.object_gone.location IS 'As of the part, without an offset';
+COMMENT ON COLUMN insp.object_gone.since IS 'When a part last lost it';
+-- For the age of the backlog.
+CREATE INDEX object_gone_since ON insp.object_gone (since);
+GRANT SELECT ON insp.object_gone TO insp_operator, insp_auditor;

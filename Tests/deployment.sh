@@ -38,6 +38,9 @@ root=$scratch/root
 mkdir -p "$root"/{usr/local/bin,etc/systemd/system,etc/inspectd,usr/lib/systemd/system}
 cp /usr/lib/systemd/system/*.target "$root/usr/lib/systemd/system/"
 cp deploy/systemd/*.service "$root/etc/systemd/system/"
+for unit in worker gateway migrate; do
+    install -D -m 644 deploy/systemd/inspectd-keys.conf "$root/etc/systemd/system/inspectd-$unit.service.d/keys.conf"
+done
 cp "$bin/inspectd" "$root/usr/local/bin/inspectd"
 touch "$root"/etc/inspectd/{worker,gateway,migrate}.env
 systemd-analyze verify --root="$root" --man=no "$root"/etc/systemd/system/inspectd-*.service >"$scratch/verify.log" 2>&1 ||
@@ -55,13 +58,7 @@ done
 rm -rf "$root"
 
 say "manifests"
-venv=.build/venv-kubernetes
-if ! "$venv/bin/kubernetes-validate" --version >/dev/null 2>&1; then
-    rm -rf "$venv"
-    /usr/bin/python3 -m venv --without-pip "$venv"
-    /usr/bin/python3 -m pip -q --python "$venv/bin/python" install 'kubernetes-validate==1.37.0' >"$scratch/pip.log" 2>&1 || true
-fi
-if "$venv/bin/kubernetes-validate" --version >/dev/null 2>&1; then
+if venv=$(from_pypi kubernetes 'kubernetes-validate==1.37.0'); then
     # KEDA's own kinds have no schema there; what they ask of the database is tried below.
     for file in deploy/kubernetes/*.yaml; do "$venv/bin/kubernetes-validate" --strict --no-warn --quiet "$file" >&2; done
 else
@@ -108,7 +105,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
         local unit=$1
         shift
         command=(env -u INSPECTD_MODELS -u INSPECTD_MIGRATIONS /usr/bin/python3 Tests/Deployment/confined.py
-            "deploy/systemd/inspectd-$unit.service" "$image" --bind "$socket" -- /usr/local/bin/inspectd "$@")
+            "deploy/systemd/inspectd-$unit.service" "$image" --bind "$socket" --bind "$key_socket" -- /usr/local/bin/inspectd "$@")
     }
     confined() {
         confine "$@"
@@ -116,12 +113,28 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     }
     # The cluster's folder is its account's alone; the confined account may pass to the socket.
     chmod o+x "$socket"
+    # A key store of its own cluster, and the key as a volume of secrets has it.
+    # shellcheck disable=SC2154
+    trap 'status=$?; deploy/scratch-postgres.sh stop "$scratch/keys"; (exit "$status"); end' EXIT
+    INSPECTD_KEYS_URL=$(deploy/scratch-postgres.sh start "$scratch/keys")
+    export INSPECTD_KEYS_URL INSPECTD_WRAPPING_KEYS=file:/data/wrapping-keys
+    key_socket=$(sed 's/.*host=\([^&]*\).*/\1/' <<<"$INSPECTD_KEYS_URL")
+    chmod o+x "$key_socket"
+    "$bin/inspectd" keys make --key-file "$image/data/wrapping-keys" >/dev/null
+    chown root:65532 "$image/data/wrapping-keys"
+    chmod 440 "$image/data/wrapping-keys"
+    "$bin/inspectd" keys init --roles --migrations Migrations >/dev/null
     confined migrate migrate --migrations /usr/local/share/inspectd/Migrations >/dev/null
     confined worker doctor >"$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; exit 1; }
-    confined worker enqueue --partner bank --front /data/passport.jpg --face /data/obama2.jpg >/dev/null
+    for check in keyMemory wrappingKeys keyStore keyStoreCluster; do
+        grep -q "\"check\":\"$check\",.*\"outcome\":\"pass\"" "$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; exit 1; }
+    done
+    id=$(confined worker enqueue --partner bank --front /data/passport.jpg --face /data/obama2.jpg)
     confined worker worker --slots 2 --drain 2>"$scratch/confined.log" || { tail -n 20 "$scratch/confined.log" >&2; exit 1; }
-    [ "$(sql -c "SELECT (insp.job_result(public_id) #>> '{capabilities,extraction,0,data,mrz,format}') || status FROM insp.job")" = TD3128 ] ||
-        { sql -c "SELECT insp.job_result(public_id) FROM insp.job" >&2; exit 1; }
+    [ "$(sql -c "SELECT (insp.job_result(public_id) ->> 'isSealed') || status FROM insp.job")" = true128 ]
+    confined worker status "$id" --purpose support >"$scratch/result.json"
+    grep -q '"format": *"TD3"' "$scratch/result.json" || { cat "$scratch/result.json" >&2; exit 1; }
+    psql -Xq "$INSPECTD_KEYS_URL" -c "CREATE ROLE gateway LOGIN IN ROLE keys_custodian"
     # With TLS, and with the rights of its own role alone.
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=gateway \
         -addext subjectAltName=IP:127.0.0.1 -out "$image/data/gateway.pem" -keyout "$image/data/gateway.key" 2>/dev/null
@@ -131,7 +144,8 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     # Not by way of a function, whose shell would stand between the signals and the program.
     confine gateway gateway --listen 0 --certificate /data/gateway.pem --key /data/gateway.key
     : >"$scratch/gateway.log"
-    INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} "${command[@]}" 2>"$scratch/gateway.log" &
+    INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} \
+        INSPECTD_KEYS_URL=${INSPECTD_KEYS_URL/user=inspectd/user=gateway} "${command[@]}" 2>"$scratch/gateway.log" &
     remember $!
     port=
     for _ in $(seq 600); do

@@ -32,17 +32,11 @@ if [ -z "$bin" ]; then
     bin=.build/release
 fi
 
-# Pinned: another version tries other things, and a check that changes by itself is none.
-venv=.build/venv-schemathesis
-if ! "$venv/bin/schemathesis" --version 2>/dev/null | grep -q 'version 4\.32\.5'; then
-    rm -rf "$venv"
-    /usr/bin/python3 -m venv --without-pip "$venv"
-    /usr/bin/python3 -m pip -q --python "$venv/bin/python" install 'schemathesis==4.32.5' >"$scratch/pip.log" 2>&1 || {
-        tail -n 5 "$scratch/pip.log" >&2
-        echo "gateway-fuzz: schemathesis could not be installed; nothing was tried" >&2
-        exit 3
-    }
-fi
+venv=$(from_pypi schemathesis 'schemathesis==4.32.5') || {
+    tail -n 5 "$scratch/pip.log" >&2
+    echo "gateway-fuzz: schemathesis could not be installed; nothing was tried" >&2
+    exit 3
+}
 
 start_postgres
 "$bin/inspectd" migrate --roles >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every check and every test: formatting, a build in which warnings are errors, Swift tests against a private
-# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Takes some 20 minutes
+# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Takes some 27 minutes
 # on two cores of 2.5 GHz, and longer on slower ones.
 #
 # Usage: Tests/run.sh [--quick | --filter REGEX]
@@ -8,7 +8,7 @@
 #   --filter REGEX  only the Swift tests that match it
 # A suite that fails beside others is judged once more alone, unless it guards what must not happen even once. If it then
 # passes, the outcome of its tests is inconclusive: neither passed nor failed, and named at the end.
-# The last line is "N passed, N failed, N inconclusive"; exit status 0 only if nothing failed.
+# It ends with the seconds that each check took and "N passed, N failed, N inconclusive"; exit status 0 only if nothing failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
@@ -30,11 +30,11 @@ failed=0
 failures=()
 inconclusive=()
 # Suites about loss, doubles, leaks, rights and wrong decisions: one failure is a failure.
-once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Confinement|Egress|Schema|Migrat|Score'
+once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score'
 
 # Counts one check that is not a test of its own framework.
 check() {
-    local name=$1
+    local name=$1 begun=$SECONDS
     shift
     say "$name"
     if "$@" >"$scratch/check.log" 2>&1; then
@@ -45,10 +45,15 @@ check() {
         tail -n 60 "$scratch/check.log"
         echo "failed: $name"
     fi
+    took "$name" "$begun"
 }
+
+# Notes what a check or the tests of a target took, in seconds.
+took() { printf '%5d s  %s\n' "$((SECONDS - $2))" "$1" >>"$scratch/times"; }
 
 summary() {
     local failure
+    sort -rn "$scratch/times"
     for failure in ${inconclusive[@]+"${inconclusive[@]}"}; do echo "inconclusive: $failure"; done
     for failure in ${failures[@]+"${failures[@]}"}; do echo "failed: $failure"; done
     echo "$passed passed, $failed failed, ${#inconclusive[@]} inconclusive"
@@ -69,18 +74,18 @@ if [ -z "$filter" ]; then check "formatting" swift format lint --strict -r Sourc
 if [ -z "$filter" ]; then check "scripts" shellcheck -x -S warning deploy/*.sh Tests/*.sh Tests/*/*.sh .ci/run; fi
 cxx_style() { find Sources \( -name '*.[ch]' -o -name '*.[ch]pp' \) -exec clang-format --dry-run --Werror {} +; }
 if [ -z "$filter" ]; then check "formatting of C and C++" cxx_style; fi
-if [ -z "$filter" ]; then
-    if command -v squawk >/dev/null; then
-        check "SQL scripts" squawk Migrations/0*.sql Migrations/keys/0*.sql
-    else
-        say "not run: squawk, which is not installed (pip install squawk-cli)"
-    fi
-fi
+sql_style() {
+    local venv
+    venv=$(from_pypi squawk 'squawk-cli==2.70.0') || { cat "$scratch/pip.log"; return 1; }
+    "$venv/bin/squawk" Migrations/0*.sql Migrations/keys/0*.sql
+}
+if [ -z "$filter" ]; then check "SQL scripts" sql_style; fi
 if whole; then check "specimens" /usr/bin/python3 Tests/specimens.py; fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.
 flags=(--scratch-path .build/tests -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
 say "build, warnings are errors"
+begun=$SECONDS
 if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
     tail -n 80 "$scratch/build.log"
     echo "failed: the build"
@@ -88,6 +93,7 @@ if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
     summary
     exit 1
 fi
+took build "$begun"
 passed=$((passed + 1))
 if whole; then
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
@@ -110,6 +116,7 @@ if whole; then
     check "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug
+    check "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
     check "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
 fi
 
@@ -157,6 +164,7 @@ for target in "${targets[@]}"; do
     width=16
     if [ "$target" = EndToEndTests ]; then width=3; fi
     say "tests of $target"
+    begun=$SECONDS
     # In the background, so that a signal to this script is dealt with at once. A test that hangs fails the run.
     : >"$scratch/tests.log"
     SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width \
@@ -170,6 +178,7 @@ for target in "${targets[@]}"; do
     wait "$run" || status=$?
     wait
     forget "$run"
+    took "tests of $target" "$begun"
     # The summary is the last word; a crash leaves none.
     ran=$(LC_ALL=C sed -nE 's/^[^ ]+ Test run with ([0-9]+) tests? .* (passed|failed) after .*/\1/p' "$scratch/tests.log")
     bad=$(count failed)

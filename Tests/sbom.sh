@@ -12,16 +12,10 @@ source deploy/lib.sh
 bin=$2
 
 begin sbom
-venv=.build/venv-sbom
-library='cyclonedx-python-lib[json-validation]==11.12.0'
-if ! "$venv/bin/python" -c 'import importlib.metadata as m; assert m.version("cyclonedx-python-lib") == "11.12.0"; import jsonschema' 2>/dev/null; then
-    rm -rf "$venv"
-    /usr/bin/python3 -m venv --without-pip "$venv"
-    /usr/bin/python3 -m pip -q --python "$venv/bin/python" install "$library" >"$scratch/pip.log" 2>&1 || {
-        tail -n 5 "$scratch/pip.log" >&2
-        exit 1
-    }
-fi
+venv=$(from_pypi sbom 'cyclonedx-python-lib[json-validation]==11.12.0') || {
+    tail -n 5 "$scratch/pip.log" >&2
+    exit 1
+}
 deploy/sbom.sh "$bin/inspectd" >"$scratch/bom.json"
 # The image's folder has the same SBOM, byte for byte, and the entries of its packages.
 deploy/container/closure.sh "$bin/inspectd" "$scratch/image" 2>/dev/null

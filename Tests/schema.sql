@@ -105,6 +105,11 @@ CREATE FUNCTION insp.begin_epoch(p_fence bigint DEFAULT 0, p_seq bigint DEFAULT 
     SET lock_timeout TO '2s'
     AS ...
 
+CREATE FUNCTION insp.begin_objects() RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -321,6 +326,11 @@ CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.cancel_erased(p_jobs bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000, OUT cancelled integer, OUT kept integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -395,6 +405,7 @@ CREATE TABLE insp.partner (
     max_waiting bigint,
     max_bytes bigint,
     keep_references interval,
+    erased_at timestamp with time zone,
     CONSTRAINT partner_face_attempts_check CHECK ((face_attempts > 0)),
     CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
     CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
@@ -755,7 +766,7 @@ CREATE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL::bytea, request_hmac bytea DEFAULT NULL::bytea) RETURNS uuid
+CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL::bytea, request_hmac bytea DEFAULT NULL::bytea, locations text[] DEFAULT NULL::text[], digests bytea[] DEFAULT NULL::bytea[], sizes integer[] DEFAULT NULL::integer[]) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -775,8 +786,39 @@ CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.erase_job(p_id uuid, p_for text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.erase_jobs(p_jobs bigint[], OUT removed integer, OUT templates integer) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.erase_partner(partner text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.erase_partner_data(partner text, after bigint DEFAULT 0, batch integer DEFAULT 200, OUT jobs integer, OUT templates integer, OUT persons integer, OUT kept integer, OUT last bigint, OUT more boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     AS ...
@@ -928,9 +970,19 @@ CREATE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEF
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.faces_of_person(partner text, reference text) RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.feature_key(p_feature text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.find_job(id text) RETURNS uuid
@@ -998,6 +1050,11 @@ CREATE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.forget_objects(p_locations text[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1016,7 +1073,7 @@ CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, OUT id uuid, OUT job bigint) RETURNS record
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT job bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1147,6 +1204,15 @@ CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEF
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.jobs_of_person(p_partner integer, p_index bytea, p_person bigint) RETURNS bigint[]
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.keep_of(p insp.partner, p_what text) RETURNS interval
     LANGUAGE sql IMMUTABLE
     AS ...
@@ -1213,6 +1279,15 @@ CREATE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     AS ...
@@ -1334,6 +1409,43 @@ CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.object_key(p_location text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.object_sweep(OUT after text, OUT until text) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.objects_gone(p_root text, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.objects_swept(p_to text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE TABLE insp.proposal (
     id bigint NOT NULL,
     action text NOT NULL,
@@ -1353,6 +1465,15 @@ CREATE TABLE insp.proposal (
 CREATE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.partner_counts(p_parts bigint[], p_results bigint[], p_requests bigint[]) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.partner_keeps() RETURNS trigger
@@ -1380,7 +1501,7 @@ CREATE FUNCTION insp.partner_units() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[])
+CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[], size integer)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1468,7 +1589,7 @@ CREATE FUNCTION insp.purge(p_limit integer DEFAULT 1000, OUT parts integer, OUT 
     SET enable_bitmapscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
+CREATE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS bigint[]
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1483,7 +1604,7 @@ CREATE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT w
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean) RETURNS record
+CREATE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed bigint[], OUT more boolean) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1498,7 +1619,7 @@ CREATE FUNCTION insp.purge_horizon(p_what text) RETURNS bigint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
+CREATE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1507,7 +1628,7 @@ CREATE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.purge_late(p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer) RETURNS record
+CREATE FUNCTION insp.purge_late(p_limit integer, OUT parts bigint[], OUT results bigint[], OUT requests bigint[], OUT callbacks integer, OUT walked integer) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_sort TO 'off'
@@ -1653,6 +1774,12 @@ CREATE FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
     LANGUAGE sql STABLE
     AS ...
@@ -1684,7 +1811,7 @@ CREATE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF b
     SET lock_timeout TO '50ms'
     AS ...
 
-CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
+CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1693,7 +1820,7 @@ CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) RETURNS integer
+CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1702,7 +1829,7 @@ CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) RETURN
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS integer
+CREATE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1810,7 +1937,7 @@ CREATE FUNCTION insp.retention_keeps() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
+CREATE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1881,6 +2008,20 @@ CREATE FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed 
 
 CREATE FUNCTION insp.sealed_result(p_id uuid, p_purpose text DEFAULT NULL::text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.sealed_review(p_id uuid, p_purpose text DEFAULT 'review'::text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.sealed_values(p_job bigint, p_fence bigint) RETURNS bytea
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -2083,6 +2224,11 @@ CREATE FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint
 
 CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
     LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.templates_gone() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -2351,6 +2497,8 @@ CREATE TABLE insp.custody (
     wrapping_key text NOT NULL,
     former_key text,
     changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    objects_swept_to text,
+    objects_epoch bigint,
     CONSTRAINT custody_former_key_check CHECK ((former_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text)),
     CONSTRAINT custody_single_check CHECK (single),
     CONSTRAINT custody_wrapping_key_check CHECK ((wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'::text))
@@ -2563,7 +2711,8 @@ CREATE TABLE insp.face_pending (
     face_id text NOT NULL,
     engine text NOT NULL,
     model_sha256 text NOT NULL,
-    feature text NOT NULL
+    feature text NOT NULL,
+    key_id uuid
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
 ALTER TABLE ONLY insp.face_pending ALTER COLUMN face_id SET STATISTICS 0;
@@ -2585,6 +2734,7 @@ CREATE TABLE insp.face_template (
     engine text NOT NULL,
     model_sha256 text NOT NULL,
     feature text NOT NULL,
+    key_id uuid,
     job uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT face_template_engine_check CHECK ((engine ~ '^[[:print:]]{1,100}$'::text)),
@@ -2656,6 +2806,11 @@ CREATE TABLE insp.lease (
     epoch bigint DEFAULT 0 NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+
+CREATE TABLE insp.object_gone (
+    location text NOT NULL COLLATE pg_catalog."C",
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE insp.observer (
     single boolean DEFAULT true NOT NULL,
@@ -3227,7 +3382,8 @@ CREATE VIEW insp.v_partner AS
     p.liveness_evidence_suffices,
     p.consent_required,
     p.callback_required,
-    p.job_lifetime
+    p.job_lifetime,
+    p.erased_at
    FROM ((((((insp.partner p
      LEFT JOIN insp.region g ON ((g.id = p.region)))
      LEFT JOIN ( SELECT q.partner_id,
@@ -3694,6 +3850,8 @@ ALTER TABLE ONLY insp.label
     ADD CONSTRAINT label_pkey PRIMARY KEY (label);
 ALTER TABLE ONLY insp.lease
     ADD CONSTRAINT lease_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.object_gone
+    ADD CONSTRAINT object_gone_pkey PRIMARY KEY (location);
 ALTER TABLE ONLY insp.observer
     ADD CONSTRAINT observer_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.part_kind
@@ -3793,17 +3951,20 @@ CREATE UNIQUE INDEX event_batch_place ON insp.event_batch USING btree (epoch, "p
 CREATE INDEX event_batch_waiting ON insp.event_batch USING btree (xid, id) WHERE ("position" IS NULL);
 CREATE INDEX face_job_face ON insp.face_job USING btree (partner_id, face_id);
 CREATE INDEX face_named_face ON insp.face_named USING btree (partner_id, face_id);
+CREATE INDEX face_pending_key ON insp.face_pending USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE INDEX face_person ON insp.face USING btree (person_id) WHERE (person_id IS NOT NULL);
 CREATE INDEX face_rate_since ON insp.face_rate USING btree (since);
 CREATE INDEX face_template_age ON insp.face_template USING btree (partner_id, created_at);
 CREATE INDEX face_template_face ON insp.face_template USING btree (partner_id, face_id);
 CREATE INDEX face_template_job ON insp.face_template USING btree (job) WHERE (job IS NOT NULL);
+CREATE INDEX face_template_key ON insp.face_template USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE INDEX job_key_id ON ONLY insp.job USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE INDEX job_key_job ON insp.job_key USING btree (job_id);
 CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
 CREATE INDEX job_reference_job ON insp.job_reference USING btree (job_id);
 CREATE INDEX key_gone_since ON insp.key_gone USING btree (since);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
+CREATE INDEX object_gone_since ON insp.object_gone USING btree (since);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
@@ -3851,6 +4012,10 @@ CREATE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_refe
 
 CREATE TRIGGER partner_units BEFORE INSERT OR UPDATE OF keep_parts, keep_results, keep_references ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.partner_units();
 
+CREATE TRIGGER pending_gone AFTER DELETE ON insp.face_pending REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
+
+CREATE TRIGGER pending_replaced AFTER UPDATE ON insp.face_pending REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
+
 CREATE TRIGGER record_chain_guard BEFORE DELETE OR UPDATE ON insp.record_chain FOR EACH ROW EXECUTE FUNCTION insp.record_chain_guard();
 
 CREATE TRIGGER record_chain_truncate BEFORE TRUNCATE ON insp.record_chain FOR EACH STATEMENT EXECUTE FUNCTION insp.record_chain_guard();
@@ -3864,6 +4029,8 @@ CREATE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention FOR EACH R
 CREATE TRIGGER secret_owner_gone AFTER DELETE ON insp.credential FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
 
 CREATE TRIGGER secret_owner_gone AFTER DELETE ON insp.endpoint FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
+
+CREATE TRIGGER templates_gone AFTER DELETE ON insp.face_template REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
 
 CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
 ALTER TABLE ONLY insp.access_token
@@ -3913,6 +4080,8 @@ GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.begin_objects() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.begin_objects() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.bind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_announce() FROM PUBLIC;
@@ -3997,6 +4166,7 @@ GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_opera
 REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel_erased(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
@@ -4111,14 +4281,20 @@ GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face 
 REVOKE ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_producer;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_producer;
-GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea, locations text[], digests bytea[], sizes integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea, locations text[], digests bytea[], sizes integer[]) TO insp_producer;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[], sealed bytea, request_hmac bytea, locations text[], digests bytea[], sizes integer[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.ensure_partitions_late() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.erase_job(p_id uuid, p_for text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.erase_jobs(p_jobs bigint[], OUT removed integer, OUT templates integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.erase_partner(partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.erase_partner(partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.erase_partner_data(partner text, after bigint, batch integer, OUT jobs integer, OUT templates integer, OUT persons integer, OUT kept integer, OUT last bigint, OUT more boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.erase_partner_data(partner text, after bigint, batch integer, OUT jobs integer, OUT templates integer, OUT persons integer, OUT kept integer, OUT last bigint, OUT more boolean) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.erase_person(partner text, reference text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase_person(partner text, reference text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.error_words(p_code text) FROM PUBLIC;
@@ -4158,7 +4334,10 @@ REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.faces_of_person(partner text, reference text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.faces_of_person(partner text, reference text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.feature_key(p_feature text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;
@@ -4170,10 +4349,11 @@ REVOKE ALL ON FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_q
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_keys(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_objects(p_locations text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, OUT id uuid, OUT job bigint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
@@ -4206,6 +4386,7 @@ GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_reviewe
 REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.jobs_of_person(p_partner integer, p_index bytea, p_person bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
@@ -4230,6 +4411,7 @@ GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate
 REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
@@ -4251,9 +4433,24 @@ REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[])
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.object_key(p_location text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.objects_deleted(p_locations text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_deleted(p_locations text[]) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_deleted(p_locations text[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_gone(p_root text, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_gone(p_root text, p_limit integer) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_gone(p_root text, p_limit integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_worker;
+GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.objects_swept(p_to text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.objects_swept(p_to text) TO insp_worker;
 GRANT SELECT ON TABLE insp.proposal TO insp_operator;
 GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_counts(p_parts bigint[], p_results bigint[], p_requests bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
@@ -4285,10 +4482,10 @@ GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed bigint[], OUT more boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_horizon(p_what text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.purge_late(p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_late(p_limit integer, OUT parts bigint[], OUT results bigint[], OUT requests bigint[], OUT callbacks integer, OUT walked integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
@@ -4329,6 +4526,9 @@ REVOKE ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit in
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
@@ -4337,7 +4537,7 @@ GRANT ALL ON FUNCTION insp.reject_proposal(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_lane(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_partner(p jsonb) FROM PUBLIC;
@@ -4381,6 +4581,11 @@ REVOKE ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT documen
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_producer;
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_reviewer;
+REVOKE ALL ON FUNCTION insp.sealed_review(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sealed_review(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb) TO insp_operator;
+GRANT ALL ON FUNCTION insp.sealed_review(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb) TO insp_reviewer;
+REVOKE ALL ON FUNCTION insp.sealed_values(p_job bigint, p_fence bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sealed_values(p_job bigint, p_fence bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secret_seal(p_value text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
@@ -4440,6 +4645,7 @@ REVOKE ALL ON FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes 
 REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
@@ -4581,6 +4787,8 @@ GRANT SELECT ON TABLE insp.label TO insp_operator;
 GRANT SELECT ON TABLE insp.label TO insp_reviewer;
 GRANT SELECT ON TABLE insp.label TO insp_auditor;
 GRANT SELECT ON TABLE insp.lease TO insp_operator;
+GRANT SELECT ON TABLE insp.object_gone TO insp_operator;
+GRANT SELECT ON TABLE insp.object_gone TO insp_auditor;
 GRANT SELECT ON TABLE insp.part_kind TO insp_producer;
 GRANT SELECT ON TABLE insp.part_kind TO insp_gateway;
 GRANT SELECT ON TABLE insp.part_kind TO insp_operator;
@@ -4644,6 +4852,7 @@ GRANT SELECT ON TABLE insp.v_credential TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_custody TO insp_producer;
 GRANT SELECT ON TABLE insp.v_custody TO insp_worker;
 GRANT SELECT ON TABLE insp.v_custody TO insp_operator;
+GRANT SELECT ON TABLE insp.v_custody TO insp_reviewer;
 GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
@@ -4658,6 +4867,7 @@ GRANT SELECT ON TABLE insp.worker TO insp_operator;
 GRANT SELECT ON TABLE insp.worker TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_floor TO insp_operator;
 GRANT SELECT ON TABLE insp.v_floor TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_maintenance TO insp_worker;
 GRANT SELECT ON TABLE insp.v_maintenance TO insp_operator;
 GRANT SELECT ON TABLE insp.v_maintenance TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_operator_events TO insp_operator;

@@ -134,6 +134,21 @@ sql() {
     psql -X -q -A -t -v ON_ERROR_STOP=1 "$@" "$INSPECTD_DATABASE_URL"
 }
 
+# Installs Python packages of pinned versions in .build/venv-NAME, unless they are there, and prints that folder. Where PyPI
+# cannot be reached it fails and $scratch/pip.log says why. Another version checks other things, and a check that changes by
+# itself is none.
+from_pypi() {
+    local venv=.build/venv-$1
+    shift
+    if [ "$(cat "$venv/installed" 2>/dev/null)" != "$*" ]; then
+        rm -rf "$venv"
+        /usr/bin/python3 -m venv --without-pip "$venv" || return
+        /usr/bin/python3 -m pip -q --python "$venv/bin/python" install "$@" >"$scratch/pip.log" 2>&1 || return
+        echo "$*" >"$venv/installed"
+    fi
+    echo "$venv"
+}
+
 # Waits until a file has content, for as many seconds as given, while the process lives.
 await_file() {
     local file=$1 pid=$2 tenths=$(($3 * 10))

@@ -98,6 +98,14 @@ COMMENT ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) IS
     'Stores a checkpoint that was signed outside the database, over the text of insp.record_heads; false: another one has its number. The signature is verified by those who read it';
 GRANT EXECUTE ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) TO insp_auditor;
 
+CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT EXISTS (SELECT FROM insp.record r WHERE r.chain = p_chain AND r.seq IS NULL AND r.at < p_before)
+$$;
+COMMENT ON FUNCTION insp.record_waits(text, timestamptz) IS
+    'Whether committed rows of a chain that were written before a time still have no place in it';
+GRANT EXECUTE ON FUNCTION insp.record_waits(text, timestamptz) TO insp_operator, insp_auditor;
+
 CREATE OR REPLACE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE

@@ -8,7 +8,7 @@ COMMENT ON COLUMN insp.v_custody.key_store IS 'The key store, as it names itself
 COMMENT ON COLUMN insp.v_custody.wrapping_key IS 'Name of the wrapping key for new keys';
 COMMENT ON COLUMN insp.v_custody.former_key IS 'Name of the one from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.v_custody.changed_at IS 'When a rotation began or ended';
-GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_auditor, insp_gateway;
+GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
@@ -55,7 +55,8 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     -- Version, key, nonce and tag have 45 bytes.
     IF insp.seal_of(p_sealed) = 0 OR length(p_sealed) < 45 OR length(p_sealed) > 65536 OR EXISTS (SELECT FROM unnest(p_contents) c
-        WHERE (substr(c, 1, 17) = substr(p_sealed, 1, 17) AND length(c) >= 45) IS NOT TRUE) THEN
+        WHERE c IS NOT NULL
+            AND (substr(c, 1, 17) = substr(p_sealed, 1, 17) AND length(c) >= 45) IS NOT TRUE) THEN
         PERFORM insp.refuse('SEAL_BROKEN', 'sealed values and parts begin with 01 and the id of one key, and have 45 bytes or more');
     END IF;
     RETURN encode(substr(p_sealed, 2, 16), 'hex')::uuid;
@@ -64,17 +65,38 @@ $$;
 COMMENT ON FUNCTION insp.check_sealed(bytea, bytea[]) IS
     'Refuses sealed bytes that are not of the published format or not all of one key; returns the key''s id';
 
+CREATE OR REPLACE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    -- Listed before anything is looked for: of two transactions that remove the last two uses of a key, each would find the other's.
+    -- So the second one waits here for the end of the first.
+    INSERT INTO insp.key_gone (key_id, partner_id)
+    SELECT DISTINCT u.key_id, u.partner_id FROM unnest(p_keys, p_partners) AS u (key_id, partner_id) ORDER BY 1, 2
+    ON CONFLICT DO NOTHING;
+    -- A new statement sees what that one has removed. Other jobs may have the key, too: reruns; and other templates: copies. Another
+    -- partner's that name it are none of them.
+    DELETE FROM insp.key_gone g USING unnest(p_keys, p_partners) AS u (key_id, partner_id)
+    WHERE g.key_id = u.key_id AND g.partner_id = u.partner_id AND (
+        EXISTS (SELECT FROM insp.job j WHERE j.key_id = u.key_id AND j.partner_id = u.partner_id AND (j.sealed IS NOT NULL
+            OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
+            OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
+        OR EXISTS (SELECT FROM insp.face_template t WHERE t.key_id = u.key_id AND t.partner_id = u.partner_id)
+        OR EXISTS (SELECT FROM insp.face_pending f WHERE f.key_id = u.key_id AND f.partner_id = u.partner_id));
+END
+$$;
+COMMENT ON FUNCTION insp.list_keys(uuid[], integer[]) IS
+    'Lists those of these keys in insp.key_gone with which nothing is left to open';
+
 CREATE OR REPLACE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    INSERT INTO insp.key_gone (key_id, partner_id)
-    SELECT k.key_id, k.partner_id
-    FROM (SELECT DISTINCT j.key_id, j.partner_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL) k
-    -- Other jobs may have the key, too: reruns. Another partner's job that names it is none of them.
-    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k.key_id AND j.partner_id = k.partner_id AND (j.sealed IS NOT NULL
-        OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
-        OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
-    ON CONFLICT DO NOTHING
+    SELECT insp.list_keys(array_agg(k.key_id), array_agg(k.partner_id))
+    FROM (SELECT j.key_id, j.partner_id FROM insp.job j
+        WHERE j.id = ANY (p_jobs) AND j.key_id IS NOT NULL AND j.sealed IS NULL
+            AND NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
+            AND NOT EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)) k
+    HAVING count(*) > 0
 $$;
 COMMENT ON FUNCTION insp.forget_keys(bigint[]) IS
     'Lists the keys of these jobs in insp.key_gone, if nothing is left that they sealed';
@@ -83,25 +105,33 @@ CREATE OR REPLACE FUNCTION insp.keys_gone(p_limit integer) RETURNS TABLE (key_id
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT g.key_id, g.partner_id FROM insp.key_gone g ORDER BY g.key_id, g.partner_id LIMIT greatest(p_limit, 0)
 $$;
-COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys of jobs that the key store must destroy, each if it is the partner''s';
+COMMENT ON FUNCTION insp.keys_gone(integer) IS 'Keys of jobs and templates that the key store must destroy, each if it is the partner''s';
 GRANT EXECUTE ON FUNCTION insp.keys_gone(integer) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
-        FOR UPDATE OF x SKIP LOCKED))
+    WITH gone AS (
+        DELETE FROM insp.key_gone g WHERE g.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM insp.key_gone x JOIN unnest(p_keys, p_partners) AS u (key_id, partner_id) USING (key_id, partner_id)
+            FOR UPDATE OF x SKIP LOCKED))
+        RETURNING g.partner_id
+    )
+    SELECT insp.record('destroy_keys', 'partner ' || p.name, jsonb_build_object('keys', n.keys))
+    FROM (SELECT g.partner_id, count(*) AS keys FROM gone g GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
 $$;
-COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS 'Notes that the key store has destroyed these keys of these partners';
+COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS
+    'Notes, and records, that the key store has destroyed these keys of these partners';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT k FROM unnest(p_keys) AS k WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k)
+        AND NOT EXISTS (SELECT FROM insp.face_template t WHERE t.key_id = k)
+        AND NOT EXISTS (SELECT FROM insp.face_pending f WHERE f.key_id = k)
 $$;
 COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
-    'Which of these keys no job has: their requests were refused, repeated or never arrived, or their jobs are history';
+    'Which of these keys no job and no template has: their requests were refused, repeated or never arrived, or their jobs are history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.custody_partner(partner text) RETURNS integer
@@ -111,3 +141,99 @@ $$;
 COMMENT ON FUNCTION insp.custody_partner(text) IS
     'The number of a partner, which programs need for its keys and for what they seal; refuses partners for which the login may not act';
 GRANT EXECUTE ON FUNCTION insp.custody_partner(text) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.object_key(p_location text) RETURNS uuid
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN p_location ~ ('^s3:[A-Za-z0-9][A-Za-z0-9._-]{1,99}/([A-Za-z0-9._-]{1,100}/){0,8}[0-9]{4}-[0-9]{2}-[0-9]{2}(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}){2}(#[0-9]{1,9})?$') AND p_location !~ '/[.]{1,2}/'
+        THEN split_part(p_location, '/', -2)::uuid END
+$$;
+COMMENT ON FUNCTION insp.object_key(text) IS
+    'The key that sealed an object, as its location (s3:BUCKET/PREFIX/DAY/KEY/ID) says; null: it is no such location';
+
+CREATE OR REPLACE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    -- Without an index of locations: the key leads to its jobs.
+    SELECT l FROM unnest(p_locations) AS l
+    WHERE insp.object_key(l) IS NOT NULL AND NOT EXISTS (
+        SELECT FROM insp.job j, LATERAL (
+            SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]) AND split_part(p.location, '#', 1) = l LIMIT 1) p
+        WHERE j.key_id = insp.object_key(l))
+$$;
+COMMENT ON FUNCTION insp.objects_of_no_part(text[]) IS
+    'Which of these objects no part has: their requests were refused, repeated or never arrived, or their parts were removed';
+GRANT EXECUTE ON FUNCTION insp.objects_of_no_part(text[]) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.forget_objects(p_locations text[]) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Also those that are listed: a worker that finds that another part has the object takes them off the list, and waits for this.
+    INSERT INTO insp.object_gone AS g (location)
+    SELECT DISTINCT split_part(l, '#', 1) FROM unnest(p_locations) AS l WHERE l LIKE 's3:%' ORDER BY 1
+    ON CONFLICT (location) DO UPDATE SET since = now()
+$$;
+COMMENT ON FUNCTION insp.forget_objects(text[]) IS
+    'Lists objects of parts that are removed in insp.object_gone, whether another part has them or not; ignores URLs';
+
+CREATE OR REPLACE FUNCTION insp.objects_gone(p_root text, p_limit integer) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    -- Nobody who names objects of another store may keep this one's from being found.
+    page constant text[] := ARRAY(
+        SELECT g.location FROM insp.object_gone g WHERE g.location >= p_root AND g.location < p_root || '~' COLLATE "C"
+        ORDER BY g.location LIMIT greatest(p_limit, 0) FOR UPDATE SKIP LOCKED);
+    -- A new statement, which sees what the locks waited for.
+    free constant text[] := ARRAY(SELECT insp.objects_of_no_part(page));
+BEGIN
+    DELETE FROM insp.object_gone g WHERE g.location = ANY (page) AND g.location <> ALL (free);
+    RETURN QUERY SELECT unnest(free);
+END
+$$;
+COMMENT ON FUNCTION insp.objects_gone(text, integer) IS
+    'Objects that must be deleted from the object store whose locations begin with p_root (s3:BUCKET/PREFIX/). Those that another part has, as of a rerun, are listed again when it loses them';
+GRANT EXECUTE ON FUNCTION insp.objects_gone(text, integer) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    DELETE FROM insp.object_gone g WHERE g.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.object_gone x WHERE x.location = ANY (p_locations) FOR UPDATE SKIP LOCKED))
+$$;
+COMMENT ON FUNCTION insp.objects_deleted(text[]) IS 'Notes that the object store has deleted these objects';
+GRANT EXECUTE ON FUNCTION insp.objects_deleted(text[]) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.begin_objects() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A duty of those databases alone that have an object store.
+    INSERT INTO insp.duty (name, every) VALUES ('objects', '1 s') ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION insp.begin_objects() IS 'Makes the deletion of objects a duty, as a worker with an object store does when it starts';
+GRANT EXECUTE ON FUNCTION insp.begin_objects() TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.object_sweep(OUT after text, OUT until text) RETURNS SETOF record
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    -- Behind every key of a day, which go on with a slash. Two days: no request takes so long.
+    over constant text := to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYY-MM-DD') || '~';
+    e insp.epoch;
+BEGIN
+    PERFORM insp.check_epoch();
+    SELECT * INTO e FROM insp.epoch;
+    -- A database that was set back lacks jobs whose objects must stay: somebody may yet restore a newer backup.
+    UPDATE insp.custody c SET objects_epoch = e.id, objects_swept_to = CASE
+        WHEN e.reason LIKE 'the server%' OR e.reason = 'migrated' THEN c.objects_swept_to
+        ELSE greatest(c.objects_swept_to, to_char(e.began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') || '~' COLLATE "C") END
+    WHERE c.objects_epoch IS DISTINCT FROM e.id;
+    RETURN QUERY SELECT c.objects_swept_to, over FROM insp.custody c
+    WHERE coalesce(c.objects_swept_to < over COLLATE "C", true);
+END
+$$;
+COMMENT ON FUNCTION insp.object_sweep() IS
+    'Behind which key of the object store, and before which, the sweep looks next for objects that no part has (insp.objects_of_no_part); no row: it has seen all days but the last two. It passes over the days before the database was set back';
+GRANT EXECUTE ON FUNCTION insp.object_sweep() TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.objects_swept(p_to text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    UPDATE insp.custody c SET objects_swept_to = p_to
+    WHERE p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND coalesce(c.objects_swept_to < p_to COLLATE "C", true)
+$$;
+COMMENT ON FUNCTION insp.objects_swept(text) IS 'Notes up to which key of the object store the sweep has looked';
+GRANT EXECUTE ON FUNCTION insp.objects_swept(text) TO insp_worker;

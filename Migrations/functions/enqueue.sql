@@ -167,7 +167,8 @@ COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea, bytea, uuid) IS
     'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
 
 CREATE OR REPLACE FUNCTION insp.enqueue_parts(
-    payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL, request_hmac bytea DEFAULT NULL
+    payload jsonb, kinds text[], contents bytea[], sealed bytea DEFAULT NULL, request_hmac bytea DEFAULT NULL,
+    locations text[] DEFAULT NULL, digests bytea[] DEFAULT NULL, sizes integer[] DEFAULT NULL
 ) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
@@ -191,6 +192,14 @@ BEGIN
     IF sealed IS NOT NULL THEN
         key := insp.check_sealed(sealed, contents);
         PERFORM insp.require(length(request_hmac) = 32, 'request_hmac', 'A program that seals a request gives the HMAC-SHA-256 of what it was.');
+    END IF;
+    IF locations IS NOT NULL THEN
+        PERFORM insp.require(coalesce(key IS NOT NULL AND cardinality(kinds) = cardinality(locations)
+                AND cardinality(kinds) = cardinality(digests) AND cardinality(kinds) = cardinality(sizes)
+                AND NOT EXISTS (SELECT FROM unnest(contents, locations, digests, sizes) AS u (bytes, location, digest, size)
+                    WHERE (u.bytes IS NULL AND insp.object_key(u.location) = key AND length(u.digest) = 32
+                        AND u.size BETWEEN 46 AND 20971520 + 45) IS NOT TRUE), false),
+            'locations', 'Each part is sealed and has a location (s3:BUCKET/PREFIX/YYYY-MM-DD/KEY/ID[#OFFSET]), the SHA-256 of its sealed bytes and their number, and no content.');
     END IF;
     IF cardinality(kinds) > 0 THEN
         FOR part IN
@@ -217,6 +226,11 @@ BEGIN
         -- The payload first: its errors say more than those of the bytes.
         PERFORM insp.check_request(payload, given);
         FOR i IN 1 .. cardinality(places) LOOP
+            IF locations IS NOT NULL THEN
+                sums := sums || digests[places[i]];
+                size := size + sizes[places[i]];
+                CONTINUE;
+            END IF;
             sums := sums || insp.check_part(kinds[places[i]], contents[places[i]], CASE WHEN key IS NULL THEN 0 ELSE 45 END,
                 CASE jsonb_typeof(named -> kinds[places[i]]) WHEN 'array' THEN named -> kinds[places[i]] ->> ordinals[i]::integer
                     ELSE named ->> kinds[places[i]] END);
@@ -232,23 +246,27 @@ BEGIN
                 FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8') END, sealed, key);
     IF accepted.job_ids[1] IS NOT NULL AND given <> '{}' THEN
         PERFORM insp.take_bytes(p.id, p.max_bytes, size)
-        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
+        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL AND locations IS NULL;
         WITH stored AS (
             INSERT INTO insp.content (id, kind, ordinal, bytes)
             SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, contents[u.place]
-            FROM unnest(places, ordinals) AS u (place, ordinal)
+            FROM unnest(places, ordinals) AS u (place, ordinal) WHERE locations IS NULL
         )
-        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, seal, content_id)
-        SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, octet_length(contents[u.place]), u.sum,
-            CASE WHEN key IS NULL THEN 0 ELSE 1 END, accepted.job_ids[1]
+        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, seal, location, content_id)
+        SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, coalesce(octet_length(contents[u.place]), sizes[u.place]), u.sum,
+            CASE WHEN key IS NULL THEN 0 ELSE 1 END, locations[u.place],
+            CASE WHEN locations IS NULL THEN accepted.job_ids[1] END
         FROM unnest(places, ordinals, sums) AS u (place, ordinal, sum);
+    ELSIF locations IS NOT NULL THEN
+        -- A repeated request needs no second object; if it repeats the first one's, that is not deleted.
+        PERFORM insp.forget_objects(locations);
     END IF;
     RETURN accepted.public_ids[1];
 END
 $$;
-COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea) IS
-    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. sealed, with request_hmac: the contents are sealed, and so are the values for which the payload has pseudonyms (deploy/SEALING.md). Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
-GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea) TO insp_producer, insp_operator;
+COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
+    'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. sealed, with request_hmac: the contents are sealed, and so are the values for which the payload has pseudonyms (deploy/SEALING.md). locations, with digests and sizes of the sealed bytes: the parts are in the object store (deploy/SEALING.md), and contents has nulls. Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
+GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.enqueue(
     payload jsonb,

@@ -23,61 +23,82 @@ $$;
 COMMENT ON FUNCTION insp.lock_chains(bigint[]) IS
     'Locks the whole chains of reruns of the given jobs and returns their jobs. Locks in the order of their numbers: two calls that erase the same jobs cannot deadlock';
 
-CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
--- A person's right does not wait for a forgotten transaction.
-SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
+CREATE OR REPLACE FUNCTION insp.erase_jobs(p_jobs bigint[], OUT removed integer, OUT templates integer)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    job bigint;
-    chain bigint[];
-    open uuid;
     n integer;
-    removed integer;
 BEGIN
-    PERFORM insp.need_read_committed();
-    SELECT j.id INTO job FROM insp.job j WHERE j.public_id = erase.id;
-    IF NOT FOUND THEN
-        PERFORM insp.refuse('JOB_UNKNOWN');
-    END IF;
-    chain := insp.lock_chains(ARRAY[job]);
-    SELECT j.public_id INTO open FROM insp.job j WHERE j.id = ANY (chain) AND j.status < 128 ORDER BY j.id LIMIT 1;
-    IF open = erase.id THEN
-        PERFORM insp.refuse('JOB_NOT_FINISHED', NULL, 'insp.cancel ends it.');
-    ELSIF open IS NOT NULL THEN
-        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns', 'insp.cancel ends it.');
-    END IF;
-
-    removed := insp.remove_parts(chain);
-    DELETE FROM insp.step s WHERE s.job_id = ANY (chain) AND s.status < 128;
+    removed := cardinality(insp.remove_parts(p_jobs));
+    DELETE FROM insp.step s WHERE s.job_id = ANY (p_jobs) AND s.status < 128;
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
     UPDATE insp.step s SET summary = jsonb_build_object('erasedAt', insp.iso_time(clock_timestamp())), seal = 0, body = NULL
-    WHERE s.job_id = ANY (chain) AND s.status = 128 AND (s.body IS NOT NULL OR (s.summary ? 'erasedAt') IS NOT TRUE);
+    WHERE s.job_id = ANY (p_jobs) AND s.status = 128 AND (s.body IS NOT NULL OR (s.summary ? 'erasedAt') IS NOT TRUE);
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
-    UPDATE insp.event e SET detail = e.detail - 'decision' WHERE e.job_id = ANY (chain) AND e.detail ? 'decision';
+    UPDATE insp.event e SET detail = e.detail - 'decision' WHERE e.job_id = ANY (p_jobs) AND e.detail ? 'decision';
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
-    DELETE FROM insp.job_key k WHERE k.job_id = ANY (chain);
+    DELETE FROM insp.job_key k WHERE k.job_id = ANY (p_jobs);
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
     -- What another job's open request needs is deleted with the window.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.job j JOIN insp.face_rate x ON x.partner_id = j.partner_id
             AND x.face_id = insp.readable_personal(j.personal) ->> 'faceId'
-        WHERE j.id = ANY (chain) FOR UPDATE OF x SKIP LOCKED));
-    DELETE FROM insp.face_job f WHERE f.job_id = ANY (chain);
-    DELETE FROM insp.face_pending f WHERE f.job_id = ANY (chain);
+        WHERE j.id = ANY (p_jobs) FOR UPDATE OF x SKIP LOCKED));
+    DELETE FROM insp.face_job f WHERE f.job_id = ANY (p_jobs);
+    DELETE FROM insp.face_pending f WHERE f.job_id = ANY (p_jobs);
     GET DIAGNOSTICS n = ROW_COUNT;
-    removed := removed + n + insp.face_forget(ARRAY(
-        SELECT t.id FROM insp.face_template t WHERE t.job = ANY (ARRAY(SELECT j.public_id FROM insp.job j WHERE j.id = ANY (chain)))));
-    removed := removed + insp.remove_references(chain, true);
-    IF removed = 0 THEN
+    templates := insp.face_forget(ARRAY(
+        SELECT t.id FROM insp.face_template t WHERE t.job = ANY (ARRAY(SELECT j.public_id FROM insp.job j WHERE j.id = ANY (p_jobs)))));
+    removed := removed + n + templates + (SELECT cardinality(r.jobs) + r.words FROM insp.remove_references(p_jobs, true) r);
+END
+$$;
+COMMENT ON FUNCTION insp.erase_jobs(bigint[]) IS
+    'Removes all personal data of finished jobs whose rows are locked; returns how many rows, 0: nothing was left; and how many templates';
+
+CREATE OR REPLACE FUNCTION insp.erase_job(p_id uuid, p_for text) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    job bigint;
+    owner text;
+    chain bigint[];
+    open uuid;
+    gone record;
+BEGIN
+    SELECT j.id, p.name INTO job, owner FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id WHERE j.public_id = p_id;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    chain := insp.lock_chains(ARRAY[job]);
+    SELECT j.public_id INTO open FROM insp.job j WHERE j.id = ANY (chain) AND j.status < 128 ORDER BY j.id LIMIT 1;
+    IF open = p_id THEN
+        PERFORM insp.refuse('JOB_NOT_FINISHED', NULL, 'insp.cancel ends it.');
+    ELSIF open IS NOT NULL THEN
+        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns', 'insp.cancel ends it.');
+    END IF;
+    SELECT * INTO gone FROM insp.erase_jobs(chain);
+    IF gone.removed = 0 THEN
         RETURN false;
     END IF;
-    PERFORM insp.record('erase', erase.id::text, jsonb_build_object('jobs', nullif(cardinality(chain), 1)));
+    PERFORM insp.record('erase', p_id::text, jsonb_build_object('partner', owner, 'jobs', cardinality(chain),
+        'templates', nullif(gone.templates, 0), 'for', p_for));
     RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.erase_job(uuid, text) IS
+    'insp.erase, with the reason that the record gets: person; null: none but the job';
+
+CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+-- A person's right does not wait for a forgotten transaction.
+SET lock_timeout = '5s' AS $$
+BEGIN
+    PERFORM insp.need_read_committed();
+    RETURN insp.erase_job(erase.id, NULL);
 EXCEPTION WHEN lock_not_available THEN
     PERFORM insp.refuse('ROW_LOCKED');
     RETURN NULL;
@@ -87,18 +108,23 @@ COMMENT ON FUNCTION insp.erase(uuid) IS
     'Removes at once all personal data of a finished job and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. What remains: that the jobs existed, when they ended, and a proof of the consent. false: nothing was left. ROW_LOCKED if another transaction holds a row of the job for five seconds';
 GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    removed integer;
+    removed bigint[];
     contents bigint[];
+    objects text[];
 BEGIN
     -- Everything: a URL often opens the object to anyone who has it, and a digest shows whether an image was this one.
     WITH gone AS (
-        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id
+        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id, p.location
     )
-    SELECT count(DISTINCT g.job_id), array_agg(DISTINCT g.content_id) INTO removed, contents FROM gone g;
+    SELECT coalesce(array_agg(DISTINCT g.job_id), '{}'), array_agg(DISTINCT g.content_id), array_agg(g.location) FILTER (WHERE g.location LIKE 's3:%')
+    INTO removed, contents, objects FROM gone g;
+    IF objects IS NOT NULL THEN
+        PERFORM insp.forget_objects(objects);
+    END IF;
     -- A new statement sees them deleted. Bytes that another job of the chain refers to remain until that job's parts are removed; a
     -- rerun being created locks the job whose parts it takes over, so these remain too.
     DELETE FROM insp.content c WHERE c.id = ANY (contents)
@@ -110,28 +136,31 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.remove_parts(bigint[]) IS
-    'Removes jobs'' parts, and their bytes unless a rerun still needs them; returns of how many jobs';
+    'Removes jobs'' parts, and their bytes unless a rerun still needs them; returns the jobs that had some';
 
-CREATE OR REPLACE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    removed integer;
+    removed bigint[];
 BEGIN
     DELETE FROM insp.step s WHERE s.job_id = ANY (p_jobs) AND s.status < 128;
-    UPDATE insp.step s SET summary = jsonb_build_object(p_word, insp.iso_time(clock_timestamp())), seal = 0, body = NULL
-    WHERE s.job_id = ANY (p_jobs) AND s.status = 128
-        AND (s.body IS NOT NULL OR (s.summary ?| ARRAY['purgedAt', 'erasedAt']) IS NOT TRUE);
-    GET DIAGNOSTICS removed = ROW_COUNT;
+    WITH gone AS (
+        UPDATE insp.step s SET summary = jsonb_build_object(p_word, insp.iso_time(clock_timestamp())), seal = 0, body = NULL
+        WHERE s.job_id = ANY (p_jobs) AND s.status = 128
+            AND (s.body IS NOT NULL OR (s.summary ?| ARRAY['purgedAt', 'erasedAt']) IS NOT TRUE)
+        RETURNING s.job_id
+    )
+    SELECT coalesce(array_agg(g.job_id), '{}') INTO removed FROM gone g;
     PERFORM insp.forget_words(p_jobs);
     PERFORM insp.forget_keys(p_jobs);
     RETURN removed;
 END
 $$;
 COMMENT ON FUNCTION insp.remove_results(bigint[], text) IS
-    'Removes jobs'' results and texts about them, and stores the time under the given key; returns of how many jobs';
+    'Removes jobs'' results and texts about them, and stores the time under the given key; returns the jobs that had some';
 
-CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -141,18 +170,19 @@ DECLARE
         UNION SELECT p.id FROM insp.job_reference r JOIN insp.person p ON p.partner_id = r.partner_id
             AND p.reference_index = r.index
         WHERE r.job_id = ANY (p_jobs) AND r.kind = 'user');
-    removed integer;
-    words integer;
 BEGIN
     PERFORM insp.need_consent_key();
-    UPDATE insp.job j SET person_id = NULL, rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL,
-        personal = NULL, sealed = NULL,
-        consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.readable_personal(j.personal) -> 'consent')),
-        forgotten_at = clock_timestamp()
-    WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
-        OR j.sealed IS NOT NULL
-        OR j.request - ARRAY['partner', 'workflow'] <> '{}');
-    GET DIAGNOSTICS removed = ROW_COUNT;
+    WITH gone AS (
+        UPDATE insp.job j SET person_id = NULL, rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL,
+            personal = NULL, sealed = NULL,
+            consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.readable_personal(j.personal) -> 'consent')),
+            forgotten_at = clock_timestamp()
+        WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
+            OR j.sealed IS NOT NULL
+            OR j.request - ARRAY['partner', 'workflow'] <> '{}')
+        RETURNING j.id
+    )
+    SELECT coalesce(array_agg(g.id), '{}') INTO jobs FROM gone g;
     IF p_remove THEN
         -- Texts about a job without a person must go as well.
         UPDATE insp.job j SET forgotten_at = clock_timestamp() WHERE j.id = ANY (p_jobs) AND j.forgotten_at IS NULL;
@@ -164,12 +194,10 @@ BEGIN
     -- Texts last: a transaction that holds a callback may still write some.
     words := insp.forget_callbacks(ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
     words := words + insp.forget_words(p_jobs);
-    -- Erasure counts everything, retention the jobs.
-    RETURN CASE WHEN p_remove THEN removed + words ELSE removed END;
 END
 $$;
 COMMENT ON FUNCTION insp.remove_references(bigint[], boolean) IS
-    'Removes personal data from jobs'' requests and their callbacks; p_remove as for insp.forget_callbacks';
+    'Removes personal data from jobs'' requests and their callbacks; p_remove as for insp.forget_callbacks. Returns the jobs whose requests had some, and from how many rows it removed texts';
 
 CREATE OR REPLACE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

@@ -88,7 +88,9 @@ BEGIN
         WHEN r.fence < r.fence_floor THEN 'does not know that it has the job'
         WHEN r.deadline < clock_timestamp() THEN format('has kept the job for %s longer than it may',
             insp.in_words(clock_timestamp() - r.deadline)) END;
-    outside := CASE WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location IS NOT NULL)
+    outside := CASE WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location LIKE 's3:%')
+            THEN ' Its parts are being fetched from the object store, outside the slots, or it is about to begin.'
+        WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location IS NOT NULL)
             THEN ' Its parts by URL are being fetched, outside the slots, or it is about to begin.'
         WHEN r.status < 32 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.kind = 'SESSION_BLOB')
             THEN ' The liveness vendor''s server is asked about its session, outside the slots, or is about to be.' END;
@@ -123,9 +125,12 @@ BEGIN
     INTO d FROM insp.delayed x WHERE x.job_id = ANY (ARRAY[p_job]) ORDER BY x.run_at DESC LIMIT 1;
     RETURN QUERY VALUES ('state', CASE
         WHEN NOT d.is_early THEN format('It has been due for %s, and is not yet in its queue.', insp.in_words(clock_timestamp() - d.run_at))
-        WHEN d.attempt = 0 THEN 'Scheduled for a later time.'
+        WHEN d.attempt = 0 AND d.last_error IS NULL THEN 'Scheduled for a later time.'
         ELSE 'Waits for its next attempt.' END);
-    IF d.attempt > 0 THEN
+    IF d.last_error LIKE 'KEY%' OR d.last_error = 'OBJECT_STORE_UNAVAILABLE' THEN
+        RETURN QUERY VALUES ('attempts', format('Attempts that count: %s. The last, which does not, failed with %s.',
+            d.attempt, insp.error_words(d.last_error)));
+    ELSIF d.attempt > 0 THEN
         RETURN QUERY VALUES ('attempts', format('Attempts made: %s%s. The last failed with %s.', d.attempt, CASE WHEN d.crashes > 0 THEN format(
             ', of which %s ended in the death of a process or worker', d.crashes) END, insp.error_words(d.last_error)));
     END IF;

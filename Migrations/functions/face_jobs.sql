@@ -125,9 +125,10 @@ BEGIN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
     PERFORM insp.check_feature(p_engine, p_model_sha256, p_feature);
-    INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, feature)
-    VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_feature)
-    ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, feature = p_feature
+    INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, feature, key_id)
+    VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_feature, insp.feature_key(p_feature))
+    ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, feature = p_feature,
+            key_id = insp.feature_key(p_feature)
         WHERE f.job_id = p_job;
     -- After the insert, which waits for an enrolment that is being finished, so that this sees its outcome.
     IF NOT FOUND OR p_generation <> coalesce((SELECT f.generation FROM insp.face f
@@ -156,8 +157,8 @@ BEGIN
         RETURN NULL;
     END IF;
     INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id) ON CONFLICT DO NOTHING;
-    DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
-    IF pending.job_id IS NOT NULL THEN
+    SELECT * INTO pending FROM insp.face_pending f WHERE f.job_id = NEW.id;
+    IF FOUND THEN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
             -- A template is found only by its person: if the job is not linked yet, this waits for the person.
@@ -165,6 +166,8 @@ BEGIN
                 pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id, insp.person_of(
                     NEW.partner_id, insp.reference_index(insp.personal(NEW.personal) ->> 'userReference'))));
         END IF;
+        -- After the template has its key, which goes otherwise.
+        DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id;
     END IF;
     PERFORM insp.remove_parts(ARRAY[NEW.id]);
     DELETE FROM insp.step s WHERE s.job_id = NEW.id AND s.status < 128;

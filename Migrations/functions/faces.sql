@@ -12,6 +12,32 @@ END
 $$;
 COMMENT ON FUNCTION insp.check_feature(text, text, text) IS 'Refuses an invalid feature, engine or model';
 
+CREATE OR REPLACE FUNCTION insp.feature_key(p_feature text) RETURNS uuid
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN length(p_feature) = 1114 THEN substr(p_feature, 3, 32)::uuid END $$;
+COMMENT ON FUNCTION insp.feature_key(text) IS 'The key that sealed a feature; null: it is not sealed';
+
+CREATE OR REPLACE FUNCTION insp.templates_gone() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    keys uuid[];
+    partners integer[];
+BEGIN
+    SELECT array_agg(g.key_id), array_agg(g.partner_id) INTO keys, partners FROM gone g WHERE g.key_id IS NOT NULL;
+    IF keys IS NOT NULL THEN
+        PERFORM insp.list_keys(keys, partners);
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.templates_gone() IS 'Lists the keys of removed or replaced features in insp.key_gone, whatever removed them';
+CREATE OR REPLACE TRIGGER templates_gone AFTER DELETE ON insp.face_template
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
+CREATE OR REPLACE TRIGGER pending_gone AFTER DELETE ON insp.face_pending
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
+-- Another attempt of the same job has another feature.
+CREATE OR REPLACE TRIGGER pending_replaced AFTER UPDATE ON insp.face_pending
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
+
 CREATE OR REPLACE FUNCTION insp.face_keep(
     p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid,
     p_person bigint DEFAULT NULL
@@ -32,8 +58,8 @@ BEGIN
     IF p_replace THEN
         DELETE FROM insp.face_template t WHERE t.partner_id = p_partner AND t.face_id = p_face;
     END IF;
-    INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature, job)
-    VALUES (p_partner, p_face, p_engine, p_model_sha256, p_feature, p_job) RETURNING id INTO template;
+    INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature, key_id, job)
+    VALUES (p_partner, p_face, p_engine, p_model_sha256, p_feature, insp.feature_key(p_feature), p_job) RETURNING id INTO template;
     DELETE FROM insp.face_template t WHERE t.id IN (
         SELECT x.id FROM insp.face_template x WHERE x.partner_id = p_partner AND x.face_id = p_face
         ORDER BY x.id DESC OFFSET (SELECT p.face_templates FROM insp.partner p WHERE p.id = p_partner));
@@ -108,8 +134,9 @@ BEGIN
     END IF;
     PERFORM insp.check_feature(face_import.engine, face_import.model_sha256, face_import.feature);
     -- Takes the place of an enrolment: one under way was decided on the templates and the person that it has read.
-    INSERT INTO insp.face_pending (partner_id, face_id, engine, model_sha256, feature)
-    VALUES (owner, face_import.face_id, face_import.engine, face_import.model_sha256, face_import.feature)
+    INSERT INTO insp.face_pending (partner_id, face_id, engine, model_sha256, feature, key_id)
+    VALUES (owner, face_import.face_id, face_import.engine, face_import.model_sha256, face_import.feature,
+        insp.feature_key(face_import.feature))
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         PERFORM insp.refuse('FACE_BUSY');
@@ -199,7 +226,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.face_delete(text, text) IS
-    'Deletes a partner''s face id with all its templates, and ends its waiting and running jobs as FACE_DELETED. Returns how many templates and jobs; 0 and 0: there was nothing. ROW_LOCKED if another transaction holds one of its rows for five seconds';
+    'Deletes a partner''s face id with all its templates and their keys, and ends its waiting and running jobs as FACE_DELETED. Results of its finished jobs stay until their retention, without the face id. Returns how many templates and jobs; 0 and 0: there was nothing. ROW_LOCKED if another transaction holds one of its rows for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_delete(text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
@@ -208,6 +235,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     due bigint[];
     free bigint[];
+    counts jsonb;
+    removed integer;
 BEGIN
     PERFORM insp.need_read_committed();
     -- Expired windows, so that their ids are not kept until the next job with a face id.
@@ -231,7 +260,14 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     )
     SELECT array_agg(t.id) INTO free FROM insp.face_template t JOIN faces f USING (partner_id, face_id) WHERE t.id = ANY (due);
-    RETURN insp.face_forget(free);
+    SELECT jsonb_object_agg(p.name, jsonb_build_object('templates', n.templates)) INTO counts
+    FROM (SELECT t.partner_id, count(*) AS templates FROM insp.face_template t WHERE t.id = ANY (free) GROUP BY t.partner_id) n
+        JOIN insp.partner p ON p.id = n.partner_id;
+    removed := insp.face_forget(free);
+    IF removed > 0 THEN
+        PERFORM insp.record('face_purge', 'retention', jsonb_build_object('templates', removed, 'partners', counts));
+    END IF;
+    RETURN removed;
 END
 $$;
 COMMENT ON FUNCTION insp.face_purge(integer) IS

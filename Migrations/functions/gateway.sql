@@ -55,6 +55,9 @@ CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_contents bytea[] DEFAULT '{}',
     p_sealed bytea DEFAULT NULL,
     p_request_hmac bytea DEFAULT NULL,
+    p_locations text[] DEFAULT NULL,
+    p_digests bytea[] DEFAULT NULL,
+    p_sizes integer[] DEFAULT NULL,
     OUT id uuid,
     OUT job bigint
 )
@@ -77,7 +80,7 @@ BEGIN
     SELECT insp.enqueue_parts(p_payload || jsonb_build_object('partner', p.name)
             -- A person waits in front of a camera.
             || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
-        p_kinds, p_contents, p_sealed, p_request_hmac)
+        p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes)
     INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
     SELECT j.id INTO gateway_create.job FROM insp.job j WHERE j.public_id = gateway_create.id;
     -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span.
@@ -88,9 +91,9 @@ BEGIN
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea) IS
+COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
     'insp.enqueue_parts for the partner of a credential; returns the public id and the internal number';
-GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea) TO insp_gateway;
+GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
     p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb,

@@ -58,7 +58,7 @@ COMMENT ON COLUMN insp.v_maintenance.failed_at IS 'When a round last failed';
 COMMENT ON COLUMN insp.v_maintenance.failures IS 'Failed rounds since the last success';
 COMMENT ON COLUMN insp.v_maintenance.error IS 'Why the last round failed; null: it did not';
 COMMENT ON COLUMN insp.v_maintenance.state IS 'well; late: no success for ten times its interval and at least a minute; fails: the last round failed';
-GRANT SELECT ON insp.v_maintenance TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_maintenance TO insp_worker, insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

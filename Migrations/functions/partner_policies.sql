@@ -5,7 +5,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     -- Columns for the partner's identity, temporary switches and quotas decide nothing about a job.
     other constant text[] := ARRAY['id', 'name', 'created_at', 'paused', 'pause_reason', 'max_running', 'rate_per_second',
-        'rate_burst', 'max_waiting', 'max_bytes'];
+        'rate_burst', 'max_waiting', 'max_bytes', 'erased_at'];
     decided constant jsonb := to_jsonb(NEW) - other;
 BEGIN
     IF TG_OP = 'UPDATE' AND decided = to_jsonb(OLD) - other THEN

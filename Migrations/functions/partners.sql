@@ -5,15 +5,19 @@ CREATE OR REPLACE FUNCTION insp.partner_number(p_partner text) RETURNS integer
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number integer;
+    is_erased boolean;
 BEGIN
-    SELECT p.id INTO number FROM insp.partner p WHERE p.name = p_partner;
+    SELECT p.id, p.erased_at IS NOT NULL INTO number, is_erased FROM insp.partner p WHERE p.name = p_partner;
     IF NOT FOUND OR NOT insp.may_act(number) THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(p_partner), 40));
+    ELSIF is_erased THEN
+        -- Nothing begins anew under its name, and no program makes keys for it.
+        PERFORM insp.refuse('PARTNER_DISABLED', 'the partner was erased');
     END IF;
     RETURN number;
 END
 $$;
-COMMENT ON FUNCTION insp.partner_number(text) IS 'Number of a partner; refuses other names';
+COMMENT ON FUNCTION insp.partner_number(text) IS 'Number of a partner; refuses other names, and partners that were erased';
 
 CREATE OR REPLACE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -40,7 +44,7 @@ COMMENT ON FUNCTION insp.partner_lock(text) IS 'A partner''s row, locked; refuse
 
 CREATE OR REPLACE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason'] || jsonb_build_object(
+    SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason', 'erased_at'] || jsonb_build_object(
         'lane', insp.lane_name(p.lane), 'region', coalesce((SELECT g.name FROM insp.region g WHERE g.id = p.region), 'any'))
 $$;
 COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'A partner''s settings for operators, under the names of insp.v_partner';
@@ -250,7 +254,8 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     coalesce(w.jobs, 0) AS waiting, coalesce(l.jobs, 0) AS running, p.max_running, p.rate_per_second,
     coalesce(d.jobs, 0) AS dead_lettered, coalesce(e.endpoints, 0) AS endpoints,
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
-    p.keep_parts, p.keep_results, p.liveness_evidence_suffices, p.consent_required, p.callback_required, p.job_lifetime
+    p.keep_parts, p.keep_results, p.liveness_evidence_suffices, p.consent_required, p.callback_required, p.job_lifetime,
+    p.erased_at
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
@@ -289,4 +294,5 @@ COMMENT ON COLUMN insp.v_partner.liveness_evidence_suffices IS
 COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must record the end user''s consent';
 COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any callback URL is refused';
 COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'Time after which a job without expiresAt ends as EXPIRED';
+COMMENT ON COLUMN insp.v_partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

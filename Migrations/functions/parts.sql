@@ -132,7 +132,8 @@ COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
 -- The sum of the parts is known before a byte is read; the job's endpoint decides where parts by URL may lead.
 CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)
 RETURNS TABLE (
-    kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[]
+    kind text, ordinal smallint, sha256 bytea, is_sealed boolean, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[],
+    size integer
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off AS $$
@@ -146,7 +147,7 @@ BEGIN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
     -- All bytes here came with one job.
-    SELECT sum(p.size), max(p.content_id) INTO total, content FROM insp.part p WHERE p.job_id = p_job AND p.content_id IS NOT NULL;
+    SELECT sum(p.size), max(p.content_id) INTO total, content FROM insp.part p WHERE p.job_id = p_job AND p.size IS NOT NULL;
     IF total > p_limit THEN
         PERFORM insp.refuse('PARTS_TOO_LARGE', format('%s bytes, limit %s', total, p_limit));
     END IF;
@@ -156,7 +157,7 @@ BEGIN
         (SELECT c.bytes FROM insp.content c
             WHERE c.id = content AND c.id = p.content_id AND c.kind = p.kind AND c.ordinal = p.ordinal),
         coalesce(e.allow_http, false), insp.may_lead(e, p.location),
-        e.allowed_networks::text[]
+        e.allowed_networks::text[], p.size
     FROM insp.part p JOIN insp.job j ON j.id = p.job_id LEFT JOIN insp.endpoint e ON e.id = j.endpoint_id
     WHERE p.job_id = p_job ORDER BY p.kind, p.ordinal;
 END
@@ -164,3 +165,16 @@ $$;
 COMMENT ON FUNCTION insp.parts(bigint, bigint, bigint) IS
     'The inputs of a leased job, with its endpoint''s permissions for those by URL; LEASE_LOST if the lease is lost, and PARTS_TOO_LARGE, before any bytes are read, if the stored parts have more than p_limit bytes';
 GRANT EXECUTE ON FUNCTION insp.parts(bigint, bigint, bigint) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.sealed_values(p_job bigint, p_fence bigint) RETURNS bytea
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence) THEN
+        PERFORM insp.refuse('LEASE_LOST');
+    END IF;
+    RETURN (SELECT j.sealed FROM insp.job j WHERE j.id = p_job);
+END
+$$;
+COMMENT ON FUNCTION insp.sealed_values(bigint, bigint) IS
+    'The sealed values of a leased job, in which its worker finds the URLs of its parts; LEASE_LOST if the lease is lost';
+GRANT EXECUTE ON FUNCTION insp.sealed_values(bigint, bigint) TO insp_worker;

@@ -187,6 +187,33 @@ $$;
 COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
     'Removes the references of the given persons who no longer have a job or a face; does not wait: retention returns to those that are locked';
 
+CREATE OR REPLACE FUNCTION insp.jobs_of_person(p_partner integer, p_index bytea, p_person bigint) RETURNS bigint[]
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT ARRAY(
+        SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = p_partner AND r.kind = 'user' AND r.index = p_index
+        UNION
+        -- Jobs from before the person's reference was known, or that did without it. One that names somebody else is that one's.
+        SELECT n.job_id FROM insp.face f, LATERAL (
+                SELECT x.job_id FROM insp.face_named x WHERE x.partner_id = f.partner_id AND x.face_id = f.face_id
+                UNION ALL SELECT y.job_id FROM insp.face_job y WHERE y.partner_id = f.partner_id AND y.face_id = f.face_id) n
+        WHERE f.person_id = p_person
+            AND NOT EXISTS (SELECT FROM insp.job_reference r WHERE r.job_id = n.job_id AND r.kind = 'user' OFFSET 0))
+$$;
+COMMENT ON FUNCTION insp.jobs_of_person(integer, bytea, bigint) IS
+    'Jobs with a person''s userReference, and those without one that name a face of the person';
+
+CREATE OR REPLACE FUNCTION insp.faces_of_person(partner text, reference text) RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT f.face_id FROM insp.person p JOIN insp.face f ON f.person_id = p.id
+    WHERE p.partner_id = insp.partner_number(faces_of_person.partner)
+        AND p.reference_index = insp.reference_index(faces_of_person.reference)
+    ORDER BY f.face_id
+$$;
+COMMENT ON FUNCTION insp.faces_of_person(text, text) IS
+    'The face ids of a person, as the database has them: inspectd person erase destroys their keys';
+GRANT EXECUTE ON FUNCTION insp.faces_of_person(text, text) TO insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -194,10 +221,12 @@ DECLARE
     owner constant integer := insp.partner_number(erase_person.partner);
     found_by constant bytea := insp.reference_index(erase_person.reference);
     person constant bigint := (SELECT p.id FROM insp.person p WHERE p.partner_id = owner AND p.reference_index = found_by);
+    numbers bigint[];
     jobs uuid[];
     job uuid;
     rest boolean;
     erased integer := 0;
+    templates integer;
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
@@ -206,29 +235,28 @@ BEGIN
         RAISE WARNING 'sealed jobs are found by inspectd person erase alone';
     END IF;
     -- The jobs before the person, in the order of every other erasure. Their chains may contain jobs no longer linked to the person.
-    PERFORM insp.lock_chains(ARRAY(
-        SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by));
+    PERFORM insp.lock_chains(insp.jobs_of_person(owner, found_by, person));
     -- A new statement, so that this does not repeat what another erasure did meanwhile.
-    SELECT array_agg(j.public_id ORDER BY j.id) INTO jobs
-    FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
-    WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by;
+    numbers := insp.jobs_of_person(owner, found_by, person);
+    SELECT array_agg(j.public_id ORDER BY j.id) INTO jobs FROM insp.job j WHERE j.id = ANY (numbers);
     FOREACH job IN ARRAY coalesce(jobs, '{}') LOOP
         -- One of the same chain of reruns may have erased it already.
-        rest := insp.erase(job);
+        rest := insp.erase_job(job, 'person');
         IF rest THEN
             erased := erased + 1;
         END IF;
         -- Jobs accepted concurrently: later they could no longer be found by the person.
         WHILE rest LOOP
-            rest := insp.erase(job);
+            rest := insp.erase_job(job, 'person');
         END LOOP;
     END LOOP;
-    PERFORM insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
+    templates := insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));
     PERFORM insp.forget_persons(ARRAY[person]);
     IF person IS NOT NULL OR erased > 0 THEN
         -- The reference is personal data: the record has the erasure, not the reference.
-        PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased));
+        PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased,
+            'templates', nullif(templates, 0)));
     END IF;
     RETURN erased;
 EXCEPTION WHEN lock_not_available THEN
@@ -237,5 +265,5 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_person(text, text) IS
-    'insp.erase for all jobs and faces of the person identified by a partner''s userReference; returns how many jobs, each with its chain of reruns. All or, if one is not finished, none';
+    'insp.erase for all jobs and faces of the person identified by a partner''s userReference, with jobs that name such a face and no userReference; returns how many jobs, each with its chain of reruns. All or, if one is not finished, none';
 GRANT EXECUTE ON FUNCTION insp.erase_person(text, text) TO insp_operator;

@@ -17,13 +17,13 @@ DECLARE
     deadline constant timestamptz := clock_timestamp() + interval '3 seconds';
     class record;
     done record;
-    requests integer := 0;
     others integer := 0;
+    parts_of bigint[] := '{}'::bigint[];
+    results_of bigint[] := '{}'::bigint[];
+    requests_of bigint[] := '{}'::bigint[];
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(p_limit BETWEEN 1 AND 1000000, 'p_limit', 'p_limit is 1 to 1000000.');
-    parts := 0;
-    results := 0;
     keys := 0;
     callbacks := 0;
     partitions := 0;
@@ -52,9 +52,9 @@ BEGIN
         END IF;
         IF class.what = 'late' THEN
             SELECT * INTO done FROM insp.purge_late(p_limit);
-            parts := parts + done.parts;
-            results := results + done.results;
-            requests := requests + done.requests;
+            parts_of := parts_of || done.parts;
+            results_of := results_of || done.results;
+            requests_of := requests_of || done.requests;
             callbacks := callbacks + done.callbacks;
             more := more OR done.walked >= p_limit;
         ELSIF class.what = 'callbacks' THEN
@@ -68,17 +68,20 @@ BEGIN
             more := more OR done.more;
         ELSE
             SELECT * INTO done FROM insp.purge_class(class.what, class.keep, p_limit);
-            parts := parts + CASE class.what WHEN 'parts' THEN done.removed ELSE 0 END;
-            results := results + CASE class.what WHEN 'results' THEN done.removed ELSE 0 END;
-            requests := requests + CASE class.what WHEN 'references' THEN done.removed ELSE 0 END;
+            CASE class.what WHEN 'parts' THEN parts_of := parts_of || done.removed;
+                WHEN 'results' THEN results_of := results_of || done.removed;
+                ELSE requests_of := requests_of || done.removed; END CASE;
             more := more OR done.more;
         END IF;
         INSERT INTO insp.retention_cursor AS c (what, keep, ran_at) VALUES (class.what, class.keep, clock_timestamp())
         ON CONFLICT (what, keep) DO UPDATE SET ran_at = excluded.ran_at;
     END LOOP;
-    IF parts + results + requests + keys + callbacks + others > 0 THEN
+    parts := cardinality(parts_of);
+    results := cardinality(results_of);
+    IF parts + results + cardinality(requests_of) + keys + callbacks + others > 0 THEN
         PERFORM insp.record('purge', 'retention', jsonb_build_object('parts', parts, 'results', results,
-            'references', requests, 'keys', keys, 'callbacks', callbacks, 'accesses', nullif(others, 0)));
+            'references', cardinality(requests_of), 'keys', keys, 'callbacks', callbacks, 'accesses', nullif(others, 0),
+            'partners', insp.partner_counts(parts_of, results_of, requests_of)));
     END IF;
     -- Last: from here to the commit nobody else can use the tables.
     partitions := insp.drop_history();
@@ -87,6 +90,20 @@ $$;
 COMMENT ON FUNCTION insp.purge(integer) IS
     'Retention, run by maintenance: removes due data of at most p_limit jobs for each retention period, for a few seconds. Rows that are held are left for later. Returns how many jobs'' parts and results, keys, callbacks and partitions it removed, and whether more may be due. Fails with SQLSTATE 55P03 while another call runs or a call of insp.set_retention is not committed';
 GRANT EXECUTE ON FUNCTION insp.purge(integer) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.partner_counts(p_parts bigint[], p_results bigint[], p_requests bigint[]) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT jsonb_object_agg(p.name, c.counts)
+    FROM (SELECT w.partner_id, jsonb_object_agg(w.what, w.jobs) AS counts
+        FROM (SELECT j.partner_id, g.what, count(*) AS jobs
+            FROM (SELECT 'parts' AS what, unnest(p_parts) AS id UNION ALL SELECT 'results', unnest(p_results)
+                UNION ALL SELECT 'references', unnest(p_requests)) g JOIN insp.job j ON j.id = ANY (ARRAY[g.id])
+            GROUP BY j.partner_id, g.what) w
+        GROUP BY w.partner_id) c JOIN insp.partner p ON p.id = c.partner_id
+$$;
+COMMENT ON FUNCTION insp.partner_counts(bigint[], bigint[], bigint[]) IS
+    'Of how many jobs of each partner parts, results and references were removed, for the record; null: of none';
 
 CREATE OR REPLACE FUNCTION insp.purge_horizon(p_what text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -130,7 +147,7 @@ $$;
 COMMENT ON FUNCTION insp.purge_horizon(text) IS
     'Up to which job (or callback) retention may advance; moves ahead as far as open transactions allow';
 
-CREATE OR REPLACE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean)
+CREATE OR REPLACE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed bigint[], OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -176,7 +193,7 @@ BEGIN
     more := EXISTS (SELECT FROM (
         SELECT j.created_at FROM insp.job j WHERE j.id >= reached AND j.id <= safe ORDER BY j.id LIMIT 1) n
         WHERE n.created_at <= now() - p_keep);
-    removed := 0;
+    removed := '{}';
     IF due IS NOT NULL THEN
         removed := insp.purge_jobs(p_what, due);
     END IF;
@@ -185,18 +202,20 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_class(text, interval, integer) IS
-    'Advances the cursor of a retention period of parts, results or references: over up to ten times p_limit jobs, of which p_limit are due. Returns for how many jobs it removed them, and whether more are due';
+    'Advances the cursor of a retention period of parts, results or references: over up to ten times p_limit jobs, of which p_limit are due. Returns the jobs of which it removed some, and whether more are due';
 
-CREATE OR REPLACE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT CASE p_what WHEN 'parts' THEN insp.remove_parts(p_jobs) WHEN 'results' THEN insp.remove_results(p_jobs, 'purgedAt')
-        WHEN 'references' THEN insp.remove_references(p_jobs, false) WHEN 'callbacks' THEN insp.retire_callbacks(p_jobs)
-        WHEN 'persons' THEN (SELECT 0 FROM insp.forget_persons(p_jobs)) WHEN 'links' THEN (SELECT 0 FROM insp.link_persons(p_jobs)) END
+        WHEN 'references' THEN (SELECT r.jobs FROM insp.remove_references(p_jobs, false) r)
+        WHEN 'callbacks' THEN insp.retire_callbacks(p_jobs)
+        WHEN 'persons' THEN (SELECT '{}'::bigint[] FROM insp.forget_persons(p_jobs))
+        WHEN 'links' THEN (SELECT '{}'::bigint[] FROM insp.link_persons(p_jobs)) END
 $$;
 COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS
-    'Removes data of the given kind (as insp.purge_later has it); returns of how many jobs or callbacks';
+    'Removes data of the given kind (as insp.purge_later has it); returns the jobs or callbacks that had some';
 
-CREATE OR REPLACE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -205,7 +224,7 @@ DECLARE
         SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED) ELSE p_jobs END;
     held bigint[] := ARRAY(SELECT unnest(p_jobs) EXCEPT SELECT unnest(free));
     broken bigint[] := '{}'::bigint[];
-    removed integer := 0;
+    removed bigint[] := '{}'::bigint[];
     job bigint;
 BEGIN
     BEGIN
@@ -218,7 +237,7 @@ BEGIN
         FOREACH job IN ARRAY free LOOP
             BEGIN
                 IF clock_timestamp() < statement_timestamp() + interval '5 seconds' THEN
-                    removed := removed + insp.purge_batch(p_what, ARRAY[job]);
+                    removed := removed || insp.purge_batch(p_what, ARRAY[job]);
                     CONTINUE;
                 END IF;
             EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
@@ -242,10 +261,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_jobs(text, bigint[]) IS
-    'Removes what is due of jobs, callbacks or persons (insp.purge_batch); those whose rows are held or cannot be processed are recorded for later';
+    'Removes what is due of jobs, callbacks or persons (insp.purge_batch); those whose rows are held or cannot be processed are recorded for later. Returns those that had some';
 
 CREATE OR REPLACE FUNCTION insp.purge_late(
-    p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer
+    p_limit integer, OUT parts bigint[], OUT results bigint[], OUT requests bigint[], OUT callbacks integer, OUT walked integer
 )
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET enable_sort = off
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -284,10 +303,10 @@ BEGIN
         (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'persons'),
         (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'links')
     INTO part_jobs, result_jobs, request_jobs, walked, late, persons, links FROM judged g WHERE g.is_due;
-    parts := CASE WHEN part_jobs IS NULL THEN 0 ELSE insp.purge_jobs('parts', part_jobs) END;
-    results := CASE WHEN result_jobs IS NULL THEN 0 ELSE insp.purge_jobs('results', result_jobs) END;
-    requests := CASE WHEN request_jobs IS NULL THEN 0 ELSE insp.purge_jobs('references', request_jobs) END;
-    callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.purge_jobs('callbacks', late) END;
+    parts := CASE WHEN part_jobs IS NULL THEN '{}' ELSE insp.purge_jobs('parts', part_jobs) END;
+    results := CASE WHEN result_jobs IS NULL THEN '{}' ELSE insp.purge_jobs('results', result_jobs) END;
+    requests := CASE WHEN request_jobs IS NULL THEN '{}' ELSE insp.purge_jobs('references', request_jobs) END;
+    callbacks := CASE WHEN late IS NULL THEN 0 ELSE cardinality(insp.purge_jobs('callbacks', late)) END;
     IF persons IS NOT NULL THEN
         PERFORM insp.purge_jobs('persons', persons);
     END IF;

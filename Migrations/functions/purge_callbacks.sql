@@ -20,7 +20,7 @@ BEGIN
     walked := coalesce(cardinality(old), 0);
     removed := 0;
     IF walked > 0 THEN
-        removed := insp.purge_jobs('callbacks', old);
+        removed := cardinality(insp.purge_jobs('callbacks', old));
         UPDATE insp.retention_cursor c SET next_id = (SELECT max(o.id) + 1 FROM unnest(old) AS o (id))
         WHERE c.what = 'callbacks' AND c.keep = '0';
     END IF;
@@ -29,7 +29,7 @@ $$;
 COMMENT ON FUNCTION insp.purge_callbacks(integer) IS
     'Removes due callbacks with their attempts among the next p_limit; returns how many, and how many it passed';
 
-CREATE OR REPLACE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -38,7 +38,7 @@ DECLARE
     locked constant bigint[] := ARRAY(SELECT c.id FROM insp.callback c WHERE c.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
     over bigint[];
     bare bigint[];
-    removed integer := 0;
+    removed bigint[];
 BEGIN
     -- A new statement sees a replay from before the lock; a later one waits, and finds nothing.
     WITH judged AS MATERIALIZED (
@@ -64,11 +64,11 @@ BEGIN
     BEGIN
         DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (over);
         DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (over);
-        DELETE FROM insp.callback c WHERE c.id = ANY (over);
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        WITH gone AS (DELETE FROM insp.callback c WHERE c.id = ANY (over) RETURNING c.id)
+        SELECT coalesce(array_agg(g.id), '{}') INTO removed FROM gone g;
         PERFORM insp.forget_callbacks(bare, false);
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        removed := 0;
+        removed := '{}';
         INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT now() + interval '1 minute', 'callbacks', x.id FROM unnest(over || bare) AS x (id) ON CONFLICT DO NOTHING;
     END;
@@ -76,4 +76,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.retire_callbacks(bigint[]) IS
-    'Removes the given callbacks that were delivered or dead-lettered longer ago than their period, with their attempts, and records the others for later; returns how many';
+    'Removes the given callbacks that were delivered or dead-lettered longer ago than their period, with their attempts, and records the others for later; returns those that it removed';

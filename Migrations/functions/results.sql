@@ -194,6 +194,32 @@ COMMENT ON FUNCTION insp.sealed_result(uuid, text) IS
     'Like insp.job_result, with what a program that has the key adds to the document of a sealed job: references and body, sealed';
 GRANT EXECUTE ON FUNCTION insp.sealed_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
+CREATE OR REPLACE FUNCTION insp.sealed_review(
+    p_id uuid, p_purpose text DEFAULT 'review', OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer,
+    OUT notes jsonb
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j constant insp.job := insp.visible_job(p_id);
+    said constant jsonb := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;
+BEGIN
+    PERFORM insp.record_reading(j.public_id, p_purpose);
+    SELECT insp.step_document(s), CASE WHEN s.seal > 0 THEN s.body END INTO document, body
+    FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
+    document := coalesce(document, '{}') || insp.result_frame(j) || jsonb_strip_nulls(jsonb_build_object(
+        'customerInternalReference', said -> 'customerInternalReference', 'userReference', said -> 'userReference'));
+    sealed := j.sealed;
+    partner_id := j.partner_id;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('at', insp.iso_time(r.at), 'who', r.actor, 'action', r.action,
+        'note', r.words -> 'note') ORDER BY r.id), '[]') INTO notes
+    -- <> matches the index by subject, and no other.
+    FROM insp.record r WHERE r.chain <> 'access' AND r.subject = j.public_id::text AND r.words ? 'note';
+END
+$$;
+COMMENT ON FUNCTION insp.sealed_review(uuid, text) IS
+    'What inspectd review shows of a job: the decision that waited for a review, what is sealed of it, and what reviewers and operators noted. The read is recorded with its purpose';
+GRANT EXECUTE ON FUNCTION insp.sealed_review(uuid, text) TO insp_operator, insp_reviewer;
+
 CREATE OR REPLACE FUNCTION insp.stage_result(
     p_id uuid, p_status integer DEFAULT 64, p_purpose text DEFAULT NULL
 ) RETURNS jsonb

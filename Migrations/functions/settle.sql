@@ -274,7 +274,10 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     ), waiting AS (
         -- A finished job has only a stale lease to drop.
         INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
-        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue, e.attempt, least(e.crashes, 32766) + e.crashed::int, e.code
+        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue,
+            -- Refunded where a service of ours was away, or a key was not to be had, or not by this worker: the deadline alone ends such a job.
+            e.attempt - (e.code IN ('OBJECT_STORE_UNAVAILABLE', 'KEYS_UNAVAILABLE', 'KEY_UNKNOWN', 'KEY_MISSING', 'KEY_MISMATCH'))::int,
+            least(e.crashes, 32766) + e.crashed::int, e.code
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
     ), begun AS (
         UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
@@ -289,7 +292,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     SELECT e.job_id FROM ended e
 $$;
 COMMENT ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) IS
-    'Delays leased jobs that failed by this many seconds. Returns the jobs whose lease was valid';
+    'Delays leased jobs that failed by this many seconds; the attempt is refunded where a key was not to be had, or the object store was away. Returns the jobs whose lease was valid';
 GRANT EXECUTE ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])

@@ -25,7 +25,7 @@ COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 
 CREATE TABLE insp.key (
     id uuid PRIMARY KEY,
-    kind text NOT NULL CHECK (kind IN ('partner', 'person', 'job')),
+    kind text NOT NULL CHECK (kind IN ('partner', 'person', 'job', 'template')),
     partner_id integer NOT NULL,
     parent uuid,
     subject bytea,
@@ -43,7 +43,7 @@ CREATE UNIQUE INDEX key_person ON insp.key (partner_id, subject) WHERE kind = 'p
 CREATE INDEX key_parent ON insp.key (parent) WHERE parent IS NOT NULL;
 COMMENT ON TABLE insp.key IS 'Keys, each wrapped by the one above it';
 COMMENT ON COLUMN insp.key.id IS 'Its name, in the header of what it has sealed';
-COMMENT ON COLUMN insp.key.kind IS 'partner; person (or a face without a person); job (and its reruns)';
+COMMENT ON COLUMN insp.key.kind IS 'partner; person (or a face without a person); job (and its reruns); template';
 COMMENT ON COLUMN insp.key.partner_id IS 'Whose: insp.partner.id of the main database';
 COMMENT ON COLUMN insp.key.parent IS 'The key that wraps it; null: a wrapping key';
 COMMENT ON COLUMN insp.key.subject IS 'A person''s reference, or a face''s id, as blind index; null: not a person''s key';

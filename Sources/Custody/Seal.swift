@@ -7,7 +7,7 @@ package struct SealContext: Sendable, Equatable {
     package enum Purpose: String, Sendable, CaseIterable {
         /// A part's bytes; the row: kind, number.
         case part
-        /// A job's references, face id, consent and callback URL.
+        /// A job's references, consent and callback URL.
         case personal
         /// The body of a stage's result; the row: status.
         case step
@@ -17,6 +17,8 @@ package struct SealContext: Sendable, Equatable {
         case template
         /// A secret of an endpoint or a credential; the row: owner, purpose.
         case secret
+        /// A reviewer's note.
+        case note
     }
 
     /// Number of the partner whose it is (`insp.partner.id`).

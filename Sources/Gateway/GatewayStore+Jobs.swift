@@ -10,7 +10,7 @@ extension GatewayStore {
         let kinds = search.references.sorted { $0.key.rawValue < $1.key.rawValue }
         // Sealed jobs have pseudonyms in place of references, jobs of producers that do not seal the references themselves.
         var sealed: [String] = []
-        if let keys {
+        if let keys = try self.keys {
             let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
             sealed = kinds.map { index.pseudonym($0.value, use: $0.key.rawValue) }
         }
@@ -64,7 +64,7 @@ extension GatewayStore {
         ).single()
         let bytes = try row.data("bytes")
         guard try row.int("seal") > 0 else { return bytes }
-        guard let keys else { throw InspectError(.keyMissing) }
+        guard let keys = try self.keys else { throw InspectError(.keyMissing) }
         let key = try await keys.key(try Seal.keyID(of: bytes))
         return try JobSeal(key, partner: credential.partnerID).open(bytes, part: kind, ordinal)
     }

@@ -1,7 +1,9 @@
 package import Custody
 package import Foundation
-internal import InspectCore
+package import InspectCore
+package import ObjectStore
 internal import Postgres
+internal import Synchronization
 
 /// The gateway's calls to the database, over a few shared connections. Every call passes the digest of the credential's
 /// secret, which the database checks again.
@@ -9,19 +11,28 @@ package final class GatewayStore: Sendable {
     /// Requests that may wait for a connection; more are refused at once.
     private static let queueLimit = 512
     private let pool: ConnectionPool
-    /// `nil`: nothing is sealed.
-    let keys: KeyStore?
+    /// What seals requests and opens results, once it is known.
+    private enum Sealing: Sendable {
+        /// Nothing is stored or read: it would be plain, and the database may be sealed.
+        case unknown(ErrorCode)
+        /// `nil`: nothing is sealed; parts go to the database.
+        case known(KeyStore?, ObjectStore?)
+    }
+    private let sealing: Mutex<Sealing>
     /// Waits have their own connection, so that uploads of large parts do not delay them.
     private let looker: ConnectionPool
     private let report: @Sendable (GatewayFault) -> Void
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
-    ///   - keys: Seals requests and opens results; `nil`: nothing is sealed.
+    ///   - keys: Seals requests and opens results; `nil`: nothing is sealed, or it is not known yet.
+    ///   - isKnown: Whether it is. Until ``begin(_:)``, every call is refused.
+    ///   - objects: Gets the sealed parts; `nil`: they go to the database.
     ///   - connections: Concurrent requests to the database.
     ///   - report: Called with the reason why a request will be answered with 500 or 503.
     package init(
-        databaseURL: String, keys: KeyStore? = nil, connections: Int,
+        databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil, isKnown: Bool = true,
+        connections: Int,
         report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
@@ -34,11 +45,38 @@ package final class GatewayStore: Sendable {
         self.pool = pool("gateway", connections, Self.queueLimit)
         self.looker = pool("gateway waits", 1, 2)
         self.report = report
-        self.keys = keys
+        self.sealing = Mutex(isKnown ? .known(keys, objects) : .unknown(.databaseUnavailable))
     }
 
-    /// Whether the last statement reached the database; true before the first.
-    package var isConnected: Bool { self.pool.isConnected }
+    /// Serves from now on.
+    package func begin(_ keys: KeyStore?, _ objects: ObjectStore? = nil) {
+        self.sealing.withLock { $0 = .known(keys, objects) }
+    }
+
+    /// Why it does not serve yet.
+    package func wait(_ code: ErrorCode) {
+        self.sealing.withLock { if case .unknown = $0 { $0 = .unknown(code) } }
+    }
+
+    /// `nil`: nothing is sealed.
+    var keys: KeyStore? {
+        get throws(InspectError) {
+            switch self.sealing.withLock({ $0 }) {
+            case .unknown(let code): throw InspectError(code)
+            case .known(let keys, _): return keys
+            }
+        }
+    }
+
+    private var objects: ObjectStore? {
+        if case .known(_, let objects) = self.sealing.withLock({ $0 }) { objects } else { nil }
+    }
+
+    /// Why no call can succeed; `nil`: the last statement reached the database.
+    package var obstacle: ErrorCode? {
+        if case .unknown(let code) = self.sealing.withLock({ $0 }) { return code }
+        return self.pool.isConnected ? nil : .databaseUnavailable
+    }
 
     /// The credential, if it is valid now and its secret has this SHA-256.
     ///
@@ -65,15 +103,16 @@ package final class GatewayStore: Sendable {
         var (payload, parts) = (payload, parts)
         let request = try await self.sealed(payload, parts, of: credential.partnerID)
         if let request { (payload, parts) = (request.payload, request.parts) }
-        let row = try await self.ask(
-            "SELECT id, job, status, repeated FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            [
-                .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
-                .text(try PostgresValue.json(payload)), .optional(traceparent),
-                .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }), .byteas(parts.flatMap(\.value)),
-                .optional(request?.sealed), .optional(request?.hmac),
-            ]
-        ).single()
+        let start: [PostgresValue] = [
+            .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
+            .text(try PostgresValue.json(payload)), .optional(traceparent),
+        ]
+        let row = try await PlacedParts.place(parts, of: request, in: self.objects) { parts in
+            try await self.ask(
+                "SELECT id, job, status, repeated FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                start + parts.contents + [.optional(request?.sealed), .optional(request?.hmac)] + parts.places
+            ).single()
+        }
         return CreatedJob(
             id: try row.string("id"), number: try row.int("job"), status: Int(try row.int("status")),
             isRepeated: try row.bool("repeated"))
@@ -92,7 +131,7 @@ package final class GatewayStore: Sendable {
     private func sealed(
         _ payload: Data, _ parts: [PartKind: [Data]], of partner: Int64
     ) async throws(InspectError) -> SealedRequest? {
-        guard let keys else { return nil }
+        guard let keys = try self.keys else { return nil }
         return try await RequestSealer(keys).seal(payload: payload, parts: parts, partner: partner)
     }
 
@@ -123,6 +162,8 @@ package final class GatewayStore: Sendable {
     func ask(
         _ sql: String, _ parameters: [PostgresValue], on pool: ConnectionPool? = nil
     ) async throws -> [PostgresRow] {
+        // Refused until it is known whether the database is sealed.
+        _ = try self.keys
         do {
             return try await (pool ?? self.pool).run { try await $0.query(sql, parameters) }
         } catch {

@@ -24,6 +24,7 @@ package final class CurlRoute: Sendable {
     /// Whether a request may use this route.
     package func serves(_ request: HTTPRequest, policy: EgressPolicy) -> Bool {
         self.profile.url == request.url && self.profile.policy == policy && self.profile.transport == request.transport
+            && self.profile.verb == request.verb
     }
 
     /// A request without its headers, its body and the limits that libcurl does not enforce.
@@ -32,7 +33,7 @@ package final class CurlRoute: Sendable {
         let policy: EgressPolicy
         let transport: HTTPRequest.Transport
         let allowsHTTP: Bool
-        let isPost: Bool
+        let verb: String
         let connectMilliseconds: Int
         let lowSpeedBytes: Int
         let lowSpeedSeconds: Int
@@ -42,7 +43,7 @@ package final class CurlRoute: Sendable {
             self.policy = policy
             self.transport = request.transport
             self.allowsHTTP = request.allowsHTTP
-            self.isPost = request.body != nil
+            self.verb = request.verb
             self.connectMilliseconds = request.limits.connectMilliseconds
             self.lowSpeedBytes = request.limits.lowSpeedBytes
             self.lowSpeedSeconds = request.limits.lowSpeedSeconds

@@ -98,6 +98,16 @@ package final class CurlTransfer: @unchecked Sendable {
         options.check(ccurl_set_closesocket(easy, closeSocket))
         options.check(ccurl_set_prerequest(easy, vetConnection))
         options.set(self.request.body == nil ? CURLOPT_HTTPGET : CURLOPT_POST, 1)
+        switch self.request.method {
+        case .get, .post: break
+        case .put, .delete: options.set(CURLOPT_CUSTOMREQUEST, self.request.verb)
+        }
+        if let signing = transport.signing {
+            options.set(CURLOPT_AWS_SIGV4, "aws:amz:\(signing.region):\(signing.service)")
+            options.set(CURLOPT_USERNAME, signing.accessKey)
+            options.set(CURLOPT_PASSWORD, signing.secretKey)
+            options.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1)  // sends Expect with a large body, and does not wait
+        }
         try options.finish()
     }
 
@@ -113,7 +123,10 @@ package final class CurlTransfer: @unchecked Sendable {
             options.check(ccurl_set_offset(easyHandle.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
             options.set(CURLOPT_POSTFIELDS, pointer: body.baseAddress)
         }
-        options.set(CURLOPT_HTTPHEADER, pointer: headers)
+        // libcurl would sign the first one, which only keeps it from adding Expect, and is not sent.
+        options.set(
+            CURLOPT_HTTPHEADER,
+            pointer: self.request.transport.signing == nil ? headers : headers.pointee.next)
         try options.finish()
     }
 

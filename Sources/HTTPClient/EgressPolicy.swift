@@ -11,6 +11,8 @@ package struct EgressPolicy: Hashable, Sendable {
         /// Those of an endpoint's allow-list.
         case networks([IPPrefix])
         case all
+        /// This address and no other, public or private: for a cloud's metadata service, which every other policy forbids.
+        case only(IPAddress)
     }
 
     package let privateAddresses: Private
@@ -28,12 +30,13 @@ package struct EgressPolicy: Hashable, Sendable {
     package static let privateAllowed = EgressPolicy(.all)
 
     package func allows(_ address: IPAddress) -> Bool {
+        if case .only(let one) = self.privateAddresses { return address == one }
         switch Self.scope(of: address) {
         case .global: return true
         case .forbidden: return false
         case .private:
             switch self.privateAddresses {
-            case .none: return false
+            case .none, .only: return false
             case .all: return true
             case .networks(let list):
                 let embedded = Self.embeddedIPv4(in: address)

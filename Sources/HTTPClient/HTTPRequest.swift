@@ -6,6 +6,8 @@ package struct HTTPRequest: Sendable {
     package enum Method: Sendable {
         case get
         case post(body: [UInt8])
+        case put(body: [UInt8])
+        case delete
     }
 
     package struct Header: Sendable, Equatable {
@@ -55,9 +57,21 @@ package struct HTTPRequest: Sendable {
     }
 
     package var method: Method
-    /// The body of a POST; `nil` for a GET.
+    /// The body of a POST or PUT; `nil` for other methods.
     package var body: [UInt8]? {
-        if case .post(let body) = self.method { body } else { nil }
+        switch self.method {
+        case .post(let body), .put(let body): body
+        case .get, .delete: nil
+        }
+    }
+    /// The method's name.
+    var verb: String {
+        switch self.method {
+        case .get: "GET"
+        case .post: "POST"
+        case .put: "PUT"
+        case .delete: "DELETE"
+        }
     }
     package var url: String
     package var headers: [Header] = []
@@ -77,6 +91,23 @@ package struct HTTPRequest: Sendable {
         package var clientKey: String?
         /// Whether HTTP/2 is offered in TLS's ALPN (RFC 9113 section 3.2).
         package var offersHTTP2 = false
+        /// Signs the request as AWS Signature Version 4.
+        package var signing: Signing?
+
+        /// What a request is signed with.
+        package struct Signing: Sendable, Hashable {
+            package var accessKey: String
+            package var secretKey: String
+            package var region: String
+            package var service: String
+
+            package init(accessKey: String, secretKey: String, region: String, service: String) {
+                self.accessKey = accessKey
+                self.secretKey = secretKey
+                self.region = region
+                self.service = service
+            }
+        }
 
         package init(
             pins: [String] = [], clientCertificate: String? = nil, clientKey: String? = nil, offersHTTP2: Bool = false

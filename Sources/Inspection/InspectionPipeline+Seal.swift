@@ -4,29 +4,44 @@ internal import InspectCore
 internal import JobQueue
 
 extension InspectionPipeline {
-    /// How long a job waits for the key store before it is released, with its attempt refunded: a key store that is away ends no job.
+    /// How long an attempt waits for the key store in its slot, before others get that.
     private static let patience = Duration.seconds(60)
 
     /// What opens and seals the job; `nil`: it is not sealed.
     ///
-    /// - Throws: ``NoPermit`` while the key store is away or this worker has none; ``InspectError`` with
-    ///   ``ErrorCode/keyUnknown``, which is retried, as the key store may be older than the database.
+    /// - Throws: ``InspectError`` with one of the codes after which an attempt does not count (``ErrorCode/isUncounted``).
     func seal(of job: ClaimedJob) async throws -> JobSeal? {
         guard let id = job.key else { return nil }
-        guard let keys else {
-            // Not at once, or the job would come back at once.
-            try await Task.sleep(for: .seconds(5))
-            throw NoPermit()
-        }
+        guard let keys else { throw InspectError(.keyMissing) }
         let end = ContinuousClock.now + Self.patience
         while true {
             do throws(InspectError) {
                 return try JobSeal(try await keys.key(id), partner: job.partner)
             } catch {
-                guard error.code == .keysUnavailable else { throw error }
+                guard error.code == .keysUnavailable, ContinuousClock.now < end else { throw error }
             }
-            guard ContinuousClock.now < end else { throw NoPermit() }
             try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Parts with the URLs and digests that the request had: of sealed ones the database has the origin alone.
+    static func located(_ parts: [JobPart], _ context: JobContext, _ seal: JobSeal?) async throws -> [JobPart] {
+        guard let seal, parts.contains(where: { if case .url = $0.source { true } else { false } }),
+            let values = try await context.sealedValues().map({ sealed throws(InspectError) in try seal.values(sealed) }
+            )
+        else { return parts }
+        return try parts.map { part in
+            guard case .url(var remote) = part.source,
+                let source = values.source(of: part.kind, part.ordinal, inPlaceOf: remote.url)
+            else { return part }
+            guard let sum = [UInt8](hexadecimal: source.sha256.lowercased()), sum.count == 32 else {
+                throw InspectError(.sealBroken, part.kind.rawValue)
+            }
+            var part = part
+            remote.url = source.url
+            part.source = .url(remote)
+            part.sha256 = Data(sum)
+            return part
         }
     }
 

@@ -2,6 +2,7 @@ package import Custody
 internal import Foundation
 internal import InspectCore
 package import JobQueue
+package import ObjectStore
 
 /// Processes a claimed job: fetches the parts, runs the missing stages, decides.
 package struct InspectionPipeline: JobHandler {
@@ -10,11 +11,13 @@ package struct InspectionPipeline: JobHandler {
     package let decryption: PartDecryption
     /// Opens sealed jobs; `nil`: this worker has no key store.
     package var keys: KeyStore?
+    /// Has parts of sealed jobs; `nil`: this worker has no object store.
+    package var objects: ObjectStore?
     /// `nil` where no vendor's server is configured.
     package var vendor: VendorSessionClient?
     /// Called after each stage, before its result is stored.
     package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
-    /// Time limit for fetching all parts by URL of one job.
+    /// Time limit for fetching all parts of one job, by URL and from the object store.
     package var fetchDeadline: Duration = .seconds(60)
     /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
@@ -94,48 +97,21 @@ package struct InspectionPipeline: JobHandler {
     /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its
     /// slot while a part must be fetched, as its server may be slow.
     private func inputs(of context: JobContext, _ seal: JobSeal?) async throws -> [InspectionRunner.Part] {
-        let parts = try await context.parts()
-        var sources: [PartFetcher.Source] = []
-        var size = 0
-        for part in parts {
-            switch part.source {
-            case .bytes(let bytes):
+        let parts = try await Self.located(try await context.parts(), context, seal)
+        let fetched = parts.contains(where: \.isRemote) ? try await self.fetch(parts, context) : [:]
+        if !fetched.isEmpty, parts.contains(where: { !$0.kind.isOpaque }) { try await context.returnToSlot() }
+        return try parts.enumerated().compactMap { index, part in
+            let given = if case .bytes(let bytes) = part.source { bytes } else { fetched[index] }
+            guard let bytes = given else { return nil }
+            // Those by URL were compared as they arrived.
+            if case .url = part.source {
+            } else {
                 guard PartFetcher.matches(bytes, sha256: part.sha256) else {
                     throw InspectError(.digestMismatch, part.kind.rawValue)
                 }
-                size += bytes.count
-            case .url(let remote):
-                sources.append(
-                    PartFetcher.Source(
-                        name: part.kind.rawValue, url: remote.url,
-                        expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
-                        allowHTTP: remote.allowHTTP, allowPrivate: remote.allowPrivate, networks: remote.networks))
             }
-        }
-        let fetched = sources.isEmpty ? [] : try await self.fetch(sources, beside: size, context)
-        if !sources.isEmpty, parts.contains(where: { !$0.kind.isOpaque }) { try await context.returnToSlot() }
-        var rest = fetched.makeIterator()
-        return try parts.compactMap { part in
-            let given = if case .bytes(let bytes) = part.source { bytes } else { rest.next() }
-            guard let bytes = given else { return nil }
             let plain = try part.isSealed ? Self.unseal(bytes, of: part, seal) : bytes
             return InspectionRunner.Part(kind: part.kind, bytes: try self.open(plain, of: part.kind))
-        }
-    }
-
-    /// - Parameter size: Bytes of the parts that are already in memory.
-    private func fetch(
-        _ sources: [PartFetcher.Source], beside size: Int, _ context: JobContext
-    ) async throws -> [Data] {
-        try context.leaveSlot(holding: size)
-        let bounds = PartFetcher.Bounds(limit: PartKind.byteLimit, within: self.fetchDeadline) { context.hold($0) }
-        let reference = context.job.reference(at: context.job.status)
-        do {
-            return try await self.fetcher.fetch(sources, bounds, total: JobPart.limit - size) { part, reason in
-                self.onFetchFailure(reference, part, reason)
-            }
-        } catch is PartFetcher.NotAdmitted {
-            throw NoPermit()
         }
     }
 

@@ -1,19 +1,24 @@
 package import Custody
 package import Foundation
 package import InspectCore
+package import ObjectStore
 internal import Postgres
 
 /// The queue's interface for callers in Swift: the same SQL functions that every other language calls.
 package actor JobClient {
     private let connection: ReconnectingConnection
     /// `nil`: nothing is sealed here, and nothing opened.
-    private let keys: KeyStore?
+    let keys: KeyStore?
+    /// `nil`: parts go to the database.
+    private let objects: ObjectStore?
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
     ///   - keys: Seals what is enqueued, and opens results.
-    package init(databaseURL: String, keys: KeyStore? = nil) {
+    ///   - objects: Gets the sealed parts.
+    package init(databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil) {
         self.keys = keys
+        self.objects = objects
         var options = ConnectionOptions(name: "inspectd client")
         options.timeout = .seconds(60)
         self.connection = ReconnectingConnection(databaseURL, options: options)
@@ -37,13 +42,14 @@ package actor JobClient {
     }
 
     private func enqueue(_ payload: Data, _ parts: [PartKind: [Data]], _ seal: SealedRequest?) async throws -> String {
-        let parameters: [PostgresValue] = [
-            .text(try PostgresValue.json(payload)),
-            .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }),
-            .byteas(parts.flatMap(\.value)), .optional(seal?.sealed), .optional(seal?.hmac),
-        ]
-        return try await self.translating { connection in
-            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3, $4, $5)", parameters).single().string(0)
+        let start = PostgresValue.text(try PostgresValue.json(payload))
+        return try await PlacedParts.place(parts, of: seal, in: self.objects) { parts in
+            let parameters =
+                [start] + parts.contents + [.optional(seal?.sealed), .optional(seal?.hmac)] + parts.places
+            return try await self.translating { connection in
+                try await connection.query("SELECT insp.enqueue_parts($1, $2, $3, $4, $5, $6, $7, $8)", parameters)
+                    .single().string(0)
+            }
         }
     }
 
@@ -53,15 +59,6 @@ package actor JobClient {
     package func number(of partner: String) async throws -> Int64 {
         try await self.translating { connection in
             try await connection.query("SELECT insp.custody_partner($1)", [.text(partner)]).single().int(0)
-        }
-    }
-
-    /// Accepts many jobs whose parts are given by URL: all of them or, after an error, none.
-    package func enqueue(many payloads: [Data]) async throws -> [String] {
-        let texts = try payloads.map { try PostgresValue.json($0) }
-        return try await self.translating { connection in
-            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
-                .map { try $0.string(0) }
         }
     }
 
@@ -113,19 +110,6 @@ package actor JobClient {
         }
     }
 
-    /// Erases a person's jobs and faces.
-    ///
-    /// - Parameter reference: As the database has it: the pseudonym, where the jobs are sealed.
-    /// - Returns: How many jobs.
-    package func erasePerson(_ reference: String, of partner: String) async throws -> Int {
-        try await self.translating { connection in
-            Int(
-                try await connection.query(
-                    "SELECT insp.erase_person($1, $2)", [.text(partner), .text(reference)]
-                ).single().int(0))
-        }
-    }
-
     /// Ids of a person's jobs, newest first.
     ///
     /// - Parameters:
@@ -140,7 +124,8 @@ package actor JobClient {
         }
     }
 
-    /// Deletes a face id with its templates, those of sealed jobs as well, ends its jobs, and destroys its key.
+    /// Deletes a face id with its templates, those of sealed jobs as well, and ends its jobs. Their keys follow (`insp.key_gone`);
+    /// the face's own stays, as results of its finished jobs open with those below it.
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
@@ -154,7 +139,6 @@ package actor JobClient {
                 """, [.text(partner), .textArray(names)]
             ).single()
         }
-        if let keys { try await keys.destroyPerson(.face(faceID), of: try await self.number(of: partner)) }
         return try row.data(0)
     }
 
@@ -184,7 +168,7 @@ package actor JobClient {
         await self.connection.close()
     }
 
-    private func translating<Result: Sendable>(
+    func translating<Result: Sendable>(
         _ body: @Sendable (PostgresConnection) async throws -> Result
     ) async throws -> Result {
         do {

@@ -2,6 +2,7 @@ package import Custody
 package import Foundation
 internal import Glibc
 package import InspectCore
+package import ObjectStore
 internal import Postgres
 
 /// A job's result; its two parts together are the result document.
@@ -63,6 +64,13 @@ package final class JobContext: Sendable {
             machine.keepPermit(for: self.job, isNeeded: isNeeded, at: .now, &actions)
         }
         return parts
+    }
+
+    /// Reads the job's sealed values; `nil`: they were removed.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
+    package func sealedValues() async throws -> Data? {
+        try await self.reading(QueueStatements.sealedValues(of: self.job)).single().optionalData(0)
     }
 
     /// Reads the templates of the job's face id, all from one snapshot.
@@ -216,6 +224,8 @@ package struct JobPart: Sendable {
     package enum Source: Sendable {
         case bytes(Data)
         case url(Remote)
+        /// In the object store, sealed.
+        case object(ObjectStore.Piece)
     }
 
     /// A part to fetch, and what the job's endpoint allows.
@@ -233,10 +243,10 @@ package struct JobPart: Sendable {
     /// Place among the frames; 0 for other kinds.
     package var ordinal: Int
     package var source: Source
-    /// Whether ``Source/bytes(_:)`` are sealed. The digest is of these bytes.
+    /// Whether its bytes are sealed. The digest is of these bytes.
     package var isSealed = false
     /// Whether it must be fetched.
-    package var isRemote: Bool { if case .url = self.source { true } else { false } }
+    package var isRemote: Bool { if case .bytes = self.source { false } else { true } }
     /// SHA-256 that the bytes must have.
     package var sha256: Data
 }

@@ -44,6 +44,10 @@ package enum JobQueueEvent: Sendable {
     case keysDelayed(error: String)
     /// The key store destroyed this many keys after erasure, retention or refused requests.
     case keysDestroyed(Int)
+    /// The object store cannot delete objects; told once, until it can again.
+    case objectsDelayed(error: String)
+    /// The object store deleted this many objects after erasure or retention, and this many that no part had.
+    case objectsDeleted(Int, swept: Int)
     case stopping(running: Int)
     case stopped
 }

@@ -63,7 +63,7 @@ extension JobWorker {
     private static let retryInterval = Duration.seconds(5)
 
     /// Identifies this worker in `insp.duty`.
-    private var worker: String { "\(self.configuration.host)/\(getpid())" }
+    var worker: String { "\(self.configuration.host)/\(getpid())" }
 
     /// Handles delayed jobs, dead workers, deadlines and stragglers. There is no leader: each round of a duty locks the duty's row
     /// for its transaction, and a worker that does not get the lock leaves the round to the other.

@@ -74,6 +74,7 @@ package final class JobWorker: Sendable {
                 group.addTask { await self.runMaintenance() }
                 group.addTask { await self.runRetention() }
                 if let keys = self.configuration.keys { group.addTask { await self.runKeyDuty(keys) } }
+                if let objects = self.configuration.objects { group.addTask { await self.runObjectDuty(objects) } }
             }
             await self.runPumps()
             group.cancelAll()

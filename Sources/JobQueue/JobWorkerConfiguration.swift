@@ -1,5 +1,6 @@
 package import Custody
 package import InspectCore
+package import ObjectStore
 package import Postgres
 
 /// A worker's settings for claims and waits.
@@ -24,6 +25,8 @@ package struct JobWorkerConfiguration: Sendable {
     package var maintains = true
     /// Where maintenance destroys the keys of what was erased; `nil`: nothing is sealed.
     package var keys: KeyStore?
+    /// Where maintenance deletes the parts of what was erased; `nil`: parts are in the database.
+    package var objects: ObjectStore?
     /// Whether to stop once nothing waits, is delayed or runs.
     package var drains = false
     package var retryPolicy = RetryPolicy()

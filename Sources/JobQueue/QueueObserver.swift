@@ -34,6 +34,8 @@ package actor QueueObserver {
             case "callbacks_oldest": depth.callbacksOldest = value
             case "keys_gone": depth.keysGone = value
             case "keys_gone_oldest": depth.keysGoneOldest = value
+            case "objects_gone": depth.objectsGone = value
+            case "objects_gone_oldest": depth.objectsGoneOldest = value
             // A newer schema has more columns.
             default: break
             }

@@ -28,6 +28,10 @@ package struct QueueDepth: Sendable {
     package var keysGone = 0.0
     /// Seconds since the first of them was to be destroyed; 0 if none waits.
     package var keysGoneOldest = 0.0
+    /// Objects that wait to be deleted; at most 10,000.
+    package var objectsGone = 0.0
+    /// Seconds since the first of them was to be deleted; 0 if none waits.
+    package var objectsGoneOldest = 0.0
     /// By name, as in `insp.v_maintenance`.
     package var duties: [String: Duty] = [:]
 }

@@ -1,6 +1,7 @@
 internal import Custody
 package import Foundation
 package import InspectCore
+internal import ObjectStore
 package import Postgres
 
 /// All SQL of the queue: calls of the functions in `Migrations/`.
@@ -77,6 +78,10 @@ package enum QueueStatements {
     package static func parts(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.parts($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(JobPart.limit))])
+    }
+
+    package static func sealedValues(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT insp.sealed_values($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
     package static func face(of job: ClaimedJob) -> PostgresStatement {
@@ -243,6 +248,10 @@ package enum QueueStatements {
             let source: JobPart.Source
             if let bytes = try row.optionalData("bytes") {
                 source = .bytes(bytes)
+            } else if let location = try row.optionalString("url").flatMap({ ObjectLocation($0) }),
+                let size = try row.optionalInt("size")
+            {
+                source = .object(ObjectStore.Piece(location, size: Int(size)))
             } else if let url = try row.optionalString("url") {
                 source = .url(
                     JobPart.Remote(

@@ -43,6 +43,13 @@ package actor RecordStore {
         ).map { RecordLine(number: try $0.int(0), text: try $0.data(1)) }
     }
 
+    /// Whether rows that were written before a time have no place yet.
+    package func hasWaiting(in chain: String, before microseconds: Int64) async throws -> Bool {
+        try await self.query(
+            "SELECT insp.record_waits($1, timestamptz 'epoch' + $2 * interval '1 microsecond')",
+            [.text(chain), .int(microseconds)])[0].bool(0)
+    }
+
     /// The next page of checkpoints.
     package func checkpoints(after number: Int64) async throws -> [RecordLine] {
         try await self.query(

@@ -57,6 +57,9 @@ package struct PostgresError: Error, Sendable {
     /// Whether the server gave up waiting for a lock (55P03): another transaction holds a row or a table that the statement needs.
     package var isLockTimeout: Bool { self.sqlState == "55P03" }
 
+    /// Whether the login lacks a right (42501).
+    package var isForbidden: Bool { self.sqlState == "42501" }
+
     /// Whether a row with the same unique key exists (23505).
     package var isUniqueViolation: Bool { self.sqlState == "23505" }
 

@@ -6,12 +6,14 @@ import JobQueue
 extension Command {
     static let audit = Command(
         name: "audit",
-        summary: "exports, follows and verifies the record of who did what, and signs checkpoints of it",
+        summary: "exports, follows and verifies the record of who did what, and signs checkpoints and deletions",
         synopsis: "export|follow [--from CHAIN:PLACE...] [--words]\n"
             + "       inspectd audit verify [FILE] [--public-key FILE...] [--since FILE] [--head CHAIN:PLACE:HASH...]\n"
             + "       inspectd audit sign [--audit-key FILE] [--state FILE] [--once]\n"
+            + "       inspectd audit deletions --partner NAME [--begin TIME] [--until TIME] [--audit-key FILE]\n"
+            + "       inspectd audit verify --deletions FILE --public-key FILE... [EXPORT]\n"
             + "       inspectd audit key [--audit-key FILE] [--new]",
-        words: ["export", "follow", "verify", "sign", "key"],
+        words: ["export", "follow", "verify", "sign", "deletions", "key"],
         takesOperands: true,
         options: [
             .list("from", "CHAIN:PLACE", "only rows after this place; may be repeated").of("export", "follow"),
@@ -22,12 +24,18 @@ extension Command {
                 .of("verify", "sign"),
             .value("since", "FILE", "checkpoints that were kept elsewhere, as sign prints them").of("verify"),
             .list("head", "CHAIN:PLACE:HASH", "a row that was noted; may be repeated").of("verify"),
-            .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]").of("sign", "key"),
+            .value("deletions", "FILE", "a report of audit deletions, in place of a checkpoint").of("verify"),
+            .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]")
+                .of("sign", "deletions", "key"),
+            .value("partner", "NAME", "the partner").of("deletions"),
+            .value("begin", "TIME", "a day or a time in UTC [the record's]").of("deletions"),
+            .value("until", "TIME", "the first moment that no longer counts [now]").of("deletions"),
             .flag("new", "makes the file of the private key first").of("key"),
             .value("every", "SECONDS", "time between two checkpoints [10]").of("sign"),
             .value("state", "FILE", "keeps the last checkpoint here, and continues from it alone").of("sign"),
             .flag("once", "signs one checkpoint and ends").of("sign"),
         ] + Configuration.databaseOptions + Configuration.logOptions,
+        excluded: ["deletions": ["since", "head"]],
         body: { arguments in
             let configuration = try Configuration(arguments)
             let (word, rest) = (arguments.operands.first, arguments.operands.dropFirst())
@@ -38,13 +46,19 @@ extension Command {
             switch word {
             case "export": try await AuditExport(arguments, store).run()
             case "follow": try await AuditExport(arguments, store).follow()
-            case "verify": try await AuditVerification(arguments, store).run(file: rest.first)
+            case "verify":
+                if let report = arguments["deletions"] {
+                    try AuditDeletions(arguments).verify(report, export: rest.first)
+                } else {
+                    try await AuditVerification(arguments, store).run(file: rest.first)
+                }
+            case "deletions": try await AuditDeletions(arguments).sign(configuration, store)
             case "sign": try await AuditSigning(arguments, configuration, store).run()
             case "key":
                 let path = try AuditKeyFile.path(configuration)
                 let key = try arguments.has("new") ? AuditKeyFile.make(path) : AuditKeyFile.read(path)
                 Output.text(String(decoding: key.publicKey.pem, as: UTF8.self))
-            default: throw UsageError("audit takes export, follow, verify, sign or key")
+            default: throw UsageError("audit takes export, follow, verify, sign, deletions or key")
             }
             await store.close()
         }

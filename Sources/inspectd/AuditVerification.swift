@@ -57,32 +57,7 @@ struct AuditVerification {
 
     private func verify(_ path: String) throws -> RecordVerdict {
         var verifier = self.verifier()
-        if path != "-" { try InputFile.check(path, of: "FILE") }
-        guard let handle = path == "-" ? .standardInput : FileHandle(forReadingAtPath: path) else {
-            throw InputFile.Failure(description: "FILE: \(path) cannot be read")
-        }
-        // A line may cross pieces; what is left of one begins the next.
-        var rest: [UInt8] = []
-        while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
-            piece.withUnsafeBytes { bytes in
-                var from = 0
-                while let found = memchr(bytes.baseAddress! + from, 0x0A, bytes.count - from) {
-                    let end = UnsafeRawPointer(found) - bytes.baseAddress!
-                    let line = UnsafeRawBufferPointer(rebasing: bytes[from..<end])
-                    if rest.isEmpty {
-                        verifier.take(line)
-                    } else {
-                        rest.append(contentsOf: line)
-                        rest.withUnsafeBytes { verifier.take($0) }
-                        rest.removeAll(keepingCapacity: true)
-                    }
-                    from = end + 1
-                    if from == bytes.count { break }
-                }
-                rest.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[from...]))
-            }
-        }
-        if !rest.isEmpty { rest.withUnsafeBytes { verifier.take($0) } }
+        try LineFile(path: path).forEach { verifier.take($0) }
         return verifier.finish()
     }
 

@@ -11,6 +11,8 @@ struct Configuration: Sendable {
     var keysURL: String
     /// Sources of wrapping keys, separated by white space (`WrappingKeySource`); empty: none.
     var wrappingKeys: String
+    /// Where sealed parts go in place of the database (`ObjectStoreAddress`); empty: nowhere.
+    var objectStore: String
     var models: String
     var textModels: String
     /// Folder of the migrations.
@@ -70,6 +72,7 @@ struct Configuration: Sendable {
         let sources = arguments.all("wrapping-keys")
         self.wrappingKeys =
             sources.isEmpty ? environment["INSPECTD_WRAPPING_KEYS"] ?? "" : sources.joined(separator: " ")
+        self.objectStore = setting("object-store", "INSPECTD_OBJECT_STORE", default: "")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
         self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())

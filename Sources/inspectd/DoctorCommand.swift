@@ -7,27 +7,33 @@ import Vision
 extension Command {
     static let doctor = Command(
         name: "doctor",
-        summary: "checks models, BLAS, libraries, analyzer, database and migrations, and says how to fix each fault",
+        summary:
+            "checks models, BLAS, libraries, analyzer, database, migrations, keys and object store, and says how to fix each fault",
         synopsis: "[OPTION...]",
         options: Configuration.databaseOptions + [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
-            .flag("no-database", "skips the database"),
-        ] + Configuration.analyzerOptions + Configuration.logOptions,
+            .flag("no-database", "skips the database and the key store"),
+        ] + Configuration.keyOptions + Configuration.objectStoreOptions + Configuration.analyzerOptions
+            + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             var findings = [Self.blas(), Self.libraries(), Self.arithmetic()]
             findings.append(Self.confinement())
             findings.append(await Self.analyzer(configuration, arguments))
             if !arguments.has("no-database") { findings += await Self.database(configuration) }
+            findings += await KeyExamination.findings(configuration, asksStore: !arguments.has("no-database"))
+            findings += await ObjectStoreExamination.findings(configuration)
             for finding in findings { Output.line(ResultEnvelope.json(finding)) }
             if findings.contains(where: { $0.outcome == .fail }) { throw Failure() }
         }
     )
 
     /// One check: its subject, its outcome and the remedy.
-    private struct Finding: Encodable {
+    struct Finding: Encodable {
         enum Outcome: String, Encodable {
             case pass = "pass"
+            /// It works, and should not stay so.
+            case warning = "warning"
             case fail = "fail"
             case inconclusive = "inconclusive"
         }
@@ -176,6 +182,10 @@ extension Command {
             return Finding(
                 check: "migrations", outcome: .fail, detail: error.message,
                 mend: "use the database and the folder (--migrations) of this version")
+        } catch let error as PostgresError where error.isForbidden {
+            return Finding(
+                check: "migrations", outcome: .inconclusive, detail: error.message,
+                mend: "run it as the schema's owner, too")
         }
     }
 }

@@ -43,7 +43,7 @@ struct EndpointDesk {
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` where the database has sealed data and no key store is configured:
     ///   a secret would become plain unnoticed.
     init(_ configuration: Configuration) async throws {
-        self.keys = try await configuration.checkedKeyStore(isPatient: false)
+        self.keys = try await configuration.checkedKeyStore()
         do {
             self.connection = try await PostgresConnection.connect(
                 configuration.databaseURL, options: ConnectionOptions(name: "inspectd endpoint"))

@@ -25,15 +25,19 @@ extension Command {
             .value("region", "REGION", "only workers of this region take the job"),
             .flag("wait", "polls until status 128 and prints the result document"),
             .value("timeout", "SECONDS", "gives up waiting after this time; the job goes on [600]"),
-        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
+            + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"] else { throw UsageError("enqueue needs --partner") }
             let timeout = try arguments.integer("timeout", in: 1...86_400) ?? 600
             let parts = try Self.parts(arguments)
             let payload = try Self.payload(arguments, partner: partner, parts: parts)
+            let address = try configuration.objectStoreAddress()
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(
-                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore(isPatient: false))
+                databaseURL: configuration.databaseURL, keys: keys,
+                objects: try configuration.openObjectStore(address, keys))
             let id = try await client.enqueue(payload: payload, parts: parts)
             guard arguments.has("wait") else { return Output.line(id) }
             let deadline = ContinuousClock.now + .seconds(timeout)

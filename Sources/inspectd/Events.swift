@@ -3,6 +3,7 @@ import Callbacks
 import Gateway
 import InspectCore
 import JobQueue
+import ObjectStore
 
 /// Events of the program's parts as log lines.
 enum Events {
@@ -56,6 +57,9 @@ enum Events {
         case .keysDelayed(let error):
             log.warning("keys wait to be destroyed", ["reason": .string(error)])
         case .keysDestroyed(let count): log.info("keys destroyed", ["keys": .integer(Int64(count))])
+        case .objectsDelayed(let error): log.warning("objects wait to be deleted", ["reason": .string(error)])
+        case .objectsDeleted(let count, let swept):
+            log.info("objects deleted", ["objects": .integer(Int64(count)), "swept": .integer(Int64(swept))])
         case .purged(let parts, let results, let partitions):
             log.info(
                 "retention",
@@ -143,6 +147,16 @@ enum Events {
     /// A part by URL that was not fetched, with the reason, which the job's owner must not learn.
     static func log(fetchOf part: String, for job: JobReference, failed reason: String, to log: Log) {
         log.warning("part not fetched", Self.fields(of: job, ["part": .string(part), "reason": .string(reason)]))
+    }
+
+    /// A failed call of the object store.
+    static func log(_ operation: ObjectStore.Operation, failed error: InspectError, to log: Log) {
+        log.warning(
+            "object store call failed",
+            [
+                "operation": .string(operation.rawValue), "code": .string(error.code.rawValue),
+                "detail": .string(error.detail),
+            ])
     }
 
     /// The fields of every line about a job.

@@ -20,7 +20,7 @@ extension Command {
                 ["list", "delete"].contains(arguments.operands.first), arguments.operands.count == 1
             else { throw UsageError("face needs list or delete, --partner and --face-id") }
             let client = JobClient(
-                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore(isPatient: false))
+                databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore())
             if arguments.operands == ["delete"] {
                 Output.line(try await client.deleteFace(face, of: partner))
             } else {

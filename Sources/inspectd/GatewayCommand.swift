@@ -1,7 +1,7 @@
-import Custody
 import Foundation
 import Gateway
 import InspectCore
+import ObjectStore
 
 extension Command {
     static let gateway = Command(
@@ -29,11 +29,11 @@ extension Command {
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
-        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
+            + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
-            let keys = try await configuration.checkedKeyStore(isPatient: true)
-            try await GatewayProcess(configuration, arguments, keys).run()
+            try await GatewayProcess(configuration, arguments).run()
         }
     )
 }
@@ -41,6 +41,8 @@ extension Command {
 /// Wires a gateway's parts together and stops them in order.
 private struct GatewayProcess {
     let log: Log
+    let configuration: Configuration
+    let objectStore: ObjectStoreAddress?
     let address: ListenAddress
     let healthAddress: ListenAddress?
     let identity: HTTPServer.Identity?
@@ -50,8 +52,10 @@ private struct GatewayProcess {
     let proxyHeader: Bool
     let stopAfter: Duration
 
-    init(_ configuration: Configuration, _ arguments: Arguments, _ keys: KeyStore?) throws {
+    init(_ configuration: Configuration, _ arguments: Arguments) throws {
         self.log = configuration.log
+        self.configuration = configuration
+        self.objectStore = try configuration.objectStoreAddress()
         func listen(_ text: String, _ flag: String) throws(UsageError) -> ListenAddress {
             guard let address = ListenAddress(text) else {
                 throw UsageError("--\(flag) takes a port, or a numeric address and a port, not \(text)")
@@ -98,7 +102,7 @@ private struct GatewayProcess {
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
         let log = self.log
         self.store = GatewayStore(
-            databaseURL: configuration.databaseURL, keys: keys,
+            databaseURL: configuration.databaseURL, isKnown: false,
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4
         ) { Events.log($0, to: log) }
     }
@@ -115,12 +119,6 @@ private struct GatewayProcess {
             self.address, identity: self.identity, limits: self.limits, proxies: self.service.proxies,
             proxyHeader: self.proxyHeader
         ) { await service.admit($0) }
-        log.info(
-            "gateway open",
-            [
-                "address": .string(self.address.host), "port": .integer(Int64(server.port)),
-                "tls": .bool(self.identity != nil),
-            ])
         let health = GatewayHealth(service, server, self.store, metrics)
         let healthServer = try self.healthAddress.map { try HealthServer($0) { health.answer($0) } }
         defer { healthServer?.stop() }
@@ -128,6 +126,16 @@ private struct GatewayProcess {
             log.info(
                 "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
         }
+        // Until it is known whether and how requests are sealed, clients are told to come back.
+        let store = self.store
+        let keys = try await self.configuration.checkedKeyStore { store.wait($0) }
+        store.begin(keys, try self.configuration.openObjectStore(self.objectStore, keys, metrics.objects))
+        log.info(
+            "gateway open",
+            [
+                "address": .string(self.address.host), "port": .integer(Int64(server.port)),
+                "tls": .bool(self.identity != nil),
+            ])
         // Readiness follows the last statement, so one must run from time to time.
         let probing = Task {
             while !Task.isCancelled {

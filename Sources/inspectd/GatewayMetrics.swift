@@ -7,6 +7,7 @@ import Synchronization
 struct GatewayMetrics: Sendable {
     private let registry: MetricRegistry
     private let process: ProcessMetrics
+    let objects: ObjectStoreMetrics
     private let requests, refusals: MetricRegistry.Counter
     private let duration: MetricRegistry.Histogram
     private let connections, inFlight, waiting, held: MetricRegistry.Gauge
@@ -15,6 +16,7 @@ struct GatewayMetrics: Sendable {
         let registry = MetricRegistry()
         self.registry = registry
         self.process = ProcessMetrics(registry)
+        self.objects = ObjectStoreMetrics(registry)
         self.requests = registry.counter(
             "inspectd_gateway_requests_total", "Answered requests.", labels: ["route", "status"])
         self.refusals = registry.counter(
@@ -65,7 +67,12 @@ final class GatewayHealth: Sendable {
     func answer(_ path: String) -> HealthAnswer? {
         var reasons: [[String: String]] = []
         if self.isStopping.withLock({ $0 }) { reasons.append(["check": "gateway", "reason": "is stopping"]) }
-        if !self.store.isConnected { reasons.append(["check": "database", "reason": "the database does not answer"]) }
+        switch self.store.obstacle {
+        case nil: break
+        case .databaseUnavailable?:
+            reasons.append(["check": "database", "reason": "the database does not answer"])
+        case let code?: reasons.append(["check": "keys", "reason": code.row.message])
+        }
         switch path {
         // Without its database, a gateway still answers with 503, so a restart would not help.
         case "/healthz": return Self.json(200, "alive", [])

@@ -17,11 +17,14 @@ final class HealthService: Sendable {
 
     private let metrics: WorkerMetrics
     private let roles: Command.Roles
-    private let dispatcher: CallbackDispatcher
     private let state = Mutex(State())
 
     private struct State {
         var worker: JobWorker?
+        /// `nil` until it is known whether the database is sealed.
+        var dispatcher: CallbackDispatcher?
+        /// Why that is not known.
+        var awaited: ErrorCode?
         var hasAnalyzers = false
         var isStopping = false
     }
@@ -37,10 +40,9 @@ final class HealthService: Sendable {
         var reasons: [Reason]?
     }
 
-    init(_ metrics: WorkerMetrics, roles: Command.Roles, dispatcher: CallbackDispatcher) {
+    init(_ metrics: WorkerMetrics, roles: Command.Roles) {
         self.metrics = metrics
         self.roles = roles
-        self.dispatcher = dispatcher
     }
 
     func serve(at address: ListenAddress) throws -> HealthServer {
@@ -48,6 +50,10 @@ final class HealthService: Sendable {
     }
 
     func attach(_ worker: JobWorker) { self.state.withLock { $0.worker = worker } }
+
+    func attach(_ dispatcher: CallbackDispatcher) { self.state.withLock { $0.dispatcher = dispatcher } }
+
+    func wait(_ code: ErrorCode) { self.state.withLock { $0.awaited = code } }
 
     func stopping() { self.state.withLock { $0.isStopping = true } }
 
@@ -82,8 +88,9 @@ final class HealthService: Sendable {
     /// Why the process must be restarted. An unavailable database is no reason.
     private func faults() -> [Reason] {
         var ages: [(String, Duration?)] = []
-        if let worker = self.state.withLock({ $0.worker }) { ages.append(("queue", worker.vitals.pumpAge)) }
-        if self.roles.contains(.callback) { ages.append(("callbacks", self.dispatcher.vitals.loopAge)) }
+        let (worker, dispatcher) = self.state.withLock { ($0.worker, $0.dispatcher) }
+        if let worker { ages.append(("queue", worker.vitals.pumpAge)) }
+        if self.roles.contains(.callback), let dispatcher { ages.append(("callbacks", dispatcher.vitals.loopAge)) }
         // A dispatcher or worker that has ended stays unhealthy.
         guard !self.state.withLock({ $0.isStopping }) else { return [] }
         return ages.compactMap { check, age in
@@ -94,9 +101,16 @@ final class HealthService: Sendable {
 
     /// Why the process can take no jobs.
     private func obstacles() -> [Reason] {
-        let (worker, hasAnalyzers, isStopping) = self.state.withLock { ($0.worker, $0.hasAnalyzers, $0.isStopping) }
+        let state = self.state.withLock { $0 }
+        let (worker, hasAnalyzers, isStopping) = (state.worker, state.hasAnalyzers, state.isStopping)
         var reasons: [Reason] = []
         func add(_ check: String, _ reason: String) { reasons.append(Reason(check: check, reason: reason)) }
+        guard let dispatcher = state.dispatcher else {
+            let code = state.awaited
+            let isDatabase = code == nil || code == .databaseUnavailable
+            add(isDatabase ? "database" : "keys", code?.row.message ?? "is asked first")
+            return reasons
+        }
         if isStopping || worker?.vitals.isStopping == true { add("worker", "is stopping") }
         if self.roles.contains(.inspect) {
             if !hasAnalyzers { add("analyzers", "no analyzer parent with loaded models runs") }
@@ -110,7 +124,7 @@ final class HealthService: Sendable {
                 add("worker", "is starting")
             }
         }
-        if self.roles.contains(.callback), !self.dispatcher.vitals.isConnected {
+        if self.roles.contains(.callback), !dispatcher.vitals.isConnected {
             add("callbacks", "the database does not answer the dispatcher")
         }
         return reasons

@@ -23,11 +23,13 @@ extension Configuration {
 
     /// The key store, once it is known to be the database's and its wrapping key this process's.
     ///
-    /// - Parameter isPatient: Whether to wait for a key store or a database that is away.
+    /// - Parameter onWait: Called with the reason while the key store or the database is away, and the call waits for it, also
+    ///   without a key store: the database alone knows whether anything is sealed. `nil`: the call fails then.
     /// - Returns: `nil` if none is configured and nothing is sealed.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` or ``ErrorCode/keyMismatch``: the process must not start.
-    func checkedKeyStore(isPatient: Bool) async throws -> KeyStore? {
+    func checkedKeyStore(onWait: ((ErrorCode) -> Void)? = nil) async throws -> KeyStore? {
         let store = try self.openKeyStore()
+        var last = ""
         while true {
             do {
                 let noted = try await self.notedCustody()
@@ -38,14 +40,23 @@ extension Configuration {
                         .keyMissing, "the database is sealed with the keys of key store \(noted.keyStore)",
                         hint: "--keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
                 }
+                if store != nil, onWait != nil, !KeyStore.isMemoryLocked {
+                    self.log.warning("keys are in memory that the system may swap: raise the limit of locked memory")
+                }
                 return store
-            } catch let error as InspectError where error.code != .keysUnavailable || !isPatient {
-                throw error
             } catch {
-                // Without a key store, a database that is away is for the process itself to wait for.
-                if store == nil { return nil }
-                if !isPatient { throw error }
-                self.log.warning("waiting for the key store", ["reason": .string("\(error)")])
+                let isAway = (error as? InspectError)?.code == .keysUnavailable
+                guard let onWait, isAway || error is PostgresError else {
+                    throw (error as? PostgresError)?.meaning ?? error
+                }
+                onWait(isAway ? .keysUnavailable : .databaseUnavailable)
+                let reason = (error as? InspectError)?.text ?? (error as? PostgresError)?.reason ?? "\(error)"
+                if reason != last {
+                    self.log.warning(
+                        isAway ? "waiting for the key store" : "waiting for the database",
+                        ["reason": .string(reason)])
+                }
+                last = reason
             }
             try await Task.sleep(for: .seconds(1))
         }

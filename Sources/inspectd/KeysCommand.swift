@@ -66,25 +66,26 @@ extension Command {
         Output.line(ResultEnvelope.json(["wrappingKey": try KeyFile.add(to: path, name: arguments["name"])]))
     }
 
-    /// Brings the key store's schema up to date, gives it its wrapping key, and notes both in the main database.
     private static func initialize(_ configuration: Configuration, _ arguments: Arguments) async throws {
         try InputFile.check(configuration.migrations, of: "--migrations")
         if arguments.has("roles") {
             return Output.line(ResultEnvelope.json(["created": try await KeyStoreSchema.createRoles(configuration)]))
         }
         let keys = try configuration.openWrappingKeys()
-        guard let name = arguments["to"] ?? (keys.ids.count == 1 ? keys.ids[0] : nil) else {
-            throw UsageError("several wrapping keys are configured: --to says which one wraps new keys")
-        }
-        _ = try keys.key(name)
-        let applied = try await KeyStoreSchema.migrate(configuration)
         let store = try Self.keyStore(configuration, keys)
-        let state = try await store.begin(name)
+        let unclear = UsageError("several wrapping keys are configured: --to says which one wraps new keys")
+        if let name = arguments["to"] {
+            _ = try keys.key(name)
+        } else if keys.ids.count > 1, (try? await store.state()) == nil {
+            // Before anything is applied: without a schema, there is no state either.
+            throw unclear
+        }
         await store.close()
-        try await Self.note(state, configuration)
+        let done = try await KeyStoreSchema.setUp(configuration, keys, first: arguments["to"])
+        guard let state = done.state else { throw unclear }
         Output.line(
             ResultEnvelope.json(
-                InitAnswer(applied: applied, keyStore: state.keyStore, wrappingKey: state.wrappingKey)))
+                InitAnswer(applied: done.applied, keyStore: state.keyStore, wrappingKey: state.wrappingKey)))
     }
 
     private static func list(_ configuration: Configuration) async throws {
@@ -203,6 +204,7 @@ extension Command {
         try await store.check(try await CustodyState.noted(on: connection))
         var last: KeyID?
         var destroyed = 0
+        var persons = 0
         while true {
             let page = try await store.oldJobKeys(after: last, limit: 500)
             guard let end = page.last else { break }
@@ -212,10 +214,22 @@ extension Command {
             ).compactMap { KeyID(try $0.string(0)) }
             destroyed += try await store.destroy(unused)
         }
+        // Persons whose jobs and templates are all gone. Something may be sealed under a person's key itself.
+        last = nil
+        while true {
+            let page = try await store.personKeys(after: last, limit: 500)
+            guard let end = page.last else { break }
+            last = end.id
+            let idle = page.filter(\.isIdle).map(\.id.text)
+            let unused = try await connection.query(
+                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(idle)]
+            ).compactMap { KeyID(try $0.string(0)) }
+            if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
+        }
         while try await store.sweep() > 0 {}
         await connection.close()
         await store.close()
-        Output.line(ResultEnvelope.json(["destroyed": destroyed]))
+        Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons]))
     }
 
     // MARK: Settings
@@ -243,50 +257,5 @@ extension Command {
     private static func mainDatabase(_ configuration: Configuration) async throws -> PostgresConnection {
         try await PostgresConnection.connect(
             configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
-    }
-}
-
-/// The key store's own schema: `Migrations/keys`.
-enum KeyStoreSchema {
-    /// - Returns: The files that were applied.
-    static func migrate(_ configuration: Configuration) async throws -> [String] {
-        let connection = try await Self.connect(configuration)
-        let outcome = try await Migrator(directory: configuration.migrations + "/keys").run(on: connection) {
-            configuration.log.warning("waiting for the key store", ["reason": .string($0)])
-        }
-        await connection.close()
-        return outcome.applied
-    }
-
-    /// Gives the key store its wrapping key, unless it has one, and notes both in the main database. Which of several configured ones
-    /// it is must be said by `keys init --to`.
-    static func begin(_ configuration: Configuration) async throws {
-        guard !configuration.wrappingKeys.isEmpty else { return }
-        let keys = try configuration.openWrappingKeys()
-        let store = KeyStore(configuration.keysURL, wrappingKeys: keys)
-        let present = try await store.state()
-        guard let name = present?.wrappingKey ?? (keys.ids.count == 1 ? keys.ids[0] : nil) else { return }
-        let state = try await store.begin(name)
-        await store.close()
-        let connection = try await PostgresConnection.connect(
-            configuration.databaseURL, options: ConnectionOptions(name: "inspectd migrate"))
-        try await state.note(on: connection)
-        await connection.close()
-    }
-
-    /// - Returns: The roles that were missing.
-    static func createRoles(_ configuration: Configuration) async throws -> [String] {
-        let connection = try await Self.connect(configuration)
-        let created = try await Migrator(directory: configuration.migrations + "/keys").createRoles(on: connection)
-        await connection.close()
-        return created
-    }
-
-    private static func connect(_ configuration: Configuration) async throws -> PostgresConnection {
-        guard !configuration.keysURL.isEmpty else {
-            throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")
-        }
-        return try await PostgresConnection.connect(
-            configuration.keysURL, options: ConnectionOptions(name: "inspectd keys"))
     }
 }

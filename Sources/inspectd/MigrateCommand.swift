@@ -37,8 +37,8 @@ extension Command {
             ]
             if !configuration.keysURL.isEmpty {
                 try Self.makeKey(configuration, mayMake: isLocal || arguments.has("make-key"))
-                answer["keyStore"] = try await KeyStoreSchema.migrate(configuration)
-                try await KeyStoreSchema.begin(configuration)
+                let keys = try configuration.openWrappingKeys(isNeeded: false)
+                answer["keyStore"] = try await KeyStoreSchema.setUp(configuration, keys).applied
             }
             Output.line(ResultEnvelope.json(answer))
         }

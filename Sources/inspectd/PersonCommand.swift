@@ -6,22 +6,29 @@ import JobQueue
 extension Command {
     static let person = Command(
         name: "person",
-        summary: "erases a person with the person's key, or exports all of the person's jobs",
-        synopsis:
-            "erase --partner NAME --reference R\n       inspectd person export --partner NAME --reference R [--purpose P]",
-        words: ["erase", "export"],
+        summary: "erases a person with the person's key, exports all of the person's jobs, or proves a consent",
+        synopsis: "erase --partner NAME --reference R\n"
+            + "       inspectd person export --partner NAME --reference R [--purpose P]\n"
+            + "       inspectd person consent --partner NAME --job ID --consent FILE",
+        words: ["erase", "export", "consent"],
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner"),
-            .value("reference", "R", "the partner's userReference of the person"),
-            .purpose,
+            .value("reference", "R", "the partner's userReference of the person").of("erase", "export"),
+            .purpose.of("export"),
+            .value("job", "ID", "the job, which may be erased").of("consent"),
+            .value("consent", "FILE", "the request's consent: a JSON object; - is standard input").of("consent"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
-            guard let partner = arguments["partner"], let reference = arguments["reference"],
-                ["erase", "export"].contains(arguments.operands.first), arguments.operands.count == 1
-            else { throw UsageError("person needs erase or export, --partner and --reference") }
-            let keys = try await configuration.checkedKeyStore(isPatient: false)
+            guard let partner = arguments["partner"], arguments.operands.count == 1 else {
+                throw UsageError("person needs erase, export or consent, and --partner")
+            }
+            if arguments.operands == ["consent"] { return try await Self.prove(arguments, partner, configuration) }
+            guard let reference = arguments["reference"], ["erase", "export"].contains(arguments.operands[0]) else {
+                throw UsageError("person erase and person export need --reference")
+            }
+            let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
             if arguments.operands == ["erase"] {
                 try await Self.erase(reference, partner, client, keys)
@@ -32,6 +39,22 @@ extension Command {
             await keys?.close()
         }
     )
+
+    private static func prove(_ arguments: Arguments, _ partner: String, _ configuration: Configuration) async throws {
+        guard let job = arguments["job"], let path = arguments["consent"] else {
+            throw UsageError("person consent needs --job and --consent")
+        }
+        let consent =
+            path == "-"
+            ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--consent")
+        let keys = try await configuration.checkedKeyStore()
+        let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
+        let holds = try await client.holds(consent, of: job, partner: partner)
+        await client.close()
+        await keys?.close()
+        Output.line(ResultEnvelope.json(["holds": holds]))
+        if !holds { throw Failure() }
+    }
 
     private struct Erasure: Encodable {
         /// Jobs, each with its chain of reruns.
@@ -46,14 +69,18 @@ extension Command {
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
     ) async throws {
         var outcome = Erasure()
+        var faces: [String] = []
         for spelling in try await Self.spellings(reference, partner, client, keys) {
+            faces += try await client.faces(of: spelling, partner: partner)
             let jobs = try await client.erasePerson(spelling, of: partner)
             outcome.jobs += jobs
             outcome.persons += jobs > 0 ? 1 : 0
         }
         if let keys {
-            outcome.keyDestroyed = try await keys.destroyPerson(
-                .user(reference), of: try await client.number(of: partner))
+            let number = try await client.number(of: partner)
+            // Of jobs that named the face alone, and are erased with the person.
+            for face in faces { try await keys.destroyPerson(pseudonym: face, of: number) }
+            outcome.keyDestroyed = try await keys.destroyPerson(.user(reference), of: number)
         }
         Output.line(ResultEnvelope.json(outcome))
     }

@@ -56,7 +56,7 @@ struct ProcessMetrics: Sendable {
 /// Metrics of the whole queue, from the database.
 struct QueueMetrics: Sendable {
     private let waiting, oldest, running, delayed, paused: MetricRegistry.Gauge
-    private let keysGone, keysGoneOldest: MetricRegistry.Gauge
+    private let keysGone, keysGoneOldest, objectsGone, objectsGoneOldest: MetricRegistry.Gauge
     private let workers, callbacksPending, callbacksOldest, readAt, dutyAge, dutyFails: MetricRegistry.Gauge
 
     init(_ registry: MetricRegistry) {
@@ -80,6 +80,12 @@ struct QueueMetrics: Sendable {
         self.keysGoneOldest = registry.gauge(
             "inspectd_keys_to_destroy_oldest_seconds", "Time since the first of them was to be destroyed; 0 if none is."
         )
+        self.objectsGone = registry.gauge(
+            "inspectd_objects_to_delete",
+            "Objects of erased data that the object store has to delete; counting stops at 10000.")
+        self.objectsGoneOldest = registry.gauge(
+            "inspectd_objects_to_delete_oldest_seconds", "Time since the first of them was to be deleted; 0 if none is."
+        )
         self.dutyAge = registry.gauge(
             "inspectd_maintenance_age_seconds", "Time since any worker last finished a maintenance task.",
             labels: ["duty"])
@@ -102,6 +108,8 @@ struct QueueMetrics: Sendable {
         self.callbacksOldest.set(depth.callbacksOldest)
         self.keysGone.set(depth.keysGone)
         self.keysGoneOldest.set(depth.keysGoneOldest)
+        self.objectsGone.set(depth.objectsGone)
+        self.objectsGoneOldest.set(depth.objectsGoneOldest)
         for (name, duty) in depth.duties {
             self.dutyAge.set(duty.age, name)
             self.dutyFails.set(duty.fails ? 1 : 0, name)
@@ -113,7 +121,9 @@ struct QueueMetrics: Sendable {
     func clear() {
         for gauge in [
             self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,
-            self.callbacksOldest, self.keysGone, self.keysGoneOldest, self.dutyAge, self.dutyFails,
+            self.callbacksOldest, self.keysGone, self.keysGoneOldest, self.objectsGone, self.objectsGoneOldest,
+            self.dutyAge,
+            self.dutyFails,
         ] { gauge.clear() }
     }
 }

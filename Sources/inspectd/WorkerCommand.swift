@@ -8,6 +8,7 @@ import HTTPClient
 import InspectCore
 import Inspection
 import JobQueue
+import ObjectStore
 
 extension Command {
     static let worker = Command(
@@ -30,7 +31,8 @@ extension Command {
                 "jobs that wait for other servers at once, beside the slots; a quarter for one partner [4 a slot, at least 8]"
             ),
             .value("fetch-memory", "MIB", "memory of these jobs together; at least 64 [256]"),
-            .value("fetch-deadline", "SECONDS", "for all parts by URL of one job together [60]"),
+            .value(
+                "fetch-deadline", "SECONDS", "for all parts of one job together, by URL and from the object store [60]"),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
@@ -40,13 +42,12 @@ extension Command {
             ),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
         ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.keyOptions
-            + Configuration.analyzerOptions
-            + Configuration.logOptions,
+            + Configuration.objectStoreOptions + Configuration.analyzerOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             let roles = try Roles(arguments["roles"] ?? "inspect,callback,maintain")
             let service = try WorkerService(configuration, arguments, roles: roles)
-            try await service.run(try await configuration.checkedKeyStore(isPatient: true))
+            try await service.run()
         }
     )
 
@@ -89,6 +90,7 @@ private struct WorkerService {
     let stageDeadline: Int
     let fetchDeadline: Int
     let healthAddress: ListenAddress?
+    let objectStore: ObjectStoreAddress?
 
     init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws {
         self.configuration = configuration
@@ -96,6 +98,7 @@ private struct WorkerService {
         self.roles = roles
         self.drains = arguments.has("drain")
         self.analyzers = try configuration.analyzerConfiguration(arguments)
+        self.objectStore = try configuration.objectStoreAddress()
         self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
         self.fetchDeadline = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
         for path in configuration.decryptionKeys { try InputFile.check(path, of: "--decryption-key") }
@@ -148,18 +151,11 @@ private struct WorkerService {
         self.callbacks = callbacks
     }
 
-    /// - Parameter keys: Opens and seals jobs; `nil`: nothing is sealed.
-    func run(_ keys: KeyStore?) async throws {
+    func run() async throws {
         let log = self.log
         let metrics = WorkerMetrics()
-        var callbacks = self.callbacks
-        callbacks.keys = keys
-        let dispatcher = CallbackDispatcher(configuration: callbacks) {
-            Events.log($0, to: log)
-            metrics.take($0)
-        }
-        let health = HealthService(metrics, roles: self.roles, dispatcher: dispatcher)
-        // Opened before the models are loaded, so that /readyz tells why the worker is not ready yet.
+        let health = HealthService(metrics, roles: self.roles)
+        // Opened before anything is waited for, so that /readyz tells why the worker is not ready yet.
         let server = try self.healthAddress.map { try health.serve(at: $0) }
         defer { server?.stop() }
         if let server, let address = self.healthAddress {
@@ -167,6 +163,16 @@ private struct WorkerService {
         }
         let watching = server.map { _ in Task { await self.watchQueue(metrics.queue) } }
         defer { watching?.cancel() }
+        // Opens and seals jobs and secrets; `nil`: nothing is sealed.
+        let keys = try await self.configuration.checkedKeyStore { health.wait($0) }
+        let objects = try self.configuration.openObjectStore(self.objectStore, keys, metrics.objects)
+        var callbacks = self.callbacks
+        callbacks.keys = keys
+        let dispatcher = CallbackDispatcher(configuration: callbacks) {
+            Events.log($0, to: log)
+            metrics.take($0)
+        }
+        health.attach(dispatcher)
         // The dispatcher outlives the queue's worker, to deliver the callbacks of the last jobs.
         let dispatching = self.roles.contains(.callback) ? Task { await dispatcher.run() } : nil
         defer { dispatching?.cancel() }
@@ -180,7 +186,7 @@ private struct WorkerService {
                     health.take($0)
                 }
             ) { pool in
-                try await self.inspect(with: pool, keys, metrics, health)
+                try await self.inspect(with: pool, keys, objects, metrics, health)
             }
             health.stopping()
             if self.drains {
@@ -202,7 +208,8 @@ private struct WorkerService {
     }
 
     private func inspect(
-        with pool: AnalyzerPool, _ keys: KeyStore?, _ metrics: WorkerMetrics, _ health: HealthService
+        with pool: AnalyzerPool, _ keys: KeyStore?, _ objects: ObjectStore?, _ metrics: WorkerMetrics,
+        _ health: HealthService
     ) async throws {
         let log = self.log
         var runner = InspectionRunner(pool: pool)
@@ -211,6 +218,7 @@ private struct WorkerService {
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
         pipeline.fetchDeadline = .seconds(self.fetchDeadline)
         pipeline.keys = keys
+        pipeline.objects = objects
         pipeline.onFetchFailure = { Events.log(fetchOf: $1, for: $0, failed: $2, to: log) }
         pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in
@@ -219,6 +227,7 @@ private struct WorkerService {
         }
         var queue = self.queue
         queue.keys = keys
+        queue.objects = objects
         let worker = JobWorker(queue, handler: pipeline) {
             Events.log($0, to: log)
             metrics.take($0)

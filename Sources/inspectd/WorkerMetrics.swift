@@ -14,6 +14,7 @@ struct WorkerMetrics: Sendable {
 
     let process: ProcessMetrics
     let queue: QueueMetrics
+    let objects: ObjectStoreMetrics
     private let registry: MetricRegistry
     private let claimed, started, held, released, leasesLost, overdue, workersLost: MetricRegistry.Counter
     private let finished, retries, deadLettered, rescued: MetricRegistry.Counter
@@ -31,6 +32,7 @@ struct WorkerMetrics: Sendable {
         self.registry = registry
         self.process = ProcessMetrics(registry)
         self.queue = QueueMetrics(registry)
+        self.objects = ObjectStoreMetrics(registry)
         func counter(_ name: String, _ help: String, _ label: String? = nil, _ values: [String] = [])
             -> MetricRegistry.Counter
         {
@@ -150,7 +152,10 @@ struct WorkerMetrics: Sendable {
             self.purged.add(Double(parts), "parts")
             self.purged.add(Double(results), "results")
             self.purged.add(Double(partitions), "partitions")
-        case .roundTrip, .registered, .resumed, .newEpoch, .keysDelayed, .keysDestroyed, .stopping, .stopped: break
+        case .roundTrip, .registered, .resumed, .newEpoch, .keysDelayed, .keysDestroyed, .objectsDelayed,
+            .objectsDeleted,
+            .stopping, .stopped:
+            break
         }
     }
 

@@ -1,6 +1,5 @@
 import Benchmarks
 import Foundation
-import JobQueue
 import Synchronization
 import TestSupport
 import Testing
@@ -22,12 +21,12 @@ import Testing
     private func enqueue(_ count: Int, in database: ScratchDatabase) async throws {
         let connection = try await database.connect()
         _ = try await connection.query("SELECT insp.create_partner('acme', 'https://hooks.example.com/x')")
-        await connection.close()
         let request =
             #"{"partner":"acme","workflow":"id","parts":{"FRONT":{"url":"https://img.example.com/a","sha256":"DIGEST"}}}"#
             .replacing("DIGEST", with: String(repeating: "0", count: 64))
-        _ = try await JobClient(databaseURL: database.url).enqueue(
-            many: Array(repeating: Data(request.utf8), count: count))
+        _ = try await connection.query(
+            "SELECT insp.enqueue_many($1)", [.jsonbs(Array(repeating: request, count: count))])
+        await connection.close()
     }
 
     @Test(arguments: [false, true])

@@ -120,7 +120,7 @@ import Testing
                 })
             let flags = try #require(lines[at...].first { $0.hasPrefix("VmFlags:") }).split(separator: " ")
             #expect(flags.contains("dd") && flags.contains("wf"), "\(flags)")
-            #expect(flags.contains("lo") == SecretKey.isMemoryLocked)
+            #expect(flags.contains("lo") == KeyStore.isMemoryLocked)
         }
         // Another test may have the slot already, and nobody gets the same key.
         let again = (0..<2_000).map { _ in SecretKey.random() }

@@ -252,6 +252,38 @@ import Testing
         _ = try await (try fixture.store()).key(key.id)
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `A person's key without any below is dropped, and not while one is added`() async throws {
+        let fixture = try await KeyStoreFixture()
+        let store = try fixture.store()
+        let users = (0..<3).map { KeyOwner(partner: 7, .user("\($0)")) }
+        let jobs = try await store.jobKeys(users)
+        #expect(try await store.personKeys(after: nil, limit: 10).isEmpty)
+        try await fixture.admin.execute("UPDATE insp.key SET created_at = now() - interval '1 day'")
+        try await store.destroyJobs([jobs[0].id, jobs[1].id], of: [7, 7])
+        var found = try await store.personKeys(after: nil, limit: 2)
+        found += try await store.personKeys(after: found.last?.id, limit: 2)
+        #expect(found.count == 3)
+        let idle = found.filter(\.isIdle).map(\.id)
+        #expect(Set(idle) == Set([jobs[0].parent, jobs[1].parent]))
+        // Somebody adds a job in the meantime, and somebody is about to.
+        let late = try await store.jobKeys([users[0]])[0]
+        let holder = try await fixture.database.connect()
+        try await holder.execute("BEGIN")
+        _ = try await holder.query(
+            "SELECT insp.drop_idle_persons($1::uuid[])", [.textArray((idle + [jobs[2].parent!]).map(\.text))])
+        let adding = Task { try await store.jobKeys([users[1]])[0] }
+        try await waitUntil("it waits") {
+            try await fixture.admin.query("SELECT count(*) FROM pg_locks WHERE NOT granted")[0].int(0) > 0
+        }
+        try await holder.execute("COMMIT")
+        let added = try await adding.value
+        let fresh = try fixture.store()
+        for key in [late, added, jobs[2]] { _ = try await fresh.key(key.id) }
+        #expect(late.parent == jobs[0].parent && added.parent != jobs[1].parent)
+        #expect(try await fixture.count("person") == 3)
+    }
+
     // MARK: Rights
 
     @Test func `A role does with keys what it is for`() async throws {
@@ -263,7 +295,7 @@ import Testing
             ],
             "keys_eraser": [
                 "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "destroy_job_keys",
-                "old_job_keys", "custody",
+                "old_job_keys", "idle_person_keys", "drop_idle_persons", "custody",
             ],
             "keys_locksmith": [
                 "fetch_keys", "partner_keys", "custody", "begin_custody", "begin_rotation", "end_rotation",

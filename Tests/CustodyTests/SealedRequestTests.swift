@@ -9,7 +9,7 @@ import Testing
 /// What a request is when PostgreSQL sees it.
 @Suite struct SealedRequestTests {
     /// A database with a partner, and a key store.
-    private struct Site {
+    struct Site {
         let keys: KeyStoreFixture
         let main: ScratchDatabase
         let admin: PostgresConnection
@@ -49,11 +49,11 @@ import Testing
         }
     }
 
-    private static let front: [PartKind: [Data]] = [.front: [Data("zqmark image".utf8)]]
+    static let front: [PartKind: [Data]] = [.front: [Data("zqmark image".utf8)]]
     private static let personal =
         #""customerInternalReference":"zqmark c","userReference":"zqmark u","reportingCriteria":"zqmark r","callbackUrl":"https://hooks.example.com/zqmark?x=zqmark","consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z","policyVersion":"v7","userIp":"zqmark ip"},"idempotencyKey":"zqmark key""#
 
-    private static func payload(_ more: String, workflow: String = "id") -> String {
+    static func payload(_ more: String, workflow: String = "id") -> String {
         #"{"partner":"acme","workflow":"\#(workflow)"\#(more.isEmpty ? "" : ",")\#(more)}"#
     }
 
@@ -106,6 +106,13 @@ import Testing
         #expect(try await site.admin.query("SELECT count(*) FROM insp.job")[0].int(0) == 1)
     }
 
+    /// A back side by URL, in a payload.
+    private static func part(_ url: String, sha256: String = String(repeating: "0", count: 64), more: String = "")
+        -> String
+    {
+        #""parts":{"BACK":{"url":"\#(url)","sha256":"\#(sha256)"\#(more)}}"#
+    }
+
     /// The database decides what is valid; sealing may change neither the outcome nor its code.
     @Test(arguments: [
         #""userReference":"""#, #""userReference":7"#, #""userReference":null"#,
@@ -126,6 +133,19 @@ import Testing
         #""digests":{"BACK":"\#(String(repeating: "0", count: 64))"}"#, #""digests":{"FRONT":["x"]}"#, #""digests":7"#,
         #""documentFormat":"TD9""#, #""threshold":0.8"#, #""lane":"fast""#,
         #""parts":{"FRONT":{"url":"https://a.example.com/x","sha256":"\#(String(repeating: "0", count: 64))"}}"#,
+        #""callbackUrl":"https://hooks.example.com/a\\b""#, #""callbackUrl":"https://hooks.example.com/\u007f""#,
+        #""parts":7"#, #""parts":{}"#, #""parts":{"BACK":7}"#, #""parts":{"BACK":{}}"#, #""parts":{"BACK":[]}"#,
+        #""parts":{"zqmark":{}}"#, part("https://a.example.com/zqmark?x=zqmark"), part("https://a.example.com"),
+        part("https://a.example.com/" + String(repeating: "x", count: 2026)),
+        part("https://a.example.com/" + String(repeating: "x", count: 2027)), part("http://a.example.com/x"),
+        part("https://user:word@a.example.com/x"), part("https://a.example.com/x#y"), part("https://a.example.com/a b"),
+        part(#"https://a.example.com/a\\b"#), part("https://a.example.com/ä"), part("https://127.0.0.1/x"),
+        part("https://a.example.com:8443/x"), part("zqmark"), part(""), part("https://a.example.com/x", sha256: "00"),
+        part("https://a.example.com/x", sha256: String(repeating: "A", count: 64)),
+        part("zqmark", sha256: "zqmark"), part("https://a.example.com/x", more: #","zqmark":1"#),
+        #""parts":{"BACK":{"url":"https://a.example.com/x"}}"#, #""parts":{"BACK":{"url":7,"sha256":"00"}}"#,
+        #""parts":{"BACK":{"url":"https://a.example.com/x","sha256":7}}"#,
+        #""parts":{"BACK":[{"url":"https://a.example.com/x","sha256":"\#(String(repeating: "0", count: 64))"}]}"#,
     ])
     func `What is invalid is refused with the same code, sealed or not`(more: String) async throws {
         let site = try await Site()
@@ -212,7 +232,9 @@ import Testing
             ]).joined(separator: "\n")
         let output = folder.appendingPathComponent("output").path
         try script.write(to: folder.appendingPathComponent("script"), atomically: true, encoding: .utf8)
-        let payload = Self.payload(Self.personal)
+        let payload = Self.payload(
+            Self.personal + ","
+                + Self.part("https://img.example.com/a?x=zqmark", sha256: String(repeating: "aB", count: 32)))
         let status = try await ChildProcess(
             pid: CallbackReceiver.spawn(
                 "/bin/sh",
@@ -236,7 +258,11 @@ import Testing
             ])[0].string(0)
         let seal = try JobSeal(key, partner: site.partner)
         #expect(try seal.open(Data(hex(answer[1])), part: .front, 0) == Data("zqmark image".utf8))
-        #expect(try seal.values(Data(hex(answer[2]))).userReference == "zqmark u")
+        let values = try seal.values(Data(hex(answer[2])))
+        #expect(values.userReference == "zqmark u")
+        #expect(
+            values.source(of: .back, 0, inPlaceOf: "https://img.example.com/x")?.url
+                == "https://img.example.com/a?x=zqmark")
         // Its pseudonyms are the program's.
         let ours = try await RequestSealer(site.store).seal(
             payload: Data(payload.utf8), parts: Self.front, partner: site.partner)
@@ -245,67 +271,6 @@ import Testing
         }
         #expect(try object(ours.payload) == object(Data(answer[0].utf8)))
         #expect(UUID(uuidString: id) != nil)
-    }
-
-    @Test func `A template opens under its person's key alone`() async throws {
-        let site = try await Site()
-        let keys = try await site.store.jobKeys([
-            KeyOwner(partner: site.partner, .user("u")), KeyOwner(partner: site.partner, .face("f")),
-        ])
-        let plain = FaceEmbedding(
-            engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: String(repeating: "01ab", count: 256))
-        let user = try await site.store.templateKey(of: JobSeal(keys[0], partner: site.partner))
-        let face = try await site.store.templateKey(of: JobSeal(keys[1], partner: site.partner))
-        #expect(user.kind == .person && face.kind == .person && user.id != face.id)
-        let sealed = TemplateSeal.seal(plain, under: user)
-        #expect(sealed.hex.count == 1114 && TemplateSeal.keyID(of: plain) == nil)
-        #expect(try await site.store.open([plain, sealed], of: site.partner) == [plain, plain])
-        #expect(throws: InspectError.self) { try TemplateSeal.open(sealed, under: face) }
-        var other = sealed
-        other.engine = "another"
-        #expect(throws: InspectError.self) { try TemplateSeal.open(other, under: user) }
-        try await site.store.destroyPerson(.user("u"), of: site.partner)
-        let error = await #expect(throws: InspectError.self) { try await site.store.open([sealed], of: site.partner) }
-        #expect(error?.code == .keyUnknown)
-    }
-
-    @Test func `Another partner's sealed bytes open for nobody, and its keys are not destroyed`() async throws {
-        let site = try await Site()
-        _ = try await site.admin.query("SELECT insp.create_partner('other', 'https://hooks.example.com/o')")
-        let other = try await site.admin.query("SELECT insp.custody_partner('other')")[0].int(0)
-        let victim = try await RequestSealer(site.store).seal(
-            payload: Data(Self.payload(#""userReference":"zqmark u""#).utf8), parts: Self.front, partner: site.partner)
-        let id = try Seal.keyID(of: victim.sealed)
-        let key = try await site.store.key(id)
-        #expect(throws: InspectError.self) { try JobSeal(key, partner: other) }
-        // Replayed as the other partner's own job, and with the names of the keys above.
-        let partnerKey = try await site.store.partnerKey(site.partner)
-        for name in [id, try #require(key.parent), partnerKey.id] {
-            let sealed = Data([1] + name.bytes) + victim.sealed.dropFirst(17)
-            let job = try await site.admin.query(
-                "SELECT insp.enqueue_parts($1, '{FRONT}', $2, $3, sha256('x'))",
-                [
-                    .text(#"{"partner":"other","workflow":"id"}"#),
-                    .byteas([Data([1] + name.bytes) + Data(count: 40)]), .bytes(sealed),
-                ])[0].string(0)
-            let row = try await site.admin.query(
-                "SELECT document, sealed, body, partner_id FROM insp.sealed_result($1)", [.text(job)]
-            ).single()
-            let error = await #expect(throws: InspectError.self) {
-                try await SealedResult(row).document(opening: site.store)
-            }
-            #expect([.sealBroken, .keyUnknown].contains(error?.code))
-            _ = try await site.admin.query("SELECT insp.cancel($1)", [.text(job)])
-            _ = try await site.admin.query("SELECT insp.erase($1)", [.text(job)])
-        }
-        let gone = try await site.admin.query("SELECT * FROM insp.keys_gone(10)")
-        #expect(gone.count == 3)
-        let destroyed = try await site.store.destroyJobs(
-            gone.map { try #require(KeyID(try $0.string(0))) }, of: gone.map { try $0.int(1) })
-        #expect(destroyed == 0)
-        _ = try await site.store.key(id)
-        // Its own partner may.
-        #expect(try await site.store.destroyJobs([id, partnerKey.id], of: [site.partner, site.partner]) == 1)
     }
 
     @Test func `Many who ask for keys at once get their own, or why it does not open`() async throws {

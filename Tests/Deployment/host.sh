@@ -45,17 +45,32 @@ certificate database "$data/server"
 chown postgres "$data"/server.*
 admin -c "ALTER SYSTEM SET ssl_cert_file = 'server.pem'" -c "ALTER SYSTEM SET ssl_key_file = 'server.key'" -c 'ALTER SYSTEM SET ssl = on' \
     -c 'SELECT pg_reload_conf()' >/dev/null
+# The key store: a cluster of its own, on this host for want of another one.
+pg_createcluster --start "$(ls /usr/lib/postgresql)" keys >/dev/null
+keys() { (cd / && PGPORT=$key_port runuser -u postgres -- psql -XqAt -v ON_ERROR_STOP=1 "$@"); }
+key_port=$(pg_lsclusters -h | awk '$2 == "keys" { print $3 }')
+key_data=$(keys -c 'SHOW data_directory')
+install -o postgres -m 600 -t "$key_data" "$data"/server.pem "$data"/server.key
+keys -c "ALTER SYSTEM SET ssl_cert_file = 'server.pem'" -c "ALTER SYSTEM SET ssl_key_file = 'server.key'" -c 'ALTER SYSTEM SET ssl = on' \
+    -c 'SELECT pg_reload_conf()' >/dev/null
 declare -A password
 for role in inspectd worker gateway; do password[$role]=$(openssl rand -hex 16); done
 block Roles sql 1 | admin
 cp -r release/local/. /usr/local/
 block Roles sh 1 | (cd / && bash -euo pipefail) >&2 || fail "the roles"
 admin -c "ALTER ROLE inspectd PASSWORD '${password[inspectd]}'"
+block Keys sql 1 | keys
+block Keys sh 1 | (cd / && PGPORT=$key_port bash -euo pipefail) >&2 || fail "the key store's roles"
+keys -c "ALTER ROLE inspectd PASSWORD '${password[inspectd]}'"
+block Keys sql 2 | keys
+keys -c "ALTER ROLE worker PASSWORD '${password[worker]}'" -c "ALTER ROLE gateway PASSWORD '${password[gateway]}'"
 cd release
+inspectd keys make --key-file wrapping-keys >/dev/null
 for unit in migrate=inspectd worker=worker gateway=gateway; do
     role=${unit#*=}
-    echo "INSPECTD_DATABASE_URL=postgresql://$role:${password[$role]}@localhost/inspectd?sslmode=verify-full&sslrootcert=/etc/inspectd/database.pem" \
-        >"${unit%=*}.env"
+    tls="sslmode=verify-full&sslrootcert=/etc/inspectd/database.pem"
+    echo "INSPECTD_DATABASE_URL=postgresql://$role:${password[$role]}@localhost/inspectd?$tls" >"${unit%=*}.env"
+    echo "INSPECTD_KEYS_URL=postgresql://$role:${password[$role]}@localhost:$key_port/inspectd_keys?$tls" >>"${unit%=*}.env"
 done
 cp "$data/server.pem" database.pem
 certificate gateway gateway
@@ -91,9 +106,9 @@ answers() { [ "$(main "$1")" != "$2" ] && ready; }
 
 job=$(create)
 within 60 finished "$job" || fail "the job: $(owner -c "SELECT insp.job_result('$job')" | cut -c1-600)"
-what=$(owner -c "SELECT (insp.job_result('$job') #>> '{capabilities,extraction,0,data,mrz,format}') || ' ' ||
-    (insp.job_result('$job') #>> '{capabilities,similarity,0,decision,type}')")
-[ "$what" = "TD3 PASSED" ] || fail "the job found $what"
+[ "$(owner -c "SELECT insp.job_result('$job') ->> 'isSealed'")" = true ] || fail "the job is not sealed"
+what=$(call "https://127.0.0.1:8443/inspectionjob/$job")
+grep -q '"format": *"TD3"' <<<"$what" && grep -q '"similarity"' <<<"$what" || fail "the job found $what"
 
 # What the unit takes away is gone indeed, not only in its file.
 status() { sed -n "s/^$1:\t*//p" "/proc/$(main worker)/status"; }

@@ -130,7 +130,7 @@ import Testing
             guard isConfigured else { continue }
             count += 1
             // A command's other requirements are checked later, or given here.
-            let operands = ["status": ["x"], "bench": ["queue"]][name] ?? []
+            let operands = ["status": ["x"], "review": ["x"], "bench": ["queue"]][name] ?? []
             let done = try await Program.run([name] + operands + ["--log-level", "loud"])
             #expect(done.status == 2)
             let message = "--log-level or INSPECTD_LOG_LEVEL takes debug, info, warning or error, not loud"

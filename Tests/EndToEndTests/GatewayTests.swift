@@ -19,26 +19,13 @@ import Testing
             let program = try Program(
                 ["gateway", "--listen", "0", "--health", "0"] + arguments, environment: service.environment)
             return Gateway(
-                service: service, program: program, port: try await Self.port(program, "gateway open"),
+                service: service, program: program, port: try await program.port("gateway open"),
                 bearer: try await Self.credential(service, "bank", scopes))
         }
 
         static func credential(_ service: Service, _ partner: String, _ scopes: String) async throws -> String {
             try await service.connection.query(
                 "SELECT bearer FROM insp.create_credential($1, $2)", [.text(partner), .text(scopes)])[0].string(0)
-        }
-
-        /// Waits for the line in which the process names a port.
-        static func port(_ program: Program, _ message: String) async throws -> Int {
-            let deadline = ContinuousClock.now + .seconds(60)
-            while ContinuousClock.now < deadline {
-                for line in program.standardError.split(separator: "\n") {
-                    let fields = try? members(Data(line.utf8))
-                    if fields?["message"] as? String == message, let port = fields?["port"] as? Int { return port }
-                }
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            throw Program.Failed(message: "no port: \(program.standardError)")
         }
 
         /// One request on its own connection. Not by URLSession, which hides a 401.
@@ -227,7 +214,7 @@ import Testing
         }
         // Others are served meanwhile.
         for _ in 0..<20 { #expect(try await gateway.call("POST", "/inspectionjob/create", body).status == 201) }
-        let health = try await Gateway.port(gateway.program, "health port open")
+        let health = try await gateway.program.port("health port open")
         let metrics = try #require(URL(string: "http://127.0.0.1:\(health)/metrics"))
         let deadline = ContinuousClock.now + .seconds(60)
         var text = ""
@@ -264,7 +251,7 @@ import Testing
         await gateway.service.connection.close()
         try await server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
         try await server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)'")
-        let health = try await Gateway.port(gateway.program, "health port open")
+        let health = try await gateway.program.port("health port open")
         let readiness = try #require(URL(string: "http://127.0.0.1:\(health)/readyz"))
         var away = try await gateway.call("GET", "/inspectionjob/\(id)")
         let deadline = ContinuousClock.now + .seconds(60)

@@ -7,56 +7,8 @@ import Testing
 
 /// `inspectd keys` as its users run it.
 @Suite struct KeysTests {
-    /// A main database, a key store and a file with two wrapping keys, of which the first one wraps.
-    private struct Setting {
-        let store: ScratchDatabase
-        let main: ScratchDatabase
-        let admin: PostgresConnection
-        let folder: URL
-
-        init(begins: Bool = true) async throws {
-            self.store = try await .empty()
-            self.main = try await .migrated()
-            self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
-            try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
-            self.admin = try await self.store.connect()
-            for name in ["one", "two"] {
-                _ = try await Program.run(["keys", "make", "--key-file", self.file("keys"), "--name", name])
-            }
-            guard begins else { return }
-            #expect(try await self.run("init", "--roles").status == 0)
-            let done = try await self.run("init", "--to", "one")
-            #expect(done.status == 0, "\(done.errors)")
-        }
-
-        func file(_ name: String) -> String { self.folder.appendingPathComponent(name).path }
-
-        var environment: [String: String] {
-            [
-                "INSPECTD_DATABASE_URL": self.main.url, "INSPECTD_KEYS_URL": self.store.url,
-                "INSPECTD_WRAPPING_KEYS": "file:" + self.file("keys"),
-            ]
-        }
-
-        func run(_ words: String...) async throws -> (status: Int32, output: Data, errors: String) {
-            try await Program.run(["keys"] + words, environment: self.environment)
-        }
-
-        /// A process's client of the key store.
-        func client() throws -> KeyStore {
-            KeyStore(
-                self.store.url, wrappingKeys: try WrappingKeySource.open(self.environment["INSPECTD_WRAPPING_KEYS"]!))
-        }
-
-        func count(under key: String) async throws -> Int {
-            Int(
-                try await self.admin.query("SELECT count(*) FROM insp.key WHERE wrapping_key = $1", [.text(key)])[0]
-                    .int(0))
-        }
-    }
-
     @Test func `A new key store gets its schema and wrapping key once, and the database notes them`() async throws {
-        let setting = try await Setting(begins: false)
+        let setting = try await KeySetting(begins: false)
         #expect(try await setting.run("list").status == 1)
         #expect(try await setting.run("init", "--roles").status == 0)
         let unclear = try await setting.run("init")
@@ -83,7 +35,7 @@ import Testing
             if words.count == 1 { #expect((try members(done.output)["keyStore"] as? [String])?.first == "0001_keys") }
         }
         // Many at the same time, on another database.
-        let racing = try await Setting(begins: false)
+        let racing = try await KeySetting(begins: false)
         let stores = try await withThrowingTaskGroup(of: String?.self) { group in
             for _ in 0..<4 {
                 group.addTask { try members(try await racing.run("init", "--to", "one").output)["keyStore"] as? String }
@@ -96,7 +48,7 @@ import Testing
     @Test func `Without keys, with a readable file or with others' keys nothing starts, and the code says why`()
         async throws
     {
-        let setting = try await Setting()
+        let setting = try await KeySetting()
         func errors(_ change: [String: String], _ words: String...) async throws -> String {
             let done = try await Program.run(["keys"] + words, environment: setting.environment.merging(change) { $1 })
             #expect(done.status == 1)
@@ -113,7 +65,7 @@ import Testing
             let text = try await errors(["INSPECTD_WRAPPING_KEYS": "file:\(path)"], "verify")
             #expect(text.contains("KEY_MISMATCH"), "\(text)")
         }
-        let other = try await Setting()
+        let other = try await KeySetting()
         #expect(
             try await errors(
                 [
@@ -131,7 +83,7 @@ import Testing
     }
 
     @Test func `Migrate makes a missing key file beside a local database, and the key store is ready`() async throws {
-        let setting = try await Setting(begins: false)
+        let setting = try await KeySetting(begins: false)
         #expect(try await setting.run("init", "--roles").status == 0)
         let path = setting.file("made")
         let environment = setting.environment.merging(["INSPECTD_WRAPPING_KEYS": "file:" + path]) { $1 }
@@ -166,7 +118,7 @@ import Testing
     @Test func `A rotation that is killed at any moment is continued, and nothing is unreadable in between`()
         async throws
     {
-        let setting = try await Setting()
+        let setting = try await KeySetting()
         let client = try setting.client()
         let jobs = try await client.jobKeys(
             (Int64(1)...300).map { KeyOwner(partner: $0, $0 % 2 == 0 ? .user("x") : nil) })
@@ -226,7 +178,7 @@ import Testing
     }
 
     @Test func `An escrow replaces a lost wrapping key at the command line`() async throws {
-        let setting = try await Setting()
+        let setting = try await KeySetting()
         let jobs = try await (try setting.client()).jobKeys((Int64(1)...5).map { KeyOwner(partner: $0) })
         for words in [
             ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:3072", "-out", setting.file("safe.pem")],

@@ -58,6 +58,19 @@ struct Program {
     var standardOutput: Data { (try? Data(contentsOf: self.output.url)) ?? Data() }
     var standardError: String { (try? String(contentsOf: self.errors.url, encoding: .utf8)) ?? "" }
 
+    /// Waits for the line of the log in which the process names a port.
+    func port(_ message: String) async throws -> Int {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < deadline {
+            for line in self.standardError.split(separator: "\n") {
+                let fields = try? members(Data(line.utf8))
+                if fields?["message"] as? String == message, let port = fields?["port"] as? Int { return port }
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw Failed(message: "no port: \(self.standardError)")
+    }
+
     /// Runs a command to its end.
     static func run(
         _ arguments: [String], environment: [String: String] = [:], input: Data? = nil

@@ -36,4 +36,14 @@ struct EgressPolicyTests {
         #expect(!EgressPolicy.publicOnly.allows(address))
         #expect(!EgressPolicy.privateAllowed.allows(address))
     }
+
+    @Test func `One address alone is allowed where a policy names it`() throws {
+        let metadata = try #require(IPAddress("169.254.169.254"))
+        let policy = EgressPolicy(.only(metadata))
+        #expect(policy.allows(metadata))
+        for text in ["169.254.169.253", "127.0.0.1", "10.0.0.1", "8.8.8.8", "fd00:ec2::254", "::ffff:169.254.169.254"] {
+            let address = try #require(IPAddress(text))
+            #expect(!policy.allows(address), "\(text)")
+        }
+    }
 }

@@ -106,6 +106,22 @@ import Testing
         try await office.end()
     }
 
+    @Test func `A partner's erasure begins with the second login, and either then does the rest`() async throws {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        _ = try await office.fixture.enqueue(1)
+        #expect(try await office.call("set_approval('erase_partner', true)", as: first).hasSuffix("two logins"))
+        #expect(try await office.call("erase_partner('acme')", as: first) == "APPROVAL_NEEDED")
+        #expect(try await office.call("erase_partner_data('acme')", as: first) == "PARAMETER_INVALID")
+        #expect(try await office.call("propose('erase_partner', '{\"partner\": \"acme\"}')", as: first) == "1")
+        #expect(try await office.fixture.count("insp.partner WHERE enabled") == 1)
+        let number = try await office.fixture.admin.query("SELECT id::text FROM insp.partner")[0].string(0)
+        #expect(try await office.call("approve(1)", as: second) == number)
+        #expect(try await office.call("erase_partner('acme')", as: first) == number)
+        #expect(try await office.call("erase_partner_data('acme')", as: first).hasPrefix("(1,0,0,0,"))
+        try await office.end()
+    }
+
     private func members(_ text: String) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }

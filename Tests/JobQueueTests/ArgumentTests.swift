@@ -62,7 +62,7 @@ import Testing
 
     /// What makes sense for an argument of a name: the first one is given while another argument is tried.
     private static let good: [String: [String]] = [
-        "partner": ["'acme'"], "p_partner": ["'acme'"], "p_name": ["'other'"], "p_endpoint": ["1"],
+        "partner": ["'acme'", "'gone'"], "p_partner": ["'acme'"], "p_name": ["'other'"], "p_endpoint": ["1"],
         "id": jobs, "p_id": jobs, "job": jobs, "p_webhook_id": ["(SELECT min(c.webhook_id) FROM insp.callback c)"],
         "p_url": ["'https://hooks.example.com/y'"], "p_token_url": ["'https://hooks.example.com/y'"],
         "p_client_id": ["'me'"], "p_client_secret": ["'secret'", "'sealed:AQ=='"],
@@ -82,6 +82,10 @@ import Testing
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
         "action": ["'create_endpoint'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'"], "p_contents": ["'{front}'"],
+        "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
+        "p_locations": [
+            "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"
+        ],
     ]
     /// Optional arguments that a sensible call gives.
     private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]
@@ -184,11 +188,11 @@ import Testing
         }
     }
 
-    /// A partner with a job in every state, a face, a credential and two dead callbacks.
+    /// A partner with a job in every state, a face, a credential and two dead callbacks, and an erased partner.
     private static func fixture() async throws -> QueueFixture {
         let fixture = try await QueueFixture()
         let request = QueueFixture.byURL.dropLast() + #","review":"warning"}"#
-        _ = try await fixture.client.enqueue(many: Array(repeating: Data(request.utf8), count: 3))
+        _ = try await fixture.enqueue(many: Array(repeating: Data(request.utf8), count: 3))
         let handler = ClosureHandler { job, _ in
             if job.id % 3 == 0 { throw InspectError(.corruptImage) }
             let decision = job.id % 3 == 1 ? "PASSED" : "WARNING"
@@ -204,7 +208,7 @@ import Testing
             SELECT insp.enqueue('{"partner":"acme","workflow":"id","delaySeconds":600}', 'front');
             SELECT insp.callback_dead_letter(c.webhook_id) FROM insp.callback c;
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
-            SELECT insp.create_credential('acme');
+            SELECT insp.create_credential('acme'), insp.create_partner('gone'), insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');
             RESET SESSION AUTHORIZATION

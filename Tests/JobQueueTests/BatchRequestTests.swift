@@ -22,7 +22,7 @@ import Testing
         for (payload, code) in bad {
             for batch in [[payload], [good, payload], [good, payload, good]] {
                 let error = await #expect(throws: InspectError.self, "\(payload)") {
-                    try await fixture.client.enqueue(many: batch.map { Data($0.utf8) })
+                    try await fixture.enqueue(many: batch.map { Data($0.utf8) })
                 }
                 #expect(error?.code == code, "\(batch.count) with \(payload): \(error?.description ?? "accepted")")
             }
@@ -35,7 +35,7 @@ import Testing
         let good = QueueFixture.byURL
         let far = String(good.dropLast()) + #","expiresAt":"2199-01-01T00:00:00Z"}"#
         let keyed = String(good.dropLast()) + #","idempotencyKey":"k"}"#
-        _ = try await fixture.client.enqueue(many: [Data(keyed.utf8)])
+        _ = try await fixture.enqueue(many: [Data(keyed.utf8)])
         let other = keyed.replacing("img.example.com", with: "img.example.org")
         let refusals: [(batch: [String], code: ErrorCode, detail: String?)] = [
             ([good, #"{"partner":"acme"}"#, good], .workflowUnknown, "payload 2 of 3: the payload names no workflow"),

@@ -63,7 +63,7 @@ import Testing
     @Test func `Held jobs of a partner are kept and counted, and all others are cancelled in batches`() async throws {
         let fixture = try await QueueFixture()
         let later = QueueFixture.byURL.dropLast() + #","delaySeconds":3600}"#
-        _ = try await fixture.client.enqueue(many: Array(repeating: Data(later.utf8), count: 2))
+        _ = try await fixture.enqueue(many: Array(repeating: Data(later.utf8), count: 2))
         let ids = try await fixture.enqueue(3)
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN; SELECT FROM insp.job WHERE id IN (1, 3) FOR UPDATE")

@@ -22,7 +22,7 @@ import Testing
 
     /// Three jobs, the one in the middle damaged once all are claimed.
     func prepare(_ fixture: QueueFixture, damage: String = damages[0]) async throws {
-        _ = try await fixture.client.enqueue(many: Array(repeating: Data(Self.request.utf8), count: 3))
+        _ = try await fixture.enqueue(many: Array(repeating: Data(Self.request.utf8), count: 3))
         try await fixture.admin.execute(
             """
             CREATE TABLE claimed AS SELECT c.job_id, c.fence FROM
@@ -277,7 +277,7 @@ import Testing
         #expect(
             try await fixture.count("insp.delayed WHERE job_id = 2 AND run_at > now() + interval '50 minutes'") == 1)
         #expect(try await fixture.count("insp.lease") == 0)
-        _ = try await fixture.client.enqueue(many: [Data(Self.request.utf8)])
+        _ = try await fixture.enqueue(many: [Data(Self.request.utf8)])
         try await fixture.admin.execute(
             "INSERT INTO insp.expiry (expires_at, job_id) SELECT expires_at, id FROM insp.job; " + Self.expire)
         #expect(try await fixture.count("insp.job WHERE status = 128") == 3)
@@ -334,7 +334,7 @@ import Testing
         try await self.prepare(
             fixture,
             damage: "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.lease")
-        _ = try await fixture.client.enqueue(many: [Data(Self.request.utf8)])
+        _ = try await fixture.enqueue(many: [Data(Self.request.utf8)])
         try await fixture.admin.execute(
             "INSERT INTO insp.ready (job_id, queue) SELECT job_id, queue FROM insp.ready WHERE job_id = 4")
         try await withWorker(fixture.configuration(), ClosureHandler { _, _ in ClosureHandler.passed }) { _ in

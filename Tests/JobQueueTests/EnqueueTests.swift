@@ -242,7 +242,7 @@ import Testing
             #expect(error?.code == .idempotencyConflict)
         }
         let many = Data((QueueFixture.byURL.dropLast() + #","idempotencyKey":"k2"}"#).utf8)
-        let pair = try await fixture.client.enqueue(many: [many, many])
+        let pair = try await fixture.enqueue(many: [many, many])
         #expect(pair[0] == pair[1])
     }
 
@@ -250,14 +250,14 @@ import Testing
         let fixture = try await QueueFixture()
         let good = Data(QueueFixture.byURL.utf8)
         let error = await #expect(throws: InspectError.self) {
-            try await fixture.client.enqueue(many: [good, Data(#"{"partner":"acme"}"#.utf8), good])
+            try await fixture.enqueue(many: [good, Data(#"{"partner":"acme"}"#.utf8), good])
         }
         #expect(error?.code == .workflowUnknown)
         #expect(try await fixture.count("insp.job") == 0)
         let payloads = (0..<50).map {
             Data((QueueFixture.byURL.dropLast() + #","userReference":"u\#($0)"}"#).utf8)
         }
-        let ids = try await fixture.client.enqueue(many: payloads)
+        let ids = try await fixture.enqueue(many: payloads)
         for (index, id) in ids.enumerated() {
             #expect(try await fixture.result(of: id)["userReference"] as? String == "u\(index)")
         }

@@ -213,7 +213,7 @@ import Testing
     func `An operator's words about a callback are not kept once its job is forgotten`(by: String) async throws {
         let fixture = try await QueueFixture()
         let payload = QueueFixture.byURL.dropLast() + #","userReference":"ann"}"#
-        let id = try await fixture.client.enqueue(many: [Data(payload.utf8)])[0]
+        let id = try await fixture.enqueue(many: [Data(payload.utf8)])[0]
         let webhook = "'msg_\(id.replacing("-", with: ""))'"
         try await fixture.admin.execute("SELECT insp.cancel('\(id)')")
         if by != "gone" { try await fixture.admin.execute("SELECT \(by) FROM insp.job WHERE id = 1") }

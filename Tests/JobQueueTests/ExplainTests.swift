@@ -20,7 +20,7 @@ import Testing
     }
 
     private func enqueue(_ fixture: QueueFixture, _ more: String = "", count: Int = 1) async throws -> [String] {
-        try await fixture.client.enqueue(many: Array(repeating: Self.request(more), count: count))
+        try await fixture.enqueue(many: Array(repeating: Self.request(more), count: count))
     }
 
     /// The sentences about a job by what they are about; several about the same on a line each.

@@ -50,6 +50,32 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
+    @Test func `An attempt that ends for want of a key or of the object store does not count`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        let codes = ErrorCode.allCases.filter(\.isUncounted)
+        let attempts = Mutex<[Int]>([])
+        var configuration = fixture.configuration()
+        configuration.retryPolicy.maxAttempts = 1
+        configuration.retryPolicy.base = .milliseconds(10)
+        configuration.retryPolicy.keyDelay = .milliseconds(10)
+        configuration.retryPolicy.outageDelay = .milliseconds(10)
+        let handler = ClosureHandler { job, _ in
+            let tried = attempts.withLock { attempts in
+                attempts.append(job.attempt)
+                return attempts.count
+            }
+            if tried <= codes.count { throw InspectError(codes[tried - 1]) }
+            return ClosureHandler.passed
+        }
+        try await withWorker(configuration, handler) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
+        }
+        #expect(attempts.withLock { $0 } == Array(repeating: 1, count: codes.count + 1) && codes.count == 5)
+        #expect((try await fixture.result(of: id)["decision"] as? [String: Any])?["type"] as? String == "PASSED")
+        #expect(try await fixture.violations().isEmpty)
+    }
+
     @Test func `A retryable error is tried again with back-off until the attempts are exhausted`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
@@ -236,7 +262,7 @@ import Testing
         more: String, damage: String
     ) async throws {
         let fixture = try await QueueFixture()
-        _ = try await fixture.client.enqueue(many: [Data((QueueFixture.byURL.dropLast() + more + "}").utf8)])
+        _ = try await fixture.enqueue(many: [Data((QueueFixture.byURL.dropLast() + more + "}").utf8)])
         let isOpen = Mutex(false)
         let handler = ClosureHandler { _, _ in
             try await waitUntil("the test lets it end", within: .seconds(300)) { isOpen.withLock { $0 } }
@@ -312,7 +338,7 @@ import Testing
     @Test func `A worker of a region takes its region's jobs and those without one, no others`() async throws {
         let fixture = try await QueueFixture()
         let payload = QueueFixture.byURL
-        let here = try await fixture.client.enqueue(
+        let here = try await fixture.enqueue(
             many: ["EU", "US"].map { Data((payload.dropLast() + #","region":"\#($0)"}"#).utf8) })
         _ = try await fixture.enqueue(1)
         var configuration = fixture.configuration()
@@ -334,7 +360,7 @@ import Testing
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
             // Twice, as the first may have been claimed with what was known before the pause.
             for round in 1...2 {
-                _ = try await fixture.client.enqueue(
+                _ = try await fixture.enqueue(
                     many: [Data((QueueFixture.byURL.dropLast() + #","lane":"bulk"}"#).utf8)])
                 try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = \(round)")
             }

@@ -25,7 +25,7 @@ import Testing
     @Test func `The switch is off until an operator turns it on, and new jobs with liveness carry it`() async throws {
         let fixture = try await QueueFixture()
         #expect(try await fixture.count("insp.v_partner WHERE NOT liveness_evidence_suffices") == 1)
-        let before = try await fixture.client.enqueue(many: [Self.payload("id_identity")])[0]
+        let before = try await fixture.enqueue(many: [Self.payload("id_identity")])[0]
         #expect(try await !self.suffices(fixture, before))
         try await self.set(fixture, true)
         #expect(try await fixture.count("insp.v_partner WHERE liveness_evidence_suffices") == 1)
@@ -34,7 +34,7 @@ import Testing
                 "insp.v_operator_events WHERE action = 'set_liveness_policy' AND detail #>> '{is,liveness_evidence_suffices}' = 'true'"
             ) == 1)
         // A batch that is checked at a glance, and requests that are checked one by one.
-        let batch = try await fixture.client.enqueue(
+        let batch = try await fixture.enqueue(
             many: [Self.payload("id_identity"), Self.payload("id_identity"), Self.payload("id")])
         #expect(try await self.suffices(fixture, batch[0]))
         #expect(try await self.suffices(fixture, batch[1]))
@@ -44,7 +44,7 @@ import Testing
         #expect(try await self.suffices(fixture, liveness))
         #expect(try await !self.suffices(fixture, before))
         try await self.set(fixture, false)
-        let after = try await fixture.client.enqueue(many: [Self.payload("id_identity")])[0]
+        let after = try await fixture.enqueue(many: [Self.payload("id_identity")])[0]
         #expect(try await !self.suffices(fixture, after))
     }
 

@@ -282,6 +282,11 @@ import Testing
         }
         let refused = log.count { if case .databaseUnavailable = $0 { true } else { false } }
         #expect(refused == 0)
+        // Nor do its metrics of the queue.
+        let observer = QueueObserver(databaseURL: configuration.databaseURL)
+        let depth = try await observer.depth()
+        #expect(depth.duties["rescue"]?.fails == false)
+        await observer.close()
         try await fixture.admin.execute("DROP ROLE \(login)")
     }
 

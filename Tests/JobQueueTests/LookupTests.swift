@@ -101,7 +101,7 @@ import Testing
             try await fixture.client.enqueue(payload: Self.payload("id"), parts: given),
             try await fixture.client.enqueue(payload: request),
         ]
-        jobs += try await fixture.client.enqueue(many: [request, request])
+        jobs += try await fixture.enqueue(many: [request, request])
         for job in jobs {
             let stored = try await fixture.admin.query(
                 """

@@ -45,7 +45,7 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.create_partner('slow', 'https://hooks.example.com/y')")
         let request = QueueFixture.byURL.replacing("acme", with: "slow")
-        _ = try await fixture.client.enqueue(many: Array(repeating: Data(request.utf8), count: slow))
+        _ = try await fixture.enqueue(many: Array(repeating: Data(request.utf8), count: slow))
         if fast > 0 { _ = try await fixture.enqueue(fast) }
         return fixture
     }

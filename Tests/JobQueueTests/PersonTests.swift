@@ -33,13 +33,13 @@ import Testing
     @Test func `Jobs are found by their references, whether they came alone or with others`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.create_partner('bank', 'https://hooks.example.com/b')")
-        let batch = try await fixture.client.enqueue(many: [
+        let batch = try await fixture.enqueue(many: [
             Self.request("ann", customer: "case 1"), Self.request("bob"), Self.request(nil), Self.request("ann"),
         ])
         // Not plain, so it takes the other way.
         let other = try await fixture.client.enqueue(
             payload: Self.request("ann", customer: "case 2", partner: "bank", #","review":"always""#))
-        let again = try await fixture.client.enqueue(many: [Self.request("ann", #","idempotencyKey":"k""#)])[0]
+        let again = try await fixture.enqueue(many: [Self.request("ann", #","idempotencyKey":"k""#)])[0]
         #expect(try await self.find(fixture, "'acme', user_reference => 'ann'") == [again, batch[3], batch[0]])
         #expect(try await self.find(fixture, "'acme', 'case 1'") == [batch[0]])
         #expect(try await self.find(fixture, "'bank', 'case 2'") == [other])
@@ -57,7 +57,7 @@ import Testing
 
     @Test func `A person's erasure takes all of the person's jobs and nobody else's`() async throws {
         let fixture = try await QueueFixture()
-        let ids = try await fixture.client.enqueue(many: [
+        let ids = try await fixture.enqueue(many: [
             Self.request("ann"), Self.request("ann"), Self.request("bob"),
         ])
         let refused = await #expect(throws: PostgresError.self) { try await self.erase(fixture, "acme", "ann") }
@@ -73,7 +73,7 @@ import Testing
         #expect(try await fixture.count("insp.person WHERE reference_index IS NULL AND erased_at <= now()") == 1)
         #expect(try await fixture.count("insp.v_operator_events WHERE action = 'erase_person'") == 1)
         // Who comes back is somebody new.
-        _ = try await fixture.client.enqueue(many: [Self.request("ann")])
+        _ = try await fixture.enqueue(many: [Self.request("ann")])
         #expect(try await fixture.count("insp.person") == 3)
     }
 
@@ -139,7 +139,7 @@ import Testing
     @Test(.timeLimit(.minutes(1)), arguments: ["COMMIT", "ROLLBACK"])
     func `A person whose new job is not committed yet is forgotten afterwards if at all`(end: String) async throws {
         let fixture = try await QueueFixture()
-        let old = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        let old = try await fixture.enqueue(many: [Self.request("ann")])[0]
         #expect(try await fixture.client.cancel(old))
         let producer = try await self.open(fixture, naming: "ann")
         #expect(try await self.erase(fixture, "acme", "ann") == 1)
@@ -159,7 +159,7 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `Retention waits for nobody who holds a person`() async throws {
         let fixture = try await QueueFixture()
-        let ids = try await fixture.client.enqueue(many: Array(repeating: Self.request("ann"), count: 40))
+        let ids = try await fixture.enqueue(many: Array(repeating: Self.request("ann"), count: 40))
         for id in ids { #expect(try await fixture.client.cancel(id)) }
         // Retention passes no number that an open transaction may still bring: up to here there is none.
         _ = try await fixture.admin.query("SELECT insp.purge()")
@@ -182,10 +182,10 @@ import Testing
     func `A transaction with an older snapshot names persons whom others add and forget`(isolation: String) async throws
     {
         let fixture = try await QueueFixture()
-        let old = try await fixture.client.enqueue(many: [Self.request("bob")])[0]
+        let old = try await fixture.enqueue(many: [Self.request("bob")])[0]
         #expect(try await fixture.client.cancel(old))
         let producer = try await self.open(fixture, isolation)
-        _ = try await fixture.client.enqueue(many: [Self.request("ann")])
+        _ = try await fixture.enqueue(many: [Self.request("ann")])
         #expect(try await self.erase(fixture, "acme", "bob") == 1)
         try await self.enqueue([Self.request("ann"), Self.request("bob"), Self.request(nil)], on: producer)
         try await self.enqueue([Self.request("ann", #","review":"always""#)], on: producer)
@@ -216,7 +216,7 @@ import Testing
         // Where the answer would be a job that the snapshot does not have, the call is to be made again.
         let key = Self.request("ann", #","idempotencyKey":"k""#)
         try await producer.execute("BEGIN ISOLATION LEVEL \(isolation); SELECT count(*) FROM insp.partner")
-        _ = try await fixture.client.enqueue(many: [key])
+        _ = try await fixture.enqueue(many: [key])
         let refused = await #expect(throws: PostgresError.self) { try await self.enqueue([key], on: producer) }
         #expect(refused?.sqlState == "40001")
         await producer.close()
@@ -229,7 +229,7 @@ import Testing
         try await producer.execute("BEGIN")
         _ = try await producer.query(
             "SELECT insp.enqueue_many($1)", [.jsonbs([String(decoding: Self.request("ann"), as: UTF8.self)])])
-        let id = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        let id = try await fixture.enqueue(many: [Self.request("ann")])[0]
         #expect(try await self.find(fixture, "'acme', user_reference => 'ann'") == [id])
         try await self.drain(fixture)
         #expect(try await fixture.count("insp.callback WHERE has_reference") == 1)
@@ -239,7 +239,7 @@ import Testing
         try await producer.execute(
             "COMMIT; UPDATE insp.job SET status = 128, completed_at = now() WHERE status < 128; BEGIN")
         _ = try await producer.query("SELECT insp.erase_person('acme', 'ann')")
-        let later = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        let later = try await fixture.enqueue(many: [Self.request("ann")])[0]
         try await producer.execute("COMMIT")
         #expect(try await self.find(fixture, "'acme', user_reference => 'ann'") == [later])
         await producer.close()
@@ -248,10 +248,10 @@ import Testing
     @Test func `A repeated request brings no person back`() async throws {
         let fixture = try await QueueFixture()
         let request = Self.request("ann", #","idempotencyKey":"k""#)
-        let id = try await fixture.client.enqueue(many: [request])[0]
+        let id = try await fixture.enqueue(many: [request])[0]
         #expect(try await fixture.client.cancel(id))
         try await fixture.admin.execute("SELECT insp.remove_references(ARRAY[j.id], false) FROM insp.job j")
-        #expect(try await fixture.client.enqueue(many: [request]) == [id])
+        #expect(try await fixture.enqueue(many: [request]) == [id])
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
     }
 
@@ -350,7 +350,7 @@ import Testing
 
     @Test func `A job that does not name its person leaves nothing of the person either`() async throws {
         let fixture = try await QueueFixture()
-        let id = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        let id = try await fixture.enqueue(many: [Self.request("ann")])[0]
         #expect(try await fixture.client.cancel(id))
         // As where somebody held the person when the job was accepted.
         try await fixture.admin.execute("UPDATE insp.job SET person_id = NULL")
@@ -362,12 +362,12 @@ import Testing
     func `A repeated request waits for nobody who asks for the same person`() async throws {
         let fixture = try await QueueFixture()
         let request = Self.request("ann", #","idempotencyKey":"k""#)
-        let id = try await fixture.client.enqueue(many: [request])[0]
+        let id = try await fixture.enqueue(many: [request])[0]
         let producer = try await fixture.database.connect()
         try await producer.execute("BEGIN")
         _ = try await producer.query(
             "SELECT insp.enqueue_many($1)", [.jsonbs([String(decoding: Self.request("ann"), as: UTF8.self)])])
-        #expect(try await fixture.client.enqueue(many: [request]) == [id])
+        #expect(try await fixture.enqueue(many: [request]) == [id])
         try await producer.execute("COMMIT")
         await producer.close()
     }

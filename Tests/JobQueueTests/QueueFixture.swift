@@ -24,7 +24,22 @@ struct QueueFixture: Sendable {
     }
 
     func enqueue(_ count: Int) async throws -> [String] {
-        try await self.client.enqueue(many: Array(repeating: Data(Self.byURL.utf8), count: count))
+        try await self.enqueue(many: Array(repeating: Data(Self.byURL.utf8), count: count))
+    }
+
+    /// As a producer that calls `insp.enqueue_many`.
+    func enqueue(many payloads: [Data]) async throws -> [String] {
+        let producer = try await self.database.connect()
+        do {
+            let texts = try payloads.map { try PostgresValue.json($0) }
+            let ids = try await producer.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
+                .map { try $0.string(0) }
+            await producer.close()
+            return ids
+        } catch {
+            await producer.close()
+            throw (error as? PostgresError)?.meaning ?? error
+        }
     }
 
     /// A configuration whose waits are short enough for tests.

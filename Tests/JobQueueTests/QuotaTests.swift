@@ -26,7 +26,7 @@ import Testing
         let keyed = Data((QueueFixture.byURL.dropLast() + #","idempotencyKey":"k"}"#).utf8)
         let delayed = Data((QueueFixture.byURL.dropLast() + #","delaySeconds":600}"#).utf8)
         let first = try await fixture.client.enqueue(payload: keyed)
-        _ = try await fixture.client.enqueue(many: [Self.good, delayed])
+        _ = try await fixture.enqueue(many: [Self.good, delayed])
         _ = try await fixture.enqueue(4)
         let front: [PartKind: [Data]] = [.front: [Data("front".utf8)]]
         let bytes = Data(#"{"partner":"acme","workflow":"id"}"#.utf8)
@@ -39,7 +39,7 @@ import Testing
             // A request that is repeated is the job that it was.
             #expect(try await fixture.client.enqueue(payload: keyed) == first)
             let club = Data(QueueFixture.byURL.replacing("acme", with: "club").utf8)
-            _ = try await fixture.client.enqueue(many: [club, club])
+            _ = try await fixture.enqueue(many: [club, club])
             // Counted anew, it is as full.
             _ = try await fixture.admin.query("SELECT insp.measure_quotas()")
         }

@@ -206,7 +206,7 @@ import Testing
     @Test func `What an operator reads of a person is recorded, and cannot be read otherwise`() async throws {
         let fixture = try await QueueFixture()
         let request = QueueFixture.byURL.dropLast() + #","userReference":"Jane"}"#
-        let id = try await fixture.client.enqueue(many: [Data(request.utf8)])[0]
+        let id = try await fixture.enqueue(many: [Data(request.utf8)])[0]
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
         }

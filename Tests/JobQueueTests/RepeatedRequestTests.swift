@@ -14,14 +14,14 @@ import Testing
     /// The key is found taken, retention removes it, and only then the job behind it is looked up.
     @Test func `A key that retention removes meanwhile is no job's id`() async throws {
         let fixture = try await QueueFixture()
-        let first = try await fixture.client.enqueue(many: [Data(Self.keyed("a").utf8)])[0]
+        let first = try await fixture.enqueue(many: [Data(Self.keyed("a").utf8)])[0]
         try await fixture.admin.execute("UPDATE insp.job_key SET created_at = now() - interval '31 days'")
         // Another request of the batch waits for a transaction under way with its key, and with it the whole call.
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN")
         _ = try await holder.query("SELECT insp.enqueue($1)", [.text(Self.keyed("b"))])
         let payloads = [Self.keyed("a"), Self.keyed("b")].map { Data($0.utf8) }
-        let call = Task { try await fixture.client.enqueue(many: payloads) }
+        let call = Task { try await fixture.enqueue(many: payloads) }
         try await fixture.wait(
             for:
                 "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%enqueue_many%' AND datname = current_database())"
@@ -32,7 +32,7 @@ import Testing
         let error = await #expect(throws: InspectError.self) { try await call.value }
         #expect(error?.code == .databaseUnavailable && error?.code.isRetryable == true)
         // Sent again, both are jobs that exist.
-        let ids = try await fixture.client.enqueue(many: payloads)
+        let ids = try await fixture.enqueue(many: payloads)
         for id in ids { #expect(try await fixture.result(of: id)["status"] as? Int == 1) }
         #expect(ids[0] != first && Set(ids).count == 2)
     }
@@ -77,7 +77,7 @@ import Testing
                 let payload = QueueFixture.byURL.dropLast() + #","review":"\#(asked)"}"#
                 let ids = [
                     try await fixture.client.enqueue(payload: Data(payload.utf8)),
-                    try await fixture.client.enqueue(many: [Data(payload.utf8), Data(QueueFixture.byURL.utf8)])[0],
+                    try await fixture.enqueue(many: [Data(payload.utf8), Data(QueueFixture.byURL.utf8)])[0],
                 ]
                 for id in ids {
                     let stored = try await fixture.admin.query(

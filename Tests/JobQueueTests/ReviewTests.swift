@@ -44,7 +44,7 @@ import Testing
         let fixture = try await QueueFixture()
         for decision in DecisionType.allCases {
             let policies: [ReviewPolicy?] = [nil] + ReviewPolicy.allCases
-            let ids = try await fixture.client.enqueue(many: policies.map(Self.payload))
+            let ids = try await fixture.enqueue(many: policies.map(Self.payload))
             try await self.run(fixture, decision)
             for (id, policy) in zip(ids, policies) {
                 let status = try await fixture.result(of: id)["status"] as? Int
@@ -67,7 +67,7 @@ import Testing
         let fixture = try await QueueFixture()
         try await fixture.admin.execute("SELECT insp.set_partner('acme', review => 'warning')")
         let log = EventLog()
-        let id = try await fixture.client.enqueue(many: [Self.payload(nil)])[0]
+        let id = try await fixture.enqueue(many: [Self.payload(nil)])[0]
         try await self.run(fixture, .rejected, log: log)
         #expect(
             log.count { if case .heldForReview(let job, _) = $0 { job.id == id && job.attempt == 1 } else { false } }
@@ -105,7 +105,7 @@ import Testing
 
     @Test func `What is no review is refused`() async throws {
         let fixture = try await QueueFixture()
-        let ids = try await fixture.client.enqueue(many: [Self.payload(.always), Self.payload(.never)])
+        let ids = try await fixture.enqueue(many: [Self.payload(.always), Self.payload(.never)])
         #expect(await self.refusal(fixture, "'\(ids[0])', 'PASSED'") == .reviewNotDue)
         try await self.run(fixture, .warning)
         #expect(await self.refusal(fixture, "'\(ids[1])', 'PASSED'") == .reviewNotDue)
@@ -114,7 +114,7 @@ import Testing
             #expect(await self.refusal(fixture, "'\(ids[0])', \(arguments)") == .reviewInvalid, "\(arguments)")
         }
         let error = await #expect(throws: InspectError.self) {
-            try await fixture.client.enqueue(
+            try await fixture.enqueue(
                 many: [Data((QueueFixture.byURL.dropLast() + #","review":"sometimes"}"#).utf8)])
         }
         #expect(error?.code == .payloadInvalid)
@@ -126,7 +126,7 @@ import Testing
 
     @Test func `Of reviews, cancellations and the deadline at once exactly one counts`() async throws {
         let fixture = try await QueueFixture()
-        let ids = try await fixture.client.enqueue(many: Array(repeating: Self.payload(.always), count: 30))
+        let ids = try await fixture.enqueue(many: Array(repeating: Self.payload(.always), count: 30))
         try await self.run(fixture, .passed)
         try await fixture.admin.execute("UPDATE insp.expiry SET expires_at = now()")
         let counts = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -162,7 +162,7 @@ import Testing
     @Test func `A job that nobody reviews expires`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute("SELECT insp.set_partner('acme', job_lifetime => '1 hour')")
-        let id = try await fixture.client.enqueue(many: [Self.payload(.always)])[0]
+        let id = try await fixture.enqueue(many: [Self.payload(.always)])[0]
         try await self.run(fixture, .passed)
         #expect(try await fixture.count("insp.v_review WHERE expires BETWEEN '30 minutes' AND '1 hour'") == 1)
         // As if the hour had passed.
@@ -178,7 +178,7 @@ import Testing
 
     @Test func `A stale worker cannot have a job reviewed, nor can one twice`() async throws {
         let fixture = try await QueueFixture()
-        _ = try await fixture.client.enqueue(many: [Self.payload(.always)])
+        _ = try await fixture.enqueue(many: [Self.payload(.always)])
         let mayEnd = Mutex(false)
         let handler = ClosureHandler { _, _ in
             try await waitUntil("the test lets it end", within: .seconds(300)) { mayEnd.withLock { $0 } }

@@ -33,7 +33,7 @@ import Testing
         _ = try await fixture.admin.query("SELECT insp.create_partner('other', 'https://hooks.example.com/y')")
         _ = try await fixture.enqueue(3)
         let other = QueueFixture.byURL.replacing("acme", with: "other")
-        _ = try await fixture.client.enqueue(many: [Data(other.utf8), Data(other.utf8)])
+        _ = try await fixture.enqueue(many: [Data(other.utf8), Data(other.utf8)])
         _ = try await fixture.admin.query("SELECT insp.pause(partner => 'acme', reason => 'asked to')")
         var configuration = fixture.configuration()
         configuration.pollInterval = .seconds(600)
@@ -72,7 +72,7 @@ import Testing
             try await fixture.wait { isRunning.withLock { $0 } }
             _ = try await fixture.admin.query("SELECT insp.pause(reason => 'night')")
             for lane in ["urgent", "normal", "bulk"] {
-                _ = try await fixture.client.enqueue(
+                _ = try await fixture.enqueue(
                     many: [Data((QueueFixture.byURL.dropLast() + #","lane":"\#(lane)"}"#).utf8)])
             }
             mayEnd.withLock { $0 = true }
@@ -289,7 +289,7 @@ import Testing
             _ = try await fixture.enqueue(5)
             let later = QueueFixture.byURL.dropLast() + #","delaySeconds":3600}"#
             let other = QueueFixture.byURL.replacing("acme", with: "other")
-            _ = try await fixture.client.enqueue(many: [Data(later.utf8), Data(other.utf8)])
+            _ = try await fixture.enqueue(many: [Data(later.utf8), Data(other.utf8)])
             var counts: [Int] = []
             repeat {
                 counts.append(

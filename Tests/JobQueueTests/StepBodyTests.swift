@@ -50,7 +50,7 @@ import Testing
     @Test func `A review needs no body`() async throws {
         let fixture = try await QueueFixture()
         let request = Data((QueueFixture.byURL.dropLast() + #","review":"always"}"#).utf8)
-        let id = try await fixture.client.enqueue(many: [request])[0]
+        let id = try await fixture.enqueue(many: [request])[0]
         try await withWorker(fixture.configuration(), Handler()) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.v_review)")
         }
@@ -70,7 +70,7 @@ import Testing
         let fixture = try await QueueFixture()
         let named =
             #","customerInternalReference":"zqmark","userReference":"zqmark","reportingCriteria":"zqmark","consent":{"userIp":"zqmark"},"callbackUrl":"https://hooks.example.com/zqmark"}"#
-        let ids = try await fixture.client.enqueue(
+        let ids = try await fixture.enqueue(
             many: [Data((QueueFixture.byURL.dropLast() + named).utf8), Data(QueueFixture.byURL.utf8)])
         #expect(try await fixture.count("insp.job WHERE request::text || workflow LIKE '%zqmark%'") == 0)
         #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL AND sealed IS NULL") == 1)

@@ -104,7 +104,7 @@ import Testing
         #expect(outcome.applied.contains("functions/erasure"))
         #expect(outcome.unknown == ["function insp.erase"])
         let row = try await connection.query(
-            "SELECT p.prosrc ~ 'lock_chains', p.proacl::text ~ '[{,]=' FROM pg_proc p WHERE p.oid = 'insp.erase(uuid)'::regprocedure"
+            "SELECT p.prosrc ~ 'erase_job', p.proacl::text ~ '[{,]=' FROM pg_proc p WHERE p.oid = 'insp.erase(uuid)'::regprocedure"
         )[0]
         #expect(try row.bool(0) && !row.bool(1))
     }

@@ -316,7 +316,7 @@ import Testing
         try await connection.execute(undo)
         #expect(try await migrator.run(on: connection).applied.count >= 1)
         try await connection.execute(undo)
-        try await beat("1", 10)
+        try await beat("1", 1)
         try await beat("3", -3600)
         let error = await #expect(throws: PostgresError.self) { try await migrator.run(on: connection) }
         #expect(error?.code == .otherWorkers)

@@ -26,7 +26,7 @@ package struct ScratchDatabase: Sendable {
 
     /// The administrator's database of a server of its own, without roles, with these lines in its `postgresql.conf`.
     package static func ownServer(settings: String = "") throws -> ScratchDatabase {
-        ScratchDatabase(url: try TestServer.start(settings: settings))
+        ScratchDatabase(url: try TestServer.start(settings: settings).url)
     }
 
     /// The same server's database of this name, for this role.

@@ -29,13 +29,16 @@ enum TestServer {
     /// A server of a test's own, with settings that the common one has not.
     ///
     /// - Parameter settings: Lines of `postgresql.conf`.
-    static func start(settings: String) throws -> String {
+    static func start(settings: String) throws -> (url: String, folder: String) {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("inspectd-test-\(UUID().uuidString)").path
         let url = try self.script("start", folder, settings)
         try self.stopAtExit(folder)
-        return url
+        return (url, folder)
     }
+
+    /// Starts a server of a test's own again.
+    static func start(again folder: String) throws { _ = try self.script("start", folder) }
 
     private static func script(_ action: String, _ folder: String, _ settings: String = "") throws -> String {
         let process = Process()

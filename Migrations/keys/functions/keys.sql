@@ -66,13 +66,20 @@ COMMENT ON FUNCTION insp.add_person_keys(bytea[], uuid[], uuid[], bytea[]) IS
     'Creates keys of persons that have none, under their partners'' keys, and returns those that there are; none for a partner whose key was destroyed';
 GRANT EXECUTE ON FUNCTION insp.add_person_keys(bytea[], uuid[], uuid[], bytea[]) TO keys_custodian;
 
-CREATE OR REPLACE FUNCTION insp.add_job_keys(p_ids uuid[], p_parents uuid[], p_wrapped bytea[]) RETURNS SETOF uuid
+CREATE OR REPLACE FUNCTION insp.add_job_keys(
+    p_ids uuid[], p_parents uuid[], p_wrapped bytea[], p_kind text DEFAULT 'job'
+) RETURNS SETOF uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 BEGIN
+    IF p_kind IS NULL OR p_kind NOT IN ('job', 'template') THEN
+        RAISE EXCEPTION 'a kind is job or template' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    -- Waits for insp.drop_idle_persons, before the statement that looks for the parents.
+    LOCK TABLE insp.key IN ROW EXCLUSIVE MODE;
     -- No parent is locked: all jobs of a partner would write its row. A parent that is destroyed meanwhile leaves keys that nobody
     -- can unwrap, and insp.sweep_keys looks for them for another hour.
     INSERT INTO insp.key (id, kind, partner_id, parent, wrapped)
-    SELECT n.id, 'job', p.partner_id, n.parent, n.wrapped
+    SELECT n.id, p_kind, p.partner_id, n.parent, n.wrapped
     FROM unnest(p_ids, p_parents, p_wrapped) AS n (id, parent, wrapped)
         JOIN insp.key p ON p.id = n.parent AND p.kind IN ('partner', 'person')
     ORDER BY n.id
@@ -81,9 +88,9 @@ BEGIN
     SELECT k.id FROM unnest(p_ids, p_wrapped) AS n (id, wrapped) JOIN insp.key k ON k.id = n.id AND k.wrapped = n.wrapped;
 END
 $$;
-COMMENT ON FUNCTION insp.add_job_keys(uuid[], uuid[], bytea[]) IS
-    'Creates keys of jobs and returns the ids of those that are there now, also from an earlier call whose answer was lost; not those whose parent was destroyed';
-GRANT EXECUTE ON FUNCTION insp.add_job_keys(uuid[], uuid[], bytea[]) TO keys_custodian;
+COMMENT ON FUNCTION insp.add_job_keys(uuid[], uuid[], bytea[], text) IS
+    'Creates keys of jobs, or of templates (p_kind), and returns the ids of those that are there now, also from an earlier call whose answer was lost; not those whose parent was destroyed';
+GRANT EXECUTE ON FUNCTION insp.add_job_keys(uuid[], uuid[], bytea[], text) TO keys_custodian;
 
 CREATE OR REPLACE FUNCTION insp.destroy_keys(p_ids uuid[]) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
@@ -95,7 +102,7 @@ BEGIN
     ), deleted AS (
         DELETE FROM insp.key k USING locked l WHERE k.id = l.id RETURNING k.id, k.kind
     ), noted AS (
-        INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind <> 'job' ON CONFLICT DO NOTHING
+        INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind IN ('partner', 'person') ON CONFLICT DO NOTHING
     )
     SELECT count(*) INTO gone FROM deleted;
     RETURN gone;
@@ -108,10 +115,10 @@ GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_eraser;
 CREATE OR REPLACE FUNCTION insp.destroy_job_keys(p_ids uuid[], p_partners integer[]) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM unnest(p_ids, p_partners) AS u (id, partner_id)
-        JOIN insp.key k ON k.id = u.id AND k.partner_id = u.partner_id AND k.kind = 'job'))
+        JOIN insp.key k ON k.id = u.id AND k.partner_id = u.partner_id AND k.kind IN ('job', 'template')))
 $$;
 COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
-    'Destroys keys of jobs, each if it belongs to the given partner: any producer can name any key, and must not have another one destroyed. Returns how many';
+    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can name any key, and must not have another one destroyed. Returns how many';
 GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer
@@ -144,7 +151,7 @@ BEGIN
                 SELECT c.id FROM insp.key c WHERE c.parent = f.parent LIMIT p_limit - swept FOR UPDATE SKIP LOCKED)
             RETURNING k.id, k.kind
         ), noted AS (
-            INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind <> 'job' ON CONFLICT DO NOTHING
+            INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind IN ('partner', 'person') ON CONFLICT DO NOTHING
         )
         SELECT count(*) INTO gone FROM deleted;
         swept := swept + gone;
@@ -162,9 +169,39 @@ GRANT EXECUTE ON FUNCTION insp.sweep_keys(integer) TO keys_eraser, keys_locksmit
 CREATE OR REPLACE FUNCTION insp.old_job_keys(p_after uuid, p_age interval, p_limit integer) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT k.id FROM insp.key k
-    WHERE (p_after IS NULL OR k.id > p_after) AND k.kind = 'job' AND k.created_at < now() - p_age
+    WHERE (p_after IS NULL OR k.id > p_after) AND k.kind IN ('job', 'template') AND k.created_at < now() - p_age
     ORDER BY k.id LIMIT p_limit
 $$;
 COMMENT ON FUNCTION insp.old_job_keys(uuid, interval, integer) IS
-    'Ids of jobs'' keys of at least that age, from the one after this on; null: from the first on';
+    'Ids of keys of jobs and templates of at least that age, from the one after this on; null: from the first on';
 GRANT EXECUTE ON FUNCTION insp.old_job_keys(uuid, interval, integer) TO keys_eraser;
+
+CREATE OR REPLACE FUNCTION insp.idle_person_keys(p_after uuid, p_age interval, p_limit integer)
+RETURNS TABLE (id uuid, is_idle boolean)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT p.id, NOT EXISTS (SELECT FROM insp.key c WHERE c.parent = p.id)
+    FROM (SELECT k.id FROM insp.key k
+        WHERE (p_after IS NULL OR k.id > p_after) AND k.kind = 'person' AND k.created_at < now() - p_age
+        ORDER BY k.id LIMIT p_limit) p
+    ORDER BY p.id
+$$;
+COMMENT ON FUNCTION insp.idle_person_keys(uuid, interval, integer) IS
+    'Keys of persons and faces of at least that age, from the one after this on, null: from the first on; and whether no key is below: all that it opened is gone';
+GRANT EXECUTE ON FUNCTION insp.idle_person_keys(uuid, interval, integer) TO keys_eraser;
+
+CREATE OR REPLACE FUNCTION insp.drop_idle_persons(p_ids uuid[]) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' SET enable_seqscan = off AS $$
+DECLARE
+    dropped integer;
+BEGIN
+    -- Adding a key locks no parent, so none may be added between the look and the end of this.
+    LOCK TABLE insp.key IN SHARE ROW EXCLUSIVE MODE;
+    DELETE FROM insp.key k WHERE k.id = ANY (p_ids) AND k.kind = 'person'
+        AND NOT EXISTS (SELECT FROM insp.key c WHERE c.parent = k.id);
+    GET DIAGNOSTICS dropped = ROW_COUNT;
+    RETURN dropped;
+END
+$$;
+COMMENT ON FUNCTION insp.drop_idle_persons(uuid[]) IS
+    'Deletes those of these keys of persons and faces that have no key below, and returns how many. No key is added meanwhile';
+GRANT EXECUTE ON FUNCTION insp.drop_idle_persons(uuid[]) TO keys_eraser;

@@ -35,6 +35,26 @@ package struct JobSeal: Sendable {
     /// Seals the body of a job's result, decided or final: a review keeps the body.
     package func seal(result body: Data) -> Data { Seal.seal(body, under: self.key, for: self.context(.result)) }
 
+    // MARK: What reviewers write
+
+    private static let notePrefix = "sealed:"
+
+    /// A note as a text for SQL, which stores and passes it as any other.
+    package func seal(note: String) -> String {
+        Self.notePrefix
+            + Seal.seal(Data(note.utf8), under: self.key, for: self.context(.note)).base64EncodedString()
+    }
+
+    /// A note as it was written; one that SQL took plain stays as it is.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
+    package func open(note: String) throws(InspectError) -> String {
+        guard note.hasPrefix(Self.notePrefix),
+            let sealed = Data(base64Encoded: String(note.dropFirst(Self.notePrefix.count)))
+        else { return note }
+        return String(decoding: try Seal.open(sealed, under: self.key, for: self.context(.note)), as: UTF8.self)
+    }
+
     // MARK: What clients send
 
     /// Opens the bytes of a part.
@@ -99,11 +119,58 @@ package struct SealedValues: Codable, Sendable, Equatable {
     package var userReference: String?
     package var reportingCriteria: String?
     package var callbackUrl: String?
+    /// Parts by URL, by their kinds.
+    package var parts: [String: Sources]?
+
+    /// Where a part is fetched from.
+    package struct Source: Codable, Sendable, Equatable {
+        package var url: String
+        package var sha256: String
+    }
+
+    /// One source, or those of frames.
+    package enum Sources: Codable, Sendable, Equatable {
+        case one(Source)
+        case many([Source])
+
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let one = try? container.decode(Source.self) {
+                self = .one(one)
+            } else {
+                self = .many(try container.decode([Source].self))
+            }
+        }
+
+        package func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .one(let source): try container.encode(source)
+            case .many(let sources): try container.encode(sources)
+            }
+        }
+    }
+
+    /// The source of a part for which the database has another one.
+    ///
+    /// - Parameter url: What the database has: a URL of the same origin.
+    /// - Returns: `nil`: the request was sealed by a program that left the URL as it is.
+    package func source(of kind: PartKind, _ ordinal: Int, inPlaceOf url: String) -> Source? {
+        let source: Source? =
+            switch self.parts?[kind.rawValue] {
+            case nil: nil
+            case .one(let source): ordinal == 0 ? source : nil
+            case .many(let sources): sources.indices.contains(ordinal) ? sources[ordinal] : nil
+            }
+        guard let source, let origin = SealedURL.origin(source.url), origin == SealedURL.origin(url) else { return nil }
+        return source
+    }
 
     /// The members of a result document that are made of it, as a JSON object.
     var references: Data {
         var copy = self
         copy.callbackUrl = nil
+        copy.parts = nil
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Strings alone cannot fail.

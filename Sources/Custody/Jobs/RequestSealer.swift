@@ -47,7 +47,10 @@ package struct RequestSealer: Sendable {
             ? try await self.store.personKeys([owner])[owner] : try await self.store.jobKeys([owner]).first
         guard let key else { throw InspectError(.keyUnknown) }
         let seal = try JobSeal(key, partner: partner)
-        let sealed = Seal.seal(try draft.values(), under: key, for: SealContext(partner: partner, .personal))
+        let values = try draft.values()
+        // What the database takes of sealed values; of payloads it takes less.
+        guard values.count + Seal.overhead <= 65_536 else { throw InspectError(.payloadTooLarge) }
+        let sealed = Seal.seal(values, under: key, for: SealContext(partner: partner, .personal))
         var contents: [PartKind: [Data]] = [:]
         for (kind, list) in parts {
             contents[kind] = list.enumerated().map { ordinal, bytes in seal.seal(bytes, part: kind, ordinal) }
@@ -71,6 +74,20 @@ package struct RequestSealer: Sendable {
     }
 }
 
+extension RequestSealer {
+    /// A consent as the database has it of a sealed request, by which a holder of it can prove that it is the one.
+    package func consent(_ consent: Data, partner: Int64) async throws(InspectError) -> Data {
+        guard let object = (try? JSONSerialization.jsonObject(with: consent)) as? [String: Any] else {
+            throw InspectError(.payloadInvalid, "consent is not an object")
+        }
+        let index = BlindIndex(try await self.store.partnerKey(partner))
+        guard let data = try? JSONSerialization.data(withJSONObject: try RequestDraft.consent(object, index)) else {
+            throw InspectError(.payloadInvalid, "consent")
+        }
+        return data
+    }
+}
+
 extension JobSeal {
     fileprivate func seal(_ bytes: Data, part kind: PartKind, _ ordinal: Int) -> Data {
         Seal.seal(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
@@ -84,13 +101,13 @@ struct RequestDraft {
 
     /// Keys that identify nobody and stay; `insp.request_personal` has the same list.
     private static let plainKeys: Set<String> = [
-        "partner", "workflow", "documentFormat", "documentTypes", "countries", "idempotencyKey", "digests", "parts",
-        "lane", "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
+        "partner", "workflow", "documentFormat", "documentTypes", "countries", "idempotencyKey", "digests", "lane",
+        "region", "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "review", "threshold",
         "enrollmentMode",
     ]
-    /// Keys whose values are sealed.
+    /// Keys whose values are sealed. Not `faceId`: nothing needs it again, and so a deleted face's id is nowhere.
     private static let personalKeys: Set<String> = [
-        "customerInternalReference", "userReference", "reportingCriteria", "callbackUrl", "consent", "faceId",
+        "customerInternalReference", "userReference", "reportingCriteria", "callbackUrl", "consent", "parts",
     ]
     /// The longest reference, in characters.
     private static let limit = 100
@@ -158,7 +175,8 @@ struct RequestDraft {
                     $0.properties.generalCategory != .control
                 }
                 payload[key] = isPrintable == false ? "\u{1}" : Self.pseudonym(value, "face", index)
-            case "callbackUrl": payload[key] = Self.url(value, index)
+            case "callbackUrl": payload[key] = SealedURL.pseudonym(value, limit: 255, index)
+            case "parts": payload[key] = Self.sources(value, index)
             case "consent": payload[key] = try Self.consent(value, index)
             // Nothing finds a job by it.
             case "reportingCriteria":
@@ -181,18 +199,29 @@ struct RequestDraft {
         return Self.isReference(text) ? index.pseudonym(text, use: use) : String(repeating: "x", count: Self.limit + 1)
     }
 
-    /// The origin stays, as the database decides by it where a callback may go; the path may name a person.
-    private static func url(_ value: Any, _ index: BlindIndex) -> Any {
-        guard let text = value as? String else { return 0 }
-        guard let origin = SealedURL.origin(text), text.utf8.count <= 255,
-            text.allSatisfy({ $0.isASCII && !$0.isWhitespace }),
-            !text.contains("#"), !origin.contains("@")
-        else { return "invalid" }
-        return origin + "/" + index.pseudonym(text, use: "url")
+    /// Parts by URL: the origin of each stays, and of its digest a keyed one.
+    private static func sources(_ value: Any, _ index: BlindIndex) -> Any {
+        guard let kinds = value as? [String: Any] else { return 0 }
+        return kinds.mapValues { source -> Any in
+            if let many = source as? [Any] { return many.map { Self.source($0, index) } }
+            return Self.source(source, index)
+        }
+    }
+
+    private static func source(_ value: Any, _ index: BlindIndex) -> Any {
+        guard let source = value as? [String: Any], Set(source.keys).isSubset(of: ["url", "sha256"]) else { return 0 }
+        var kept: [String: Any] = [:]
+        if let url = source["url"] { kept["url"] = SealedURL.pseudonym(url, limit: 2048, index) }
+        if let sum = source["sha256"] {
+            let isDigest = (sum as? String).map { $0.utf8.count == 64 && $0.allSatisfy { $0.isASCII && $0.isHexDigit } }
+            kept["sha256"] =
+                isDigest == true ? index.index((sum as! String).lowercased(), use: "sha256").hexadecimal : "invalid"
+        }
+        return kept
     }
 
     /// What the database checks of a consent, with a pseudonym of the whole.
-    private static func consent(_ value: Any, _ index: BlindIndex) throws(InspectError) -> Any {
+    static func consent(_ value: Any, _ index: BlindIndex) throws(InspectError) -> Any {
         guard let consent = value as? [String: Any] else { return 0 }
         var kept: [String: Any] = [
             "digest": index.pseudonym(String(decoding: try Self.json(consent), as: UTF8.self), use: "consent")
@@ -224,6 +253,18 @@ struct RequestDraft {
 
 /// URLs whose path is sealed.
 package enum SealedURL {
+    /// What stands for a URL: its origin, by which the database decides where it may lead, and a pseudonym, as the path and the
+    /// query may name a person or open an object.
+    ///
+    /// - Returns: For an invalid one another one that is refused likewise.
+    static func pseudonym(_ value: Any, limit: Int, _ index: BlindIndex) -> Any {
+        guard let text = value as? String else { return 0 }
+        let isPlain =
+            text.utf8.count <= limit && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x5c && $0 != 0x23 }
+        guard isPlain, let origin = self.origin(text), !origin.contains("@") else { return "invalid" }
+        return origin + "/" + index.pseudonym(text, use: "url")
+    }
+
     /// Scheme, host and port as they are written; `nil`: not an HTTP URL.
     package static func origin(_ url: String) -> String? {
         let lowered = url.lowercased()
@@ -236,8 +277,24 @@ package enum SealedURL {
 
 extension BlindIndex {
     /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
-    package func pseudonym(_ value: String, use: String) -> String {
-        Data(self.index(value, use: use)).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-            .replacing("=", with: "")
+    package func pseudonym(_ value: String, use: String) -> String { Data(self.index(value, use: use)).base64URL }
+
+    /// The index of which a pseudonym is made; `nil`: it is none.
+    static func bytes(of pseudonym: String) -> [UInt8]? {
+        guard pseudonym.utf8.count == 43, let bytes = Data(base64URL: pseudonym), bytes.count == 32 else { return nil }
+        return [UInt8](bytes)
+    }
+}
+
+extension Data {
+    /// In Base64 for URLs without padding (RFC 4648 section 5).
+    var base64URL: String {
+        self.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    init?(base64URL text: String) {
+        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        guard !text.utf8.contains(where: { "+/=".utf8.contains($0) }) else { return nil }
+        self.init(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
     }
 }

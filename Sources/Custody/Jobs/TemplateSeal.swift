@@ -1,8 +1,8 @@
 internal import Foundation
 package import InspectCore
 
-/// Seals enrolled faces under the key of their person, or of the face where no `userReference` was given: they outlive the job
-/// that made them. A sealed one has the sealed bytes' digits in place of its own.
+/// Seals enrolled faces, each under a key of its own: they outlive the job that made them, and go one by one. A sealed one has the
+/// sealed bytes' digits in place of its own.
 package enum TemplateSeal {
     private static func context(_ template: FaceEmbedding, _ partner: Int64) -> SealContext {
         SealContext(partner: partner, .template, row: [template.engine])
@@ -51,13 +51,13 @@ package enum TemplateSeal {
 }
 
 extension KeyStore {
-    /// The key for templates that a job makes: its person's, or its face's.
+    /// A new key for a template that a job makes, under its person's, or its face's.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` or ``ErrorCode/keysUnavailable``.
     package func templateKey(of seal: JobSeal) async throws(InspectError) -> CustodyKey {
-        if seal.key.kind == .person { return seal.key }
+        if seal.key.kind == .person { return try await self.templateKey(under: seal.key) }
         guard let parent = seal.key.parent else { throw InspectError(.keyUnknown) }
-        return try await self.key(parent)
+        return try await self.templateKey(under: try await self.key(parent))
     }
 
     /// Templates as they were before they were sealed; plain ones stay as they are.

@@ -45,6 +45,8 @@ package enum KeyKind: String, Sendable, CaseIterable {
     case person
     /// One for a job and its reruns, under the person's, or under the partner's where the job names nobody.
     case job
+    /// One for a template of an enrolled face, under the key above that of the job that made it.
+    case template
 }
 
 /// A key that is open.

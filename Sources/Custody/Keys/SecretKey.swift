@@ -6,9 +6,6 @@ package final class SecretKey: Sendable {
     /// Bytes of a key.
     static let count = SecretMemory.slot
 
-    /// Whether the memory of all keys so far is locked: if not, the system may write them to its swap space.
-    package static var isMemoryLocked: Bool { SecretMemory.isLocked }
-
     private let address: UInt
 
     /// A key that the closure writes.

@@ -72,16 +72,29 @@ extension KeyStore {
         return try await self.renewing(owners.map(\.partner)) { () throws(InspectError) in
             let partners = try await self.partnerKeys(owners.map(\.partner))
             let persons = try await self.personKeys(Set(owners), partners)
-            let made = owners.compactMap { (persons[$0] ?? partners[$0.partner])?.child(.job) }
-            let stored = try await self.count(
-                "SELECT count(*) FROM insp.add_job_keys($1::uuid[], $2::uuid[], $3)",
-                [
-                    .textArray(made.map(\.key.id.text)), .textArray(made.map { $0.key.parent?.text }),
-                    .byteas(made.map { Data($0.wrapped) }),
-                ])
-            guard stored == owners.count else { throw InspectError(.keyUnknown, "a key above it was destroyed") }
-            return made.map(\.key)
+            return try await self.add(
+                owners.compactMap { (persons[$0] ?? partners[$0.partner])?.child(.job) }, kind: .job)
         }
+    }
+
+    /// A new key for a template, under a person's or a face's.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if that was destroyed.
+    package func templateKey(under parent: CustodyKey) async throws(InspectError) -> CustodyKey {
+        try await self.add([parent.child(.template)], kind: .template)[0]
+    }
+
+    private func add(
+        _ made: [(key: CustodyKey, wrapped: [UInt8])], kind: KeyKind
+    ) async throws(InspectError) -> [CustodyKey] {
+        let stored = try await self.count(
+            "SELECT count(*) FROM insp.add_job_keys($1::uuid[], $2::uuid[], $3, $4)",
+            [
+                .textArray(made.map(\.key.id.text)), .textArray(made.map { $0.key.parent?.text }),
+                .byteas(made.map { Data($0.wrapped) }), .text(kind.rawValue),
+            ])
+        guard stored == made.count else { throw InspectError(.keyUnknown, "a key above it was destroyed") }
+        return made.map(\.key)
     }
 
     /// Tries again without what is known of these partners: the key may be another one by now.
@@ -146,7 +159,7 @@ extension KeyStore {
         try await self.count("SELECT insp.destroy_keys($1::uuid[])", [.textArray(ids.map(\.text))])
     }
 
-    /// Destroys keys of jobs, each if it is the given partner's. Needs the role `keys_eraser`.
+    /// Destroys keys of jobs and templates, each if it is the given partner's. Needs the role `keys_eraser`.
     ///
     /// - Parameter partners: One for each key.
     /// - Returns: How many there were.
@@ -162,6 +175,25 @@ extension KeyStore {
     /// - Returns: Whether there was one.
     @discardableResult
     package func destroyPerson(_ subject: KeySubject, of partner: Int64) async throws(InspectError) -> Bool {
+        guard let index = try await self.index(of: partner) else { return false }
+        return try await self.destroyPerson(index.index(subject.value, use: subject.use), of: partner)
+    }
+
+    /// Destroys the key of a person or a face that the database names by a pseudonym.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    package func destroyPerson(pseudonym: String, of partner: Int64) async throws(InspectError) -> Bool {
+        guard let index = BlindIndex.bytes(of: pseudonym) else { return false }
+        return try await self.destroyPerson(index, of: partner)
+    }
+
+    private func destroyPerson(_ index: [UInt8], of partner: Int64) async throws(InspectError) -> Bool {
+        try await self.count("SELECT insp.destroy_person_key($1, $2)", [.int(partner), .bytes(Data(index))]) > 0
+    }
+
+    /// The partner's index; `nil`: the partner has no key, and so no person has.
+    private func index(of partner: Int64) async throws(InspectError) -> BlindIndex? {
         var key = self.cache.key(of: partner)
         if key == nil,
             let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])])
@@ -169,10 +201,7 @@ extension KeyStore {
         {
             key = try await self.openPartner(row).get()
         }
-        // Without a partner's key there is no person's.
-        guard let key else { return false }
-        let index = Data(BlindIndex(key).index(subject.value, use: subject.use))
-        return try await self.count("SELECT insp.destroy_person_key($1, $2)", [.int(partner), .bytes(index)]) > 0
+        return key.map { BlindIndex($0) }
     }
 
     /// Destroys the key of a partner, and with it all that is sealed of the partner.
@@ -184,7 +213,7 @@ extension KeyStore {
         return try await self.count("SELECT insp.destroy_partner_key($1)", [.int(partner)]) > 0
     }
 
-    /// Keys of jobs that are older than an hour, by id: a request that was sealed so long ago was accepted or never will be.
+    /// Keys of jobs and templates that are older than an hour, by id: what was sealed so long ago was accepted or never will be.
     ///
     /// - Parameter last: The page begins after it; `nil`: with the first.
     package func oldJobKeys(after last: KeyID?, limit: Int) async throws(InspectError) -> [KeyID] {
@@ -194,6 +223,29 @@ extension KeyStore {
                 "SELECT insp.old_job_keys($1, interval '1 hour', $2)::text", [.optional(after), .int(Int64(limit))]
             ).compactMap { KeyID(try $0.string(0)) }
         }
+    }
+
+    /// Keys of persons and faces that are older than an hour, by id, and whether no key is below.
+    ///
+    /// - Parameter last: The page begins after it; `nil`: with the first.
+    package func personKeys(after last: KeyID?, limit: Int) async throws(InspectError) -> [(id: KeyID, isIdle: Bool)] {
+        let after = last?.text
+        return try await self.run { connection in
+            try await connection.query(
+                "SELECT id::text, is_idle FROM insp.idle_person_keys($1, interval '1 hour', $2)",
+                [.optional(after), .int(Int64(limit))]
+            ).compactMap { row in
+                let isIdle = try row.bool(1)
+                return KeyID(try row.string(0)).map { ($0, isIdle) }
+            }
+        }
+    }
+
+    /// Deletes those of these keys of persons and faces that have no key below.
+    ///
+    /// - Returns: How many.
+    package func dropIdlePersons(_ ids: [KeyID]) async throws(InspectError) -> Int {
+        try await self.count("SELECT insp.drop_idle_persons($1::uuid[])", [.textArray(ids.map(\.text))])
     }
 
     /// Deletes rows below destroyed keys.

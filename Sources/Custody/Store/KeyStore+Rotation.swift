@@ -113,6 +113,20 @@ extension KeyStore {
             "SELECT * FROM insp.all_partner_keys($1, $2)", [.optional(last?.text), .int(Int64(Self.page))])
     }
 
+    /// How many partners' keys a rotation has still to wrap, by the name of the wrapping key that they need. Needs the role
+    /// `keys_locksmith`.
+    package func left() async throws(InspectError) -> [String: Int] {
+        guard let present = try await self.state()?.wrappingKey else { return [:] }
+        var left: [String: Int] = [:]
+        var last: KeyID?
+        while true {
+            let rows = try await self.page(after: last)
+            guard let end = rows.last else { return left }
+            last = end.id
+            for row in rows { if let name = row.wrappingKey, name != present { left[name, default: 0] += 1 } }
+        }
+    }
+
     // MARK: What is there
 
     /// Keys of one kind.

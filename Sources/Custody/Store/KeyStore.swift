@@ -30,6 +30,9 @@ package final class KeyStore: Sendable {
 
     package func close() async { await self.pool.close() }
 
+    /// Whether the memory of all keys so far is locked: if not, the system may write them to its swap space.
+    package static var isMemoryLocked: Bool { SecretMemory.isLocked }
+
     /// Fetches and opens keys, in one statement.
     ///
     /// - Returns: For each id its key, or why it does not open: ``ErrorCode/keyUnknown``, ``ErrorCode/sealBroken``,
@@ -118,6 +121,13 @@ package final class KeyStore: Sendable {
 
     func count(_ sql: String, _ parameters: [PostgresValue]) async throws(InspectError) -> Int {
         try await self.run { connection in Int(try await connection.query(sql, parameters)[0].int(0)) }
+    }
+
+    /// What every database of the same PostgreSQL cluster has, and its copies.
+    package func cluster() async throws(InspectError) -> String {
+        try await self.run { connection in
+            try await connection.query("SELECT system_identifier::text FROM pg_control_system()").single().string(0)
+        }
     }
 
     // MARK: Which wrapping key

@@ -71,11 +71,19 @@ package enum KeyFile {
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw InspectError(.keyFileInvalid, "\(path) belongs to another user")
         }
-        guard status.st_mode & 0o077 == 0 else {
+        // In volumes of secrets and systemd's credentials, files are root's and readable by the group for which they are.
+        let isLent = status.st_uid == 0 && geteuid() != 0 && (status.st_gid == 0 || self.isOwnGroup(status.st_gid))
+        guard status.st_mode & (isLent ? 0o037 : 0o077) == 0 else {
             throw InspectError(
                 .keyFileInvalid, "\(path) has mode \(String(status.st_mode & 0o777, radix: 8))",
                 hint: "chmod 600, or 400.")
         }
+    }
+
+    private static func isOwnGroup(_ group: gid_t) -> Bool {
+        let count = getgroups(0, nil)
+        var groups = [gid_t](repeating: 0, count: Int(max(count, 0)))
+        return group == getegid() || getgroups(count, &groups) > 0 && groups.contains(group)
     }
 
     private static func secret(_ digits: ArraySlice<UInt8>) -> SecretKey? {

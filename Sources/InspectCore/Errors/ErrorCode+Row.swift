@@ -267,6 +267,11 @@ extension ErrorCode {
                 "IN150", "the key store or the wrapping key's token or KMS does not answer", status: 503,
                 retryable: true,
                 jumio: "A10000")
+        case .objectStoreUnavailable:
+            failure(
+                "IN170", "the object store does not answer as it should", status: 503, retryable: true, jumio: "A10000")
+        case .objectMissing:
+            failure("IN171", "the object store does not have a part of the job", retryable: false, jumio: "F00000")
         case .keyUnknown:
             failure(
                 "IN151", "the key store has no such key: it was destroyed, or the key store is older than the data",

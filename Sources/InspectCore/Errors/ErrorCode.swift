@@ -98,6 +98,8 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case expired = "EXPIRED"
     case databaseUnavailable = "DATABASE_UNAVAILABLE"
     case keysUnavailable = "KEYS_UNAVAILABLE"
+    case objectStoreUnavailable = "OBJECT_STORE_UNAVAILABLE"
+    case objectMissing = "OBJECT_MISSING"
     case keyUnknown = "KEY_UNKNOWN"
     case sealBroken = "SEAL_BROKEN"
     // What keeps a program from starting.

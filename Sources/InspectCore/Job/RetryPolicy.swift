@@ -9,6 +9,10 @@ package struct RetryPolicy: Sendable, Equatable {
     package var base: Duration = .seconds(5)
     /// The longest delay.
     package var cap: Duration = .seconds(600)
+    /// The delay after an attempt that ended because the object store was away.
+    package var outageDelay: Duration = .seconds(30)
+    /// The delay after an attempt that ended because the key store does not have the job's key: it may be older than the data.
+    package var keyDelay: Duration = .seconds(300)
     /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
     package var jitter = 0.2
 
@@ -21,8 +25,11 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - random: A uniform random number of -1…1; 0 gives the delay without jitter.
     package func delay(afterAttempt attempt: Int, random: Double) -> Duration {
         // 2³⁰ · base is far beyond any cap, and shifting further would overflow.
-        let wait = min(self.cap, self.base * (1 << min(max(attempt, 1) - 1, 30)))
-        return wait * (1 + self.jitter * min(max(random, -1), 1))
+        self.varied(min(self.cap, self.base * (1 << min(max(attempt, 1) - 1, 30))), random)
+    }
+
+    private func varied(_ wait: Duration, _ random: Double) -> Duration {
+        wait * (1 + self.jitter * min(max(random, -1), 1))
     }
 
     /// What follows a failed attempt.
@@ -40,6 +47,16 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - crashes: Crashes including this failure, if it was one.
     ///   - random: A uniform random number of -1…1.
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
+        // Not at once, or the worker that lacks the key would claim the job again before any other.
+        if error.code.isUncounted {
+            let delay =
+                switch error.code {
+                case .keyUnknown: self.keyDelay
+                case .objectStoreUnavailable: self.outageDelay
+                default: self.base
+                }
+            return .retry(after: self.varied(delay, random))
+        }
         if !error.code.isRetryable { return .deadLetter(error) }
         // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
         if error.code.isCrash && crashes >= self.maxCrashes { return .deadLetter(error) }
@@ -51,6 +68,15 @@ package struct RetryPolicy: Sendable, Equatable {
 }
 
 extension ErrorCode {
+    /// Whether an attempt that ends so is refunded, as `insp.retry_later` does: the job lacks nothing, only its key or its parts are not
+    /// to be had now, or its key not by this worker. Its deadline alone ends such a job.
+    package var isUncounted: Bool {
+        switch self {
+        case .keysUnavailable, .keyUnknown, .keyMissing, .keyMismatch, .objectStoreUnavailable: true
+        default: false
+        }
+    }
+
     /// Whether the process that held the job died, rather than reporting an error.
     package var isCrash: Bool {
         switch self {

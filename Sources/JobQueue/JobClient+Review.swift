@@ -1,0 +1,77 @@
+internal import Custody
+package import Foundation
+internal import InspectCore
+internal import Postgres
+
+extension JobClient {
+    /// What a reviewer sees of a job.
+    package struct Review: Sendable {
+        package struct Note: Codable, Sendable {
+            package var at: String
+            package var who: String
+            package var action: String
+            package var note: String
+        }
+
+        /// The decision that waited, with everything that is sealed of it, as JSON.
+        package var document: Data
+        package var notes: [Note]
+        /// What seals a note; `nil`: the job is not sealed.
+        fileprivate var seal: JobSeal?
+    }
+
+    /// The decision that waits for a review, or waited for one, and what was noted of it.
+    ///
+    /// - Parameter purpose: Recorded: review, support, export or delivery.
+    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``, or as keys are missing.
+    package func review(of id: String, purpose: String) async throws -> Review {
+        guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
+        let row = try await self.translating { connection in
+            try await connection.query(
+                "SELECT document, sealed, body, partner_id, notes FROM insp.sealed_review($1, $2)",
+                [.text(id), .text(purpose)]
+            ).single()
+        }
+        let result = try SealedResult(row)
+        var notes = try JSONDecoder().decode([Review.Note].self, from: try row.data("notes"))
+        guard let any = result.sealed ?? result.body else {
+            return Review(document: result.document, notes: notes)
+        }
+        guard let keys else { throw InspectError(.keyMissing, "the job is sealed") }
+        let seal = try JobSeal(try await keys.key(try Seal.keyID(of: any)), partner: result.partner)
+        for place in notes.indices { notes[place].note = try seal.open(note: notes[place].note) }
+        return Review(
+            document: try seal.document(result.document, sealed: result.sealed, body: result.body), notes: notes,
+            seal: seal)
+    }
+
+    /// Decides a job that waits for a review. The note of a sealed job is sealed.
+    ///
+    /// - Returns: What the result has of the review, as JSON.
+    /// - Throws: ``InspectError`` with the code of the database's refusal.
+    package func decide(_ id: String, as decision: String, label: String?, note: String?) async throws -> Data {
+        var text = note
+        if let note { text = try await self.review(of: id, purpose: "review").seal?.seal(note: note) ?? note }
+        let parameters: [PostgresValue] = [.text(id), .text(decision), .optional(label), .optional(text)]
+        return try await self.translating { connection in
+            try await connection.query("SELECT insp.review($1, $2, $3, $4)", parameters).single().data(0)
+        }
+    }
+
+    /// Whether this is the consent with which a job was accepted, sealed or plain, even after the job was erased.
+    ///
+    /// - Parameter consent: As the request had it: a JSON object.
+    package func holds(_ consent: Data, of id: String, partner: String) async throws -> Bool {
+        var spellings = [consent]
+        if let keys {
+            spellings.append(
+                try await RequestSealer(keys).consent(consent, partner: try await self.number(of: partner)))
+        }
+        let texts = try spellings.map { try PostgresValue.json($0) }
+        return try await self.translating { connection in
+            try await connection.query(
+                "SELECT bool_or(insp.consent_holds($1, c)) FROM unnest($2::jsonb[]) AS c", [.text(id), .jsonbs(texts)]
+            ).single().bool(0)
+        }
+    }
+}

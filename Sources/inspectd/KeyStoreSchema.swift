@@ -1,0 +1,56 @@
+import Custody
+import InspectCore
+import Postgres
+
+/// The key store's own schema: `Migrations/keys`.
+enum KeyStoreSchema {
+    /// Brings the schema up to date, gives a new key store its first wrapping key, and notes both in the main database. May be
+    /// repeated, and run by many at once.
+    ///
+    /// - Parameters:
+    ///   - keys: Without one, the schema is all that is done.
+    ///   - first: The wrapping key of a new key store; `nil`: the only one that is configured.
+    /// - Returns: The files that were applied, and what the key store needs; `nil`: it is new, and nothing says which of the keys
+    ///   is its first one.
+    static func setUp(_ configuration: Configuration, _ keys: WrappingKeys, first: String? = nil) async throws -> (
+        applied: [String], state: CustodyState?
+    ) {
+        let applied = try await Self.migrate(configuration)
+        guard !keys.ids.isEmpty else { return (applied, nil) }
+        let store = KeyStore(configuration.keysURL, wrappingKeys: keys)
+        guard let name = try await store.state()?.wrappingKey ?? first ?? (keys.ids.count == 1 ? keys.ids[0] : nil)
+        else { return (applied, nil) }
+        let state = try await store.begin(name)
+        await store.close()
+        let connection = try await PostgresConnection.connect(
+            configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
+        try await state.note(on: connection)
+        await connection.close()
+        return (applied, state)
+    }
+
+    private static func migrate(_ configuration: Configuration) async throws -> [String] {
+        let connection = try await Self.connect(configuration)
+        let outcome = try await Migrator(directory: configuration.migrations + "/keys").run(on: connection) {
+            configuration.log.warning("waiting for the key store", ["reason": .string($0)])
+        }
+        await connection.close()
+        return outcome.applied
+    }
+
+    /// - Returns: The roles that were missing.
+    static func createRoles(_ configuration: Configuration) async throws -> [String] {
+        let connection = try await Self.connect(configuration)
+        let created = try await Migrator(directory: configuration.migrations + "/keys").createRoles(on: connection)
+        await connection.close()
+        return created
+    }
+
+    private static func connect(_ configuration: Configuration) async throws -> PostgresConnection {
+        guard !configuration.keysURL.isEmpty else {
+            throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")
+        }
+        return try await PostgresConnection.connect(
+            configuration.keysURL, options: ConnectionOptions(name: "inspectd keys"))
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import InspectCore
+import JobQueue
+
+extension Command {
+    static let review = Command(
+        name: "review",
+        summary: "shows what a reviewer decides on, or decides it; the note of a sealed job is sealed",
+        synopsis: "ID [--purpose P]\n       inspectd review ID --decision D [--label L] [--note FILE]",
+        takesOperands: true,
+        options: [
+            .value("decision", "D", "PASSED, WARNING or REJECTED"),
+            .value("label", "L", "the label, such as MANIPULATED_DOCUMENT [OK, or the decision]"),
+            .value("note", "FILE", "why, for the record and not for the partner; - is standard input"),
+            .value("purpose", "P", "what is read for, which is recorded [review]"),
+        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+        excluded: ["decision": ["purpose"]],
+        body: { arguments in
+            guard arguments.operands.count == 1 else { throw UsageError("review takes one job id") }
+            let id = arguments.operands[0]
+            let decision = arguments["decision"]
+            guard decision != nil || !arguments.has("label") && !arguments.has("note") else {
+                throw UsageError("--label and --note need --decision")
+            }
+            let configuration = try Configuration(arguments)
+            let note = try arguments["note"].map { path in
+                let bytes =
+                    path == "-"
+                    ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--note")
+                return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            }
+            let keys = try await configuration.checkedKeyStore()
+            let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
+            if let decision {
+                Output.line(try await client.decide(id, as: decision, label: arguments["label"], note: note))
+            } else {
+                let review = try await client.review(of: id, purpose: arguments["purpose"] ?? "review")
+                // Joined as text, so that every number stays as it was stored.
+                Output.line(
+                    Data("{\"decided\":".utf8) + review.document + Data(",\"notes\":".utf8)
+                        + ResultEnvelope.json(review.notes) + Data("}".utf8))
+            }
+            await client.close()
+            await keys?.close()
+        }
+    )
+}

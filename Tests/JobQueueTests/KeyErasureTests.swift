@@ -1,0 +1,233 @@
+import Foundation
+import InspectCore
+import Postgres
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// The key of whatever is removed is listed for the key store, whichever way it goes, and no key that is still needed.
+@Suite struct KeyErasureTests {
+    private static let model = String(repeating: "ab", count: 32)
+
+    /// A key's id, of which the sealed bytes here begin.
+    private static func key(_ number: Int) -> UUID {
+        UUID(uuidString: "00000000-0000-7000-8000-" + String(format: "%012x", number))!
+    }
+
+    /// A sealed feature, as far as the database looks.
+    private static func feature(_ number: Int) -> FaceEmbedding {
+        let key = self.key(number).uuidString.lowercased().replacing("-", with: "")
+        return FaceEmbedding(
+            engine: "e", modelSHA256: self.model, hex: "01" + key + String(repeating: "0", count: 1080))
+    }
+
+    private static func sealed(_ number: Int) -> Data {
+        withUnsafeBytes(of: self.key(number).uuid) { Data([1]) + Data($0) + Data(count: 40) }
+    }
+
+    /// Accepts a job that is sealed under this key.
+    private func enqueue(_ fixture: QueueFixture, key: Int) async throws -> String {
+        try await fixture.admin.query(
+            "SELECT insp.enqueue_parts('{\"partner\":\"acme\",\"workflow\":\"id\"}', '{FRONT}', $1, $2, sha256('x'))",
+            [.byteas([Self.sealed(key)]), .bytes(Self.sealed(key))])[0].string(0)
+    }
+
+    /// Numbers of the keys that are listed.
+    private func listed(_ fixture: QueueFixture) async throws -> Set<Int> {
+        Set(
+            try await fixture.admin.query("SELECT right(key_id::text, 12) FROM insp.keys_gone(1000)").compactMap {
+                Int(try $0.string(0), radix: 16)
+            })
+    }
+
+    /// Enrols features one after the other, as a worker does, each with its own result.
+    private func enrol(
+        _ fixture: QueueFixture, _ features: [Int], face: String = "f", user: String? = nil, mode: String = "add",
+        as result: Data = ClosureHandler.passed
+    ) async throws {
+        for feature in features {
+            let more = user.map { #","userReference":"\#($0)""# } ?? ""
+            _ = try await fixture.client.enqueue(
+                payload: Data(
+                    #"{"partner":"acme","workflow":"enrollment","faceId":"\#(face)","enrollmentMode":"\#(mode)"\#(more)}"#
+                        .utf8), parts: [.face: [Data("x".utf8)]])
+            var configuration = fixture.configuration(slots: 1)
+            configuration.drains = true
+            try await JobWorker(
+                configuration,
+                handler: ClosureHandler { _, context in
+                    let known = try await context.enrolledFace()
+                    try await context.hand(over: Self.feature(feature), generation: known.generation)
+                    return result
+                }
+            ).run()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `Two rounds that remove the last two jobs with one key do not both leave it to the other`() async throws {
+        let fixture = try await QueueFixture()
+        let first = try await self.enqueue(fixture, key: 1)
+        _ = try await fixture.client.cancel(first)
+        let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(first)])[0].string(0)
+        _ = try await fixture.client.cancel(again)
+        func removal(_ id: String) -> String {
+            ["parts", "results", "references"].map {
+                "SELECT insp.purge_jobs('\($0)', ARRAY(SELECT id FROM insp.job WHERE public_id = '\(id)'))"
+            }.joined(separator: ";")
+        }
+        let (one, two) = (try await fixture.database.connect(), try await fixture.database.connect())
+        let pid = try await two.query("SELECT pg_backend_pid()")[0].int(0)
+        try await one.execute("BEGIN; " + removal(first))
+        let second = Task {
+            try await two.execute("BEGIN; " + removal(again))
+            return try await fixture.admin.query("SELECT now()").count
+        }
+        // It waits for the first one, or is done without.
+        try await waitUntil("the second round is as far as it gets") {
+            try await fixture.admin.query(
+                """
+                SELECT cardinality(pg_blocking_pids(pid)) > 0 OR state = 'idle in transaction' AND query LIKE '%references%'
+                FROM pg_stat_activity WHERE pid = $1::int
+                """, [.int(pid)])[0].bool(0)
+        }
+        try await one.execute("COMMIT")
+        _ = try await second.value
+        try await two.execute("COMMIT")
+        #expect(try await self.listed(fixture) == [1])
+    }
+
+    @Test func `A job's key is listed with the last of its chain, however each job goes`() async throws {
+        let fixture = try await QueueFixture()
+        var ids: [String] = []
+        for key in 1...4 {
+            ids.append(try await self.enqueue(fixture, key: key))
+            _ = try await fixture.client.cancel(ids[key - 1])
+        }
+        let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(ids[1])])[0].string(0)
+        _ = try await fixture.client.cancel(again)
+        _ = try await fixture.admin.query("SELECT insp.erase($1)", [.text(ids[0])])
+        #expect(try await self.listed(fixture) == [1])
+        // Retention of the partner, then a shorter one of another kind of data.
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.job SET created_at = created_at - interval '31 days', completed_at = completed_at - interval '31 days'
+            WHERE public_id IN ('\(ids[0])', '\(ids[1])', '\(ids[2])')
+            """)
+        try await fixture.purgeAll()
+        #expect(try await self.listed(fixture) == [1, 3])
+        try await fixture.admin.execute(
+            "UPDATE insp.job SET created_at = created_at - interval '2 hours', completed_at = completed_at - interval '2 hours'"
+        )
+        _ = try await fixture.admin.query(
+            "SELECT insp.set_retention('acme', keep_parts => '1 hour', keep_results => '1 hour')")
+        try await fixture.purgeAll()
+        #expect(try await self.listed(fixture) == [1, 2, 3, 4])
+    }
+
+    @Test func `A template's key is listed when the template goes, and not while one has it`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', templates => 2, attempts => 1000)")
+        try await self.enrol(fixture, [1, 2])
+        #expect(try await self.listed(fixture) == [])
+        // The oldest makes room.
+        try await self.enrol(fixture, [3])
+        #expect(try await self.listed(fixture) == [1])
+        try await self.enrol(fixture, [4], mode: "replace")
+        #expect(try await self.listed(fixture) == [1, 2, 3])
+        // Never kept.
+        try await self.enrol(
+            fixture, [5], as: Data(#"{"decision":{"type":"REJECTED","details":{"label":"NOT_ENROLLED"}}}"#.utf8))
+        #expect(try await self.listed(fixture) == [1, 2, 3, 5])
+        _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'f')")
+        #expect(try await self.listed(fixture) == [1, 2, 3, 4, 5])
+        // With its job, and by age.
+        try await self.enrol(fixture, [6], face: "g")
+        _ = try await fixture.admin.query("SELECT insp.erase(t.job) FROM insp.face_template t")
+        #expect(try await self.listed(fixture).contains(6))
+        try await self.enrol(fixture, [7], face: "g")
+        _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', keep => '1 hour')")
+        try await fixture.admin.execute("UPDATE insp.face_template SET created_at = now() - interval '1 day'")
+        #expect(try await fixture.admin.query("SELECT insp.face_purge()")[0].int(0) == 1)
+        #expect(try await self.listed(fixture) == Set(1...7))
+    }
+
+    @Test func `An attempt's feature makes room for the next one's`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.client.enqueue(
+            payload: Data(#"{"partner":"acme","workflow":"enrollment","faceId":"f"}"#.utf8),
+            parts: [.face: [Data("x".utf8)]])
+        var configuration = fixture.configuration(slots: 1)
+        configuration.drains = true
+        try await JobWorker(
+            configuration,
+            handler: ClosureHandler { job, context in
+                let known = try await context.enrolledFace()
+                try await context.hand(over: Self.feature(job.attempt), generation: known.generation)
+                // Attempts that end so count, so they come to an end.
+                if job.attempt < 3 { throw InspectError(.partUnreachable) }
+                return ClosureHandler.passed
+            }
+        ).run()
+        #expect(try await self.listed(fixture) == [1, 2])
+        #expect(try await fixture.count("insp.face_template WHERE key_id = '\(Self.key(3))'") == 1)
+    }
+
+    @Test func `A copied template keeps the key, and one that names a job's key does not take it along`() async throws {
+        let fixture = try await QueueFixture()
+        func add(_ feature: Int, _ face: String) async throws {
+            _ = try await fixture.admin.query(
+                "SELECT insp.face_import('acme', $1, $2, 'e', $3)",
+                [.text(face), .text(Self.feature(feature).hex), .text(Self.model)])
+        }
+        try await add(1, "f")
+        try await add(1, "copy")
+        let job = try await self.enqueue(fixture, key: 2)
+        try await add(2, "g")
+        for face in ["f", "g"] {
+            _ = try await fixture.admin.query("SELECT insp.face_delete('acme', $1)", [.text(face)])
+        }
+        #expect(try await self.listed(fixture) == [])
+        _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'copy')")
+        #expect(try await self.listed(fixture) == [1])
+        // The reverse.
+        try await add(2, "g")
+        _ = try await fixture.client.cancel(job)
+        _ = try await fixture.admin.query("SELECT insp.erase($1)", [.text(job)])
+        #expect(try await self.listed(fixture) == [1])
+        _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'g')")
+        #expect(try await self.listed(fixture) == [1, 2])
+    }
+
+    @Test func `A person is erased with what was known of the face alone, and nobody else's jobs are`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', attempts => 1000)")
+        try await self.enrol(fixture, [1])
+        try await self.enrol(fixture, [2], user: "ann")
+        try await self.enrol(fixture, [3], face: "other")
+        // Bob tried with Ann's face id.
+        try await self.enrol(fixture, [4], face: "bobs", user: "bob")
+        let tried = try await fixture.client.enqueue(
+            payload: Data(#"{"partner":"acme","workflow":"authentication","faceId":"f","userReference":"bob"}"#.utf8),
+            parts: [.face: [Data("x".utf8)]])
+        let faces = try await fixture.admin.query("SELECT insp.faces_of_person('acme', 'ann')").map { try $0.string(0) }
+        #expect(faces == ["f"])
+        // Bob's is nothing that Ann's erasure waits for; one that nobody else has is.
+        let bare = try await fixture.client.enqueue(
+            payload: Data(#"{"partner":"acme","workflow":"authentication","faceId":"f"}"#.utf8),
+            parts: [.face: [Data("x".utf8)]])
+        let refused = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query("SELECT insp.erase_person('acme', 'ann')")
+        }
+        #expect(refused?.refusal?.code == .jobNotFinished)
+        _ = try await fixture.client.cancel(bare)
+        #expect(try await fixture.admin.query("SELECT insp.erase_person('acme', 'ann')")[0].int(0) == 3)
+        #expect(try await self.listed(fixture) == [1, 2])
+        #expect(try await fixture.count("insp.face_template") == 2)
+        #expect(try await fixture.count("insp.face_named WHERE face_id = 'f'") == 0)
+        #expect(try await fixture.result(of: bare)["erasedAt"] != nil)
+        #expect(try await fixture.count("insp.job WHERE public_id = '\(tried)' AND forgotten_at IS NULL") == 1)
+        #expect(try await fixture.admin.query("SELECT insp.faces_of_person('acme', 'ann')").isEmpty)
+    }
+}

@@ -10,6 +10,16 @@ package struct GatewayCredential: Sendable {
         case read = "read"
         case session = "session"
         case images = "images"
+
+        /// What it allows, as `insp.scope` says.
+        var meaning: String {
+            switch self {
+            case .create: "Sends, cancels and reruns jobs, gets challenges"
+            case .read: "Lists jobs, sees their status and results"
+            case .images: "Gets the parts of jobs back"
+            case .session: "Runs liveness sessions"
+            }
+        }
     }
 
     package var id: Int64

@@ -97,6 +97,7 @@ package final class GatewayService: Sendable {
             try self.checkContent(route.content, request)
             let admitted: GatewayAccess
             let share: String?
+            var isDeprecated = false
             let work: GatewayRoute.Work
             switch route.access {
             case .everyone(let answer):
@@ -112,17 +113,22 @@ package final class GatewayService: Sendable {
                 work = try prepare(
                     GatewayCall(service: self, credential: credential, request: request, values: values))
                 share = credential.partner
+                isDeprecated = !credential.isToken
                 admitted = access
             }
+            let deprecation = isDeprecated ? Self.deprecation : []
             return .accept(share: share, limit: route.content.limit) { body in
                 var access = admitted
+                var response: HTTPResponse
                 do {
                     let answer = try await work(body)
                     access.job = answer.job
-                    return self.note(&access, answer.response, start)
+                    response = answer.response
                 } catch {
-                    return self.note(&access, Self.problem(error), start)
+                    response = Self.problem(error)
                 }
+                response.headers += deprecation
+                return self.note(&access, response, start)
             }
         } catch {
             return refuse(Self.problem(error))
@@ -174,6 +180,12 @@ package final class GatewayService: Sendable {
         if let seconds = waits.max() { throw Later(seconds: seconds) }
         throw InspectError(.unauthenticated)
     }
+
+    /// Of the secret of a credential where a token would do (RFC 9745): deprecated since there are tokens, 2026-11-24.
+    private static let deprecation = [
+        (name: "Deprecation", value: "@1795478400"),
+        (name: "Link", value: #"</openapi.json>; rel="deprecation"; type="application/json""#),
+    ]
 
     private struct Later: Error {
         var seconds: Double

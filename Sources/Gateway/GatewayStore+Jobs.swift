@@ -1,6 +1,7 @@
 internal import Custody
 internal import Foundation
 internal import InspectCore
+internal import ObjectStore
 internal import Postgres
 
 /// Calls about jobs that exist, and about what precedes them.
@@ -19,16 +20,21 @@ extension GatewayStore {
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .texts(kinds.map(\.key.rawValue)),
                 .texts(kinds.map(\.value)), .texts(sealed), .optional(search.status.map(Int64.init)),
-                .optional(search.after), .int(Int64(search.limit + 1)),
+                .optional(search.after), .int(Int64(search.limit)),
             ])
-        var jobs: [JobPage.Job] = []
-        for row in rows.prefix(search.limit) {
-            jobs.append(
+        var page = JobPage(jobs: [])
+        for row in rows {
+            let id = try row.string("id")
+            guard let status = try row.optionalInt("status") else {
+                page.next = id
+                break
+            }
+            page.jobs.append(
                 JobPage.Job(
-                    id: try row.string("id"), status: Int(try row.int("status")), workflow: try row.string("workflow"),
+                    id: id, status: Int(status), workflow: try row.string("workflow"),
                     createdAt: try row.string("created_at"), completedAt: try row.optionalString("completed_at")))
         }
-        return JobPage(jobs: jobs, next: rows.count > search.limit ? jobs.last?.id : nil)
+        return page
     }
 
     /// Cancels a job.
@@ -56,17 +62,31 @@ extension GatewayStore {
         _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int
     ) async throws -> Data {
         let row = try await self.ask(
-            "SELECT bytes, seal FROM insp.gateway_part($1, $2, $3, $4, $5)",
+            "SELECT bytes, is_sealed, location, size FROM insp.gateway_part($1, $2, $3, $4, $5)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(kind.rawValue),
                 .int(Int64(ordinal)),
             ]
         ).single()
-        let bytes = try row.data("bytes")
-        guard try row.int("seal") > 0 else { return bytes }
-        guard let keys = try self.keys else { throw InspectError(.keyMissing) }
-        let key = try await keys.key(try Seal.keyID(of: bytes))
-        return try JobSeal(key, partner: credential.partnerID).open(bytes, part: kind, ordinal)
+        do {
+            let bytes: Data
+            if let location = try row.optionalString("location").flatMap(ObjectLocation.init) {
+                guard let objects else {
+                    throw InspectError(.objectStoreUnavailable, "this gateway has no object store")
+                }
+                let piece = ObjectStore.Piece(location, size: Int(try row.int("size")))
+                bytes = try await objects.get([piece], until: .now + .seconds(30))[0]
+            } else {
+                bytes = try row.data("bytes")
+            }
+            guard try row.bool("is_sealed") else { return bytes }
+            guard let keys = try self.keys else { throw InspectError(.keyMissing) }
+            let key = try await keys.key(try Seal.keyID(of: bytes))
+            return try JobSeal(key, partner: credential.partnerID).open(bytes, part: kind, ordinal)
+        } catch let error as InspectError where [.keyUnknown, .objectMissing].contains(error.code) {
+            // Erased since the row was read, or as far as its key.
+            throw InspectError(.partsPurged)
+        }
     }
 
     /// Issues a liveness challenge.

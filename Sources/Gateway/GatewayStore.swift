@@ -68,7 +68,7 @@ package final class GatewayStore: Sendable {
         }
     }
 
-    private var objects: ObjectStore? {
+    var objects: ObjectStore? {
         if case .known(_, let objects) = self.sealing.withLock({ $0 }) { objects } else { nil }
     }
 
@@ -114,7 +114,7 @@ package final class GatewayStore: Sendable {
             ).single()
         }
         return CreatedJob(
-            id: try row.string("id"), number: try row.int("job"), status: Int(try row.int("status")),
+            id: try row.string("id"), number: try row.optionalInt("job"), status: Int(try row.int("status")),
             isRepeated: try row.bool("repeated"))
     }
 
@@ -191,8 +191,8 @@ package enum GatewayFault: Sendable {
 struct CreatedJob: Sendable {
     /// The public id.
     var id: String
-    /// Internal number; never leaves the process.
-    var number: Int64
+    /// Internal number; never leaves the process. `nil`: retention has removed the job.
+    var number: Int64?
     var status: Int
     /// Whether it had been accepted before, under the same idempotency key.
     var isRepeated: Bool

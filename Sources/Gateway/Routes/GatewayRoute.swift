@@ -12,6 +12,8 @@ struct GatewayRoute: Sendable {
         case json
         /// JSON, or an empty body with any media type.
         case optionalJSON
+        /// JSON, or a form with files (RFC 7578).
+        case jsonOrFiles
         /// A form, as HTML and OAuth 2.0 encode it (RFC 6749, appendix B).
         case form
 
@@ -20,6 +22,7 @@ struct GatewayRoute: Sendable {
             switch self {
             case .none: []
             case .json, .optionalJSON: ["application/json"]
+            case .jsonOrFiles: ["application/json", "multipart/form-data"]
             case .form: ["application/x-www-form-urlencoded"]
             }
         }
@@ -28,7 +31,7 @@ struct GatewayRoute: Sendable {
         var limit: Int? {
             switch self {
             case .none: 0
-            case .json: nil
+            case .json, .jsonOrFiles: nil
             case .optionalJSON, .form: 64 * 1024
             }
         }

@@ -5,12 +5,18 @@ extension GatewayRoute {
     /// Calls about jobs.
     static let jobs = [
         GatewayRoute(
-            "POST", "/inspectionjob/create", .json,
+            "POST", "/inspectionjob/create", .jsonOrFiles,
             .scope(.create) { (call) throws(InspectError) in
                 let (key, wait) = (try call.idempotencyKey(), try call.wait())
+                let type = call.request.headers["content-type"] ?? ""
+                let boundary = FormData.boundary(of: type)
+                guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
+                    throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
+                }
                 return { body in
-                    let request = try await call.service.largeBodies.parse(call.credential.partner, body) {
-                        try CreateRequest($0, idempotencyKey: key)
+                    let request = try await call.service.largeBodies.parse(call.credential.partner, body) { body in
+                        guard let boundary else { return try CreateRequest(body, idempotencyKey: key) }
+                        return try CreateRequest(try FormData(body, boundary: boundary), idempotencyKey: key)
                     }
                     return try await call.create(request, wait)
                 }
@@ -37,7 +43,7 @@ extension GatewayRoute {
                 }
             }),
         GatewayRoute(
-            "POST", "/inspectionjob/{id}/rerun", .optionalJSON,
+            "POST", "/inspectionjob/{id}/rerun", .none,
             .scope(.create) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 return { _ in
@@ -64,8 +70,7 @@ extension GatewayRoute {
                         response: HTTPResponse(
                             status: 200,
                             headers: [
-                                ("Content-Type", "application/octet-stream"), ("X-Content-Type-Options", "nosniff"),
-                                ("Content-Disposition", "attachment"), ("Cache-Control", "no-store"),
+                                ("Content-Type", "application/octet-stream"), ("Content-Disposition", "attachment"),
                             ], body: bytes),
                         job: id)
                 }
@@ -99,8 +104,8 @@ extension GatewayCall {
         var response = try HTTPResponse.json(
             JobProgress(id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil),
             status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
-        if wait > .zero {
-            _ = await self.service.waits.wait(for: job.number, within: wait, partner: self.credential.partner)
+        if wait > .zero, let number = job.number {
+            _ = await self.service.waits.wait(for: number, within: wait, partner: self.credential.partner)
             // The job now exists whatever happens next, so the client must get its id.
             if let answer = try? await self.store.result(self.credential, .read, id: job.id) {
                 response.body = answer.document
@@ -117,7 +122,7 @@ extension GatewayCall {
         {
             answer = try await self.store.result(self.credential, .read, id: id)
         }
-        var headers = [("ETag", answer.tag), ("Cache-Control", "private, no-cache")]
+        var headers = [("ETag", answer.tag)]
         if !answer.isFinished { headers.append(("Retry-After", "1")) }
         // RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.
         let known = (self.request.headers["if-none-match"] ?? "").split(separator: ",").map {

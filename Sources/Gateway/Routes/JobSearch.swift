@@ -38,8 +38,7 @@ struct JobSearch: Sendable {
         guard !self.references.isEmpty else {
             throw InspectError(
                 .parameterInvalid, "no reference",
-                hint:
-                    "Give customerInternalReference, userReference or reportingCriteria. GET /events lists all finished jobs.")
+                hint: "Give customerInternalReference, userReference or reportingCriteria.")
         }
         self.status = try call.number("status", 1...128)
         guard self.status.map({ JobStatus(rawValue: Int16($0)) != nil }) != false else {

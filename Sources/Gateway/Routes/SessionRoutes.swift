@@ -21,7 +21,7 @@ extension GatewayRoute {
                     let options = body.isEmpty ? [:] : try JSONBody.object(body).0
                     let challenge = try await call.store.challenge(call.credential, options)
                     return GatewayAnswer(
-                        response: .json(challenge, status: 201, headers: [("Cache-Control", "no-store")]))
+                        response: .json(challenge, status: 201))
                 }
             }),
     ]
@@ -35,8 +35,9 @@ extension GatewayCall {
         let job = try await self.store.create(
             self.credential, .session, payload: request.payload, parts: [.sessionBlob: [request.blob]],
             traceparent: self.traceparent)
+        guard let number = job.number else { throw InspectError(.jobUnknown) }
         _ = await self.service.waits.wait(
-            for: job.number, within: .seconds(self.service.configuration.longestWaitSeconds),
+            for: number, within: .seconds(self.service.configuration.longestWaitSeconds),
             partner: self.credential.partner)
         let answer = try await self.store.result(self.credential, .session, id: job.id)
         guard answer.isFinished else {

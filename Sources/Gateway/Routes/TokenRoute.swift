@@ -6,8 +6,8 @@ extension GatewayRoute {
     static let token = GatewayRoute(
         "POST", "/oauth2/token", .form,
         .everyone { service, request, body in
-            // RFC 6749, section 5.1.
-            let headers = [("Cache-Control", "no-store"), ("Pragma", "no-cache")]
+            // RFC 6749, section 5.1; every answer has Cache-Control: no-store.
+            let headers = [("Pragma", "no-cache")]
             do throws(TokenRefusal) {
                 let form = try TokenRequest(body, authorization: request.headers["authorization"])
                 let credential: GatewayCredential

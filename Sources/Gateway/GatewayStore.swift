@@ -88,7 +88,8 @@ package final class GatewayStore: Sendable {
             GatewayCredential(
                 id: try row.int("id"), partner: try row.string("partner"), partnerID: try row.int("partner_id"),
                 secretSHA256: secretSHA256,
-                scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"), ratePerSecond: try row.optionalDouble("rate_per_second"),
+                scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"),
+                ratePerSecond: try row.optionalDouble("rate_per_second"),
                 rateBurst: try row.optionalInt("rate_burst").map(Int.init))
         }
     }
@@ -207,7 +208,10 @@ struct JobAnswer: Sendable {
 
     /// A strong entity tag (RFC 9110, section 8.8.3): equal for equal documents.
     var tag: String {
-        "\"" + SHA256.digest([UInt8](self.document)).prefix(12).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+        "\""
+            + SHA256.digest([UInt8](self.document)).prefix(12).map {
+                String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+            }
             .joined() + "\""
     }
 }

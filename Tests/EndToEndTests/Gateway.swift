@@ -46,7 +46,8 @@ struct Gateway {
             bearer: try await Self.credential(connection, "bank", scopes))
     }
 
-    static func credential(_ connection: PostgresConnection, _ partner: String, _ scopes: String) async throws -> String {
+    static func credential(_ connection: PostgresConnection, _ partner: String, _ scopes: String) async throws -> String
+    {
         try await connection.query(
             "SELECT bearer FROM insp.create_credential($1, $2)", [.text(partner), .text(scopes)])[0].string(0)
     }

@@ -280,8 +280,10 @@ import Testing
         for (text, code) in [
             (#"{"colours":5}"#, "PARAMETER_INVALID"), (#"{"colours":1e400}"#, "PAYLOAD_INVALID"),
             (#"{"method":"x"}"#, "PARAMETER_INVALID"), (#"{"method":7}"#, "PAYLOAD_INVALID"),
-            (#"{"motions":["NOD",7],"method":"motion"}"#, "PAYLOAD_INVALID"), (#"{"partner":"shop"}"#, "PAYLOAD_INVALID"),
-            (#"{"lifetimeSeconds":3600}"#, "PARAMETER_INVALID"), (#"[]"#, "PAYLOAD_INVALID"), (#"{"#, "PAYLOAD_INVALID"),
+            (#"{"motions":["NOD",7],"method":"motion"}"#, "PAYLOAD_INVALID"),
+            (#"{"partner":"shop"}"#, "PAYLOAD_INVALID"),
+            (#"{"lifetimeSeconds":3600}"#, "PARAMETER_INVALID"), (#"[]"#, "PAYLOAD_INVALID"),
+            (#"{"#, "PAYLOAD_INVALID"),
             (#"{"colours":null}"#, "PAYLOAD_INVALID"),
         ] {
             let refused = try await gateway.send(
@@ -333,7 +335,8 @@ import Testing
             #expect(try await gateway.call("GET", "/inspectionjob/\(id)/\(path)").code == "PART_ABSENT")
         }
         for (path, code) in [
-            ("parts/NOSE", "PART_UNKNOWN"), ("parts/front", "PART_UNKNOWN"), ("parts/FRONT?ordinal=256", "PARAMETER_INVALID"),
+            ("parts/NOSE", "PART_UNKNOWN"), ("parts/front", "PART_UNKNOWN"),
+            ("parts/FRONT?ordinal=256", "PARAMETER_INVALID"),
             ("parts/FRONT?ordinal=-1", "PARAMETER_INVALID"),
         ] {
             let refused = try await gateway.call("GET", "/inspectionjob/\(id)/\(path)")
@@ -364,7 +367,8 @@ import Testing
             #expect(try await post("--cut\r\n\(part)--cut--", type: type).status == 415, "\(type)")
         }
         for body in [
-            "", "x", "--cut", "--cut\r\n", "--cut--x", "--cut\r\n\(part)", "--cut\r\n\(part)--cut", "--cut\n\(part)--cut--",
+            "", "x", "--cut", "--cut\r\n", "--cut--x", "--cut\r\n\(part)", "--cut\r\n\(part)--cut",
+            "--cut\n\(part)--cut--",
             "preamble\r\n--cut\r\n\(part)--cut--", "--cut\r\n\(part)--cut--\r\n--cut\r\n\(part)--cut--",
             "--cut\r\n\(part)--cutter\r\n\(part)--cut--", "--cut \r\n\(part)--cut--", "--cut\r\n\r\nx\r\n--cut--",
             "--cut\r\nContent-Type: image/jpeg\r\n\r\nx\r\n--cut--",
@@ -383,20 +387,29 @@ import Testing
             "--cut\r\nContent-Disposition: form-data; name=\"workflow\"\r\n\r\nid\r\n--cut\r\nContent-Disposition: form-data; name=\"workflow\"\r\n\r\nid\r\n--cut\r\n\(part)--cut--",
         ] {
             let refused = try await post(body)
-            #expect(refused.status == 400 && ["PAYLOAD_INVALID", "PART_UNEXPECTED"].contains(refused.code), "\(body.prefix(200)) \(refused.document)")
+            #expect(
+                refused.status == 400 && ["PAYLOAD_INVALID", "PART_UNEXPECTED"].contains(refused.code),
+                "\(body.prefix(200)) \(refused.document)")
         }
         for (body, status, code) in [
             ("--cut\r\n\(part)--cut\r\n\(part)--cut--", 400, "PART_UNEXPECTED"),
             ("--cut\r\nContent-Disposition: form-data; name=\"FACE\"\r\n\r\n\r\n--cut--", 400, "PART_EMPTY"),
-            ("--cut\r\nContent-Disposition: form-data; name=\"FACE\"\r\n\r\n\(String(repeating: "x", count: 20 << 20 + 1))\r\n--cut--", 413, "PART_TOO_LARGE"),
-            ("--cut\r\nContent-Disposition: form-data; name=\"userReference\"\r\n\r\n\(String(repeating: "x", count: 20_000))\r\n--cut--", 413, "PAYLOAD_TOO_LARGE"),
+            (
+                "--cut\r\nContent-Disposition: form-data; name=\"FACE\"\r\n\r\n\(String(repeating: "x", count: 20 << 20 + 1))\r\n--cut--",
+                413, "PART_TOO_LARGE"
+            ),
+            (
+                "--cut\r\nContent-Disposition: form-data; name=\"userReference\"\r\n\r\n\(String(repeating: "x", count: 20_000))\r\n--cut--",
+                413, "PAYLOAD_TOO_LARGE"
+            ),
         ] {
             let refused = try await post(body)
             #expect(refused.status == status && refused.code == code, "\(body.prefix(100)) \(refused.document)")
         }
         #expect(try await gateway.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 0)
         // As clients write it: other cases, spaces, a quoted boundary, a name without quotes.
-        let loose = "--a b\r\ncontent-disposition:form-data;name=FACE ; filename=\"x; name=\\\"BACK\\\"\"\r\n\r\nx\r\n--a b--\r\n"
+        let loose =
+            "--a b\r\ncontent-disposition:form-data;name=FACE ; filename=\"x; name=\\\"BACK\\\"\"\r\n\r\nx\r\n--a b--\r\n"
         #expect(try await post(loose, type: "Multipart/Form-Data; charset=utf-8; boundary=\"a b\"").status == 201)
         #expect(try await gateway.stop() == 0)
     }
@@ -415,7 +428,8 @@ import Testing
         let id = try #require(made.id)
         #expect(
             try await service.count(
-                "insp.content c WHERE position(convert_to('zqmark', 'UTF8') IN c.bytes) > 0 OR c.bytes = sha256('')") == 0)
+                "insp.content c WHERE position(convert_to('zqmark', 'UTF8') IN c.bytes) > 0 OR c.bytes = sha256('')")
+                == 0)
         for query in ["userReference=zqmark+u", "reportingCriteria=zqmark+r&userReference=zqmark+u"] {
             let found = try await gateway.call("GET", "/inspectionjob?\(query)")
             #expect((found.document["jobs"] as? [[String: Any]])?.first?["id"] as? String == id, "\(query)")

@@ -32,7 +32,7 @@ DECLARE
     before bigint := 9223372036854775807;
     one record;
     seen integer := 0;
-    found integer := 0;
+    listed integer := 0;
 BEGIN
     PERFORM insp.require(coalesce(cardinality(p_kinds) BETWEEN 1 AND 3 AND cardinality(p_kinds) = cardinality(p_values)
             AND cardinality(p_pseudonyms) IN (0, cardinality(p_kinds))
@@ -69,7 +69,7 @@ BEGIN
             JOIN insp.job j ON j.id = ANY (ARRAY[c.job_id])
         ORDER BY c.job_id DESC
     LOOP
-        IF found = p_limit OR seen = scanned THEN
+        IF listed = p_limit OR seen = scanned THEN
             -- There may be more, after the last one that was looked at.
             status := NULL;
             workflow := NULL;
@@ -81,7 +81,7 @@ BEGIN
         seen := seen + 1;
         id := one.public_id;
         CONTINUE WHEN NOT one.has_all OR one.status <> p_status;
-        found := found + 1;
+        listed := listed + 1;
         status := one.status;
         workflow := one.workflow;
         created_at := insp.iso_time(one.created_at);
@@ -89,7 +89,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     -- The references are personal: the record has their kinds alone.
-    PERFORM insp.record_access(p_credential, 'search', 'read', NULL, jsonb_build_object('by', to_jsonb(p_kinds), 'found', found));
+    PERFORM insp.record_access(p_credential, 'search', 'read', NULL, jsonb_build_object('by', to_jsonb(p_kinds), 'found', listed));
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_jobs(bigint, bytea, text[], text[], text[], smallint, uuid, integer) IS

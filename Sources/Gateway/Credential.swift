@@ -12,7 +12,7 @@ package struct GatewayCredential: Sendable {
         case images = "images"
 
         /// What it allows, as `insp.scope` says.
-        var meaning: String {
+        package var meaning: String {
             switch self {
             case .create: "Sends, cancels and reruns jobs, gets challenges"
             case .read: "Lists jobs, sees their status and results"

@@ -225,8 +225,8 @@ extension OpenAPIDocument {
                 "properties": {
                   "grant_type": { "const": "client_credentials" },
                   "scope": { "type": "string", "description": "Separated by spaces; absent: all that the credential allows" },
-                  "client_id": { "type": "string", "pattern": "^ik_[0-9a-f]{16}$", "description": "Key id, where the header Authorization is absent" },
-                  "client_secret": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$" }
+                  "client_id": { "type": "string", "pattern": "^(ik_[0-9a-f]{16})?$", "description": "Key id, where the header Authorization is absent; empty: absent" },
+                  "client_secret": { "type": "string", "pattern": "^([A-Za-z0-9_-]{43})?$" }
                 }
               },
               "Token": {

@@ -127,7 +127,7 @@ def check_partners(said):
     assert not said["Get a part back"].strip()
     (challenge,) = documents(said["Challenges"])
     assert challenge["method"] == "motion" and len(challenge["steps"]) == 2, challenge
-    problem = documents(said["Errors"])[0]
+    problem = next(documents(said["Errors"]))
     assert problem["code"] == "DOCUMENT_FORMAT_UNKNOWN" and problem["contractCodes"]["mobile"] == "N00000", problem
 
 

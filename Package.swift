@@ -7,7 +7,7 @@ import PackageDescription
     let branchProtection = ["-mbranch-protection=standard"]
 #endif
 
-/// What makes an overflow end the process in place of going on: C and C++ read bytes that strangers send. `-O2` also in debug
+/// Flags that make an overflow end the process instead of continuing: C and C++ read bytes from strangers. `-O2` also in debug
 /// builds: FORTIFY does nothing without it, and dlib's detector is 75 times slower.
 let hardening =
     ["-O2", "-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"]
@@ -18,7 +18,7 @@ let visionFlags: [CXXSetting] = [
     .unsafeFlags(hardening + ["-D_GLIBCXX_ASSERTIONS", "-isystem", "/usr/include/opencv4", "-fvisibility=hidden"])
 ]
 
-/// Every address that is resolved at the start is read-only from then on.
+/// All addresses are resolved at the start and read-only from then on.
 let hardenedLink: [LinkerSetting] = [
     .unsafeFlags(["relro", "now", "noexecstack"].flatMap { ["-Xlinker", "-z", "-Xlinker", $0] })
 ]
@@ -48,7 +48,7 @@ let package = Package(
             exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
-            // dlib's archive, since hardly anything is not in its headers. Tesseract and OpenCV's networks are loaded at their
+            // dlib's archive, since nearly all of dlib is in its headers. Tesseract and OpenCV's networks are loaded on
             // first use (late_library.hpp).
             linkerSettings: [
                 "opencv_core", "opencv_imgproc", ":libdlib.a", "blas", "lapack", "ZXing", "jpeg", "png", "webp",

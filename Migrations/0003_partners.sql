@@ -50,7 +50,7 @@ CREATE TABLE insp.partner (
     face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
     face_window interval NOT NULL DEFAULT '10 minutes' CHECK (face_window > '0' AND face_window <= '1 day'),
     keep_faces interval CHECK (keep_faces BETWEEN '1 hour' AND '36525 days'),
-    liveness_evidence_suffices boolean NOT NULL DEFAULT false,
+    passive_signals_suffice boolean NOT NULL DEFAULT false,
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
     keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
@@ -70,18 +70,18 @@ COMMENT ON COLUMN insp.partner.job_lifetime IS 'A job without expiresAt that is 
 COMMENT ON COLUMN insp.partner.created_at IS 'When the partner was added';
 COMMENT ON COLUMN insp.partner.paused IS 'Whether claiming the partner''s jobs is stopped; running jobs finish';
 COMMENT ON COLUMN insp.partner.pause_reason IS 'Why it is paused';
-COMMENT ON COLUMN insp.partner.max_running IS 'Most jobs running at once, over all workers; null: no limit';
-COMMENT ON COLUMN insp.partner.rate_per_second IS 'Most jobs started in a second, over all workers; null: no limit';
-COMMENT ON COLUMN insp.partner.rate_burst IS 'Jobs that may start at once after a quiet time; null: the rate of one second';
+COMMENT ON COLUMN insp.partner.max_running IS 'Maximum of jobs running at once, over all workers; null: no limit';
+COMMENT ON COLUMN insp.partner.rate_per_second IS 'Maximum of jobs started per second, over all workers; null: no limit';
+COMMENT ON COLUMN insp.partner.rate_burst IS 'Jobs that may start at once after a quiet period; null: one second''s worth of the rate';
 COMMENT ON COLUMN insp.partner.review IS
     'Which decisions wait for a review: never; rejected: REJECTED; warning: WARNING and REJECTED; always: these and PASSED. A job may request a stricter one. NOT_EXECUTED never waits: nothing was decided';
 COMMENT ON COLUMN insp.partner.keep_parts IS 'How long after its end a job''s parts are kept; an hour at least';
 COMMENT ON COLUMN insp.partner.keep_results IS 'How long after its end a job''s results are kept; an hour at least';
-COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id; a further one replaces the oldest';
+COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id; another one replaces the oldest';
 COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';
 COMMENT ON COLUMN insp.partner.face_window IS 'See face_attempts; a day at most';
 COMMENT ON COLUMN insp.partner.keep_faces IS 'How long after its enrolment a template is kept; null: until it is deleted';
-COMMENT ON COLUMN insp.partner.liveness_evidence_suffices IS
+COMMENT ON COLUMN insp.partner.passive_signals_suffice IS
     'Whether jobs accepted from now on pass liveness if passive PAD signals find nothing; otherwise they end with WARNING, and only a challenge or a vendor passes';
 COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or delayed, and not claimed); null: any number';
 COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';

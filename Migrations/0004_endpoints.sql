@@ -78,11 +78,11 @@ CREATE TABLE insp.endpoint_health (
 COMMENT ON TABLE insp.endpoint_health IS
     'The circuit breaker of each endpoint that has failed: open until open_until, then half open (one attempt at a time); closed if null';
 COMMENT ON COLUMN insp.endpoint_health.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.endpoint_health.window_start IS 'Since when attempts are counted; five minutes at most';
+COMMENT ON COLUMN insp.endpoint_health.window_start IS 'When counting began; at most five minutes ago';
 COMMENT ON COLUMN insp.endpoint_health.succeeded IS 'Attempts since then that were answered with 2xx';
 COMMENT ON COLUMN insp.endpoint_health.failed IS 'Attempts since then that failed';
 COMMENT ON COLUMN insp.endpoint_health.failing_since IS 'When the current series of failures began';
-COMMENT ON COLUMN insp.endpoint_health.open_until IS 'Nothing is sent before; then one attempt decides';
+COMMENT ON COLUMN insp.endpoint_health.open_until IS 'Nothing is sent before this; then one attempt decides';
 COMMENT ON COLUMN insp.endpoint_health.trips IS 'How often in a row the breaker opened';
 COMMENT ON COLUMN insp.endpoint_health.last_code IS 'Code of the last failure';
 GRANT SELECT ON insp.endpoint_health TO insp_operator, insp_auditor;
@@ -117,7 +117,7 @@ CREATE TABLE insp.endpoint_authorization (
 COMMENT ON TABLE insp.endpoint_authorization IS 'Endpoints whose requests have an access token (OAuth 2.0)';
 COMMENT ON COLUMN insp.endpoint_authorization.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.endpoint_authorization.provider IS
-    'What gets the tokens: client_credentials (RFC 6749 section 4.4), or a provider built into the worker';
+    'How tokens are obtained: client_credentials (RFC 6749 section 4.4), or a provider built into the worker';
 COMMENT ON COLUMN insp.endpoint_authorization.token_url IS 'Token endpoint of the authorization server';
 COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there; its secret is client_secret';
 COMMENT ON COLUMN insp.endpoint_authorization.scope IS 'Scopes to request, separated by spaces';
@@ -138,11 +138,11 @@ CREATE TABLE insp.access_token (
 COMMENT ON TABLE insp.access_token IS 'State of each endpoint''s access token, which all dispatchers share; the token is the secret access_token';
 COMMENT ON COLUMN insp.access_token.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that the refusal of an old one does not invalidate a newer one';
-COMMENT ON COLUMN insp.access_token.refresh_at IS 'From when a dispatcher gets the next one while the others continue with this one';
+COMMENT ON COLUMN insp.access_token.refresh_at IS 'When one dispatcher gets the next token while the others continue with this one';
 COMMENT ON COLUMN insp.access_token.expires_at IS 'When it expires';
 COMMENT ON COLUMN insp.access_token.lease IS 'Number of the current right to refresh it';
 COMMENT ON COLUMN insp.access_token.lease_until IS 'When that right lapses, since its holder may have died';
-COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, no dispatcher asks before';
+COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, no dispatcher asks again before this';
 COMMENT ON COLUMN insp.access_token.last_code IS 'Code of the last failure (insp.error_code)';
 GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, lease_until, failed_until, last_code)
     ON insp.access_token TO insp_operator, insp_auditor;

@@ -78,7 +78,7 @@ COMMENT ON COLUMN insp.job.document_format IS 'TD1, TD2 or TD3; null: any';
 COMMENT ON COLUMN insp.job.review IS 'Which decisions wait for a review: rejected, warning or always; null: never';
 COMMENT ON COLUMN insp.job.enrollment_mode IS 'add or replace; null: add, or no enrolment';
 COMMENT ON COLUMN insp.job.rerun_of IS 'The job that it runs again';
-COMMENT ON COLUMN insp.job.own_callback IS 'Whether the request has a callback URL in place of the endpoint''s';
+COMMENT ON COLUMN insp.job.own_callback IS 'Whether the request has its own callback URL';
 COMMENT ON COLUMN insp.job.traceparent IS 'W3C trace context of the caller';
 COMMENT ON COLUMN insp.job.request IS 'Instructions for the worker; contains no name and no part';
 COMMENT ON COLUMN insp.job.personal IS
@@ -112,7 +112,7 @@ COMMENT ON COLUMN insp.part.size IS 'Bytes as stored; null for a part by URL';
 COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes as stored; a part by URL is refused if the fetched bytes have another';
 COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed (deploy/SEALING.md); 0: not at all';
 COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from, or s3:BUCKET/KEY of sealed ones in the object store, with #OFFSET if they do not begin it; null: they are in insp.content';
-COMMENT ON COLUMN insp.part.content_id IS 'The bytes in insp.content; null for a part by URL or in the object store. A rerun refers to those of the first job of its chain';
+COMMENT ON COLUMN insp.part.content_id IS 'Refers to the bytes in insp.content; null for a part by URL or in the object store. A rerun refers to those of the first job of its chain';
 
 -- Separate from their parts, so that a rerun copies none. They are deleted with the last part that refers to them. Only jobs of
 -- one chain of reruns can refer to them, so insp.remove_parts checks these jobs and needs no index of all parts.
@@ -194,7 +194,7 @@ COMMENT ON COLUMN insp.event_batch.kind IS 'The events'' kind';
 COMMENT ON COLUMN insp.event_batch.jobs IS 'Their jobs, in order';
 COMMENT ON COLUMN insp.event_batch.fences IS 'Their fences, in the same order';
 COMMENT ON COLUMN insp.event_batch.epoch IS 'The epoch (insp.epoch) in which they were numbered; null: not yet';
-COMMENT ON COLUMN insp.event_batch.position IS 'The place of the last one in that epoch; the others have the places before it';
+COMMENT ON COLUMN insp.event_batch.position IS 'The place of the last one in that epoch; the others have the preceding places';
 GRANT SELECT ON insp.event_batch TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.event_cursor (
@@ -208,8 +208,8 @@ COMMENT ON TABLE insp.event_cursor IS 'How far events are numbered (insp.number_
 COMMENT ON COLUMN insp.event_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.event_cursor.epoch IS 'The epoch in which they are numbered';
 COMMENT ON COLUMN insp.event_cursor.position IS 'The last place that was given out in it';
-COMMENT ON COLUMN insp.event_cursor.next_xid IS 'No transaction from this one on has been read';
-COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor any of these, which were still open';
+COMMENT ON COLUMN insp.event_cursor.next_xid IS 'Transactions from this one on have not been read';
+COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor has any of these, which were still open';
 GRANT SELECT ON insp.event_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.event_cursor DEFAULT VALUES;
 

@@ -62,7 +62,7 @@ COMMENT ON COLUMN insp.lease.job_id IS 'The job';
 COMMENT ON COLUMN insp.lease.fence IS 'Number of this claim; a worker that holds an older one can write nothing';
 COMMENT ON COLUMN insp.lease.worker_id IS 'The worker';
 COMMENT ON COLUMN insp.lease.claimed_at IS 'When it was claimed';
-COMMENT ON COLUMN insp.lease.deadline IS 'A job still leased then is rescued even from a live worker';
+COMMENT ON COLUMN insp.lease.deadline IS 'If still leased at that time, the job is rescued even from a live worker';
 COMMENT ON COLUMN insp.lease.queue IS 'The queue it came from';
 COMMENT ON COLUMN insp.lease.attempt IS 'Number of this attempt, from 1';
 COMMENT ON COLUMN insp.lease.crashes IS 'Earlier attempts that ended in the death of a process or worker';
@@ -108,7 +108,7 @@ CREATE TABLE insp.control (
     changed_by text NOT NULL DEFAULT session_user,
     weight smallint NOT NULL DEFAULT 1 CHECK (weight BETWEEN 1 AND 1000)
 );
-COMMENT ON TABLE insp.control IS 'Switches of the lanes';
+COMMENT ON TABLE insp.control IS 'The lanes'' switches';
 COMMENT ON COLUMN insp.control.lane IS '0 urgent, 1 normal, 2 bulk';
 COMMENT ON COLUMN insp.control.paused IS 'Nothing is claimed from a paused lane; running jobs finish';
 COMMENT ON COLUMN insp.control.reason IS 'Why it is paused';
@@ -125,7 +125,7 @@ CREATE TABLE insp.partner_tokens (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE insp.partner_tokens IS 'Jobs that partners with limits may still start; the claim locks the row, which makes limits exact';
 COMMENT ON COLUMN insp.partner_tokens.partner_id IS 'The partner';
-COMMENT ON COLUMN insp.partner_tokens.tokens IS 'Jobs it might have started at that time (token bucket)';
+COMMENT ON COLUMN insp.partner_tokens.tokens IS 'Jobs that it could have started at that time (token bucket)';
 COMMENT ON COLUMN insp.partner_tokens.at IS 'When the tokens were counted';
 
 -- One row a minute with a list for each figure: ninety days take some 50 MB with six active lanes and 75 MB with twelve; a row

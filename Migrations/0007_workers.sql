@@ -110,6 +110,6 @@ FROM pg_control_system() c;
 CREATE TABLE insp.observer (
     single boolean PRIMARY KEY DEFAULT true CHECK (single)
 );
-COMMENT ON TABLE insp.observer IS 'The transaction that holds its row counts watched time; others continue without';
+COMMENT ON TABLE insp.observer IS 'The transaction that holds its row counts watched time; others do not wait for it';
 COMMENT ON COLUMN insp.observer.single IS 'There is one row';
 INSERT INTO insp.observer DEFAULT VALUES;

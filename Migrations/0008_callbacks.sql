@@ -40,7 +40,7 @@ COMMENT ON COLUMN insp.callback.webhook_id IS
 COMMENT ON COLUMN insp.callback.job_id IS 'The job; below 0: minus the id of an endpoint''s row in insp.record';
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS
-    'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the id of its row in insp.record)';
+    'What happened: job.finished, job.review_needed, job.status.N (the stage completed), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the id of its row in insp.record)';
 COMMENT ON COLUMN insp.callback.url IS 'Destination';
 COMMENT ON COLUMN insp.callback.body IS 'The bytes that are signed and sent: JSON without personal data; null: a job''s event, for which the dispatcher composes them';
 COMMENT ON COLUMN insp.callback.created_at IS 'When the event happened';
@@ -88,7 +88,7 @@ COMMENT ON TABLE insp.callback_waiting IS 'Callbacks that are neither delivered 
 COMMENT ON COLUMN insp.callback_waiting.callback_id IS 'The callback';
 COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
 COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Earliest time of the next attempt; if dead, when it was dead-lettered';
-COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
+COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Counted attempts';
 COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through our fault';
 COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (dead-lettered)';
 COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'An endpoint''s callbacks with the same key are sent one after the other';
@@ -124,7 +124,7 @@ COMMENT ON COLUMN insp.callback_lease.attempts IS 'Counted attempts before this 
 COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before this one';
 COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As in callback_waiting';
 COMMENT ON COLUMN insp.callback_lease.recorded IS 'As in callback_waiting';
-COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: one that does not claim ahead';
+COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: a dispatcher that does not claim ahead';
 GRANT SELECT (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded, holder)
     ON insp.callback_lease TO insp_operator, insp_auditor;
 

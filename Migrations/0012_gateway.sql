@@ -31,14 +31,14 @@ COMMENT ON TABLE insp.credential IS
     'Partners'' credentials for the gateway; a partner may have several. A secret is 256 random bits, so insp.secret stores its SHA-256: nobody can guess it, and a slow hash would only let strangers waste the gateway''s time';
 COMMENT ON COLUMN insp.credential.id IS 'Internal number';
 COMMENT ON COLUMN insp.credential.partner_id IS 'The partner for which it acts';
-COMMENT ON COLUMN insp.credential.key_id IS 'Its public name: the user name of HTTP Basic, the part of a bearer token before the point';
+COMMENT ON COLUMN insp.credential.key_id IS 'Its public name: the user name of HTTP Basic, or the part of a bearer token before the dot';
 COMMENT ON COLUMN insp.credential.note IS 'What it is for';
 COMMENT ON COLUMN insp.credential.scopes IS 'What it allows (insp.scope)';
 COMMENT ON COLUMN insp.credential.rate_per_second IS 'Requests a second at one gateway process; null: the gateway''s default';
-COMMENT ON COLUMN insp.credential.rate_burst IS 'Requests at once after a quiet time; null: the gateway''s default';
+COMMENT ON COLUMN insp.credential.rate_burst IS 'Requests allowed at once after a quiet period; null: the gateway''s default';
 COMMENT ON COLUMN insp.credential.created_at IS 'When it was created';
 COMMENT ON COLUMN insp.credential.created_by IS 'Who created it';
-COMMENT ON COLUMN insp.credential.expires_at IS 'Refused from then on; null: never';
+COMMENT ON COLUMN insp.credential.expires_at IS 'When it expires; null: never';
 COMMENT ON COLUMN insp.credential.revoked_at IS 'When it was revoked';
 COMMENT ON COLUMN insp.credential.used_at IS 'Last use, to the hour';
 

@@ -39,7 +39,7 @@ COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros:
 COMMENT ON COLUMN insp.record.purpose IS 'What personal data was read for: review, support, export or delivery (what a partner was given through the gateway); null: nothing was read, or by a superuser, who is not asked';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
 COMMENT ON COLUMN insp.record.words IS 'Texts of operators and reviewers, and details of a job; removed when the job''s person is erased';
-COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words, so that nobody can then guess them from their digest';
+COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words, so that nobody can guess them from their digest afterwards';
 COMMENT ON COLUMN insp.record.words_sha256 IS 'SHA-256 of salt and words, which remains; null: there were none';
 COMMENT ON COLUMN insp.record.seq IS 'Place in the chain, from 1; null: none yet';
 COMMENT ON COLUMN insp.record.prev IS 'Hash of the row before it; of the first: 32 zero bytes';
@@ -53,7 +53,7 @@ CREATE TABLE insp.record_chain (
     anchor_seq bigint NOT NULL DEFAULT 0,
     anchor_hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex')
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
-COMMENT ON TABLE insp.record_chain IS 'Both ends of each chain of insp.record. No writer locks it';
+COMMENT ON TABLE insp.record_chain IS 'Both ends of each chain of insp.record. Writers do not lock it';
 COMMENT ON COLUMN insp.record_chain.chain IS 'The chain';
 COMMENT ON COLUMN insp.record_chain.seq IS 'Place of its last row';
 COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash; a copy kept elsewhere shows later whether anything up to it was changed';
@@ -70,7 +70,7 @@ CREATE TABLE insp.record_checkpoint (
     signature bytea NOT NULL CHECK (length(signature) = 64)
 );
 COMMENT ON TABLE insp.record_checkpoint IS
-    'Both ends of every chain of insp.record as they stood at a time, signed outside the database (inspectd audit sign): what a checkpoint covers cannot be changed unnoticed, even by the schema''s owner';
+    'Both ends of every chain of insp.record as they stood at a time, signed outside the database (inspectd audit sign): what a checkpoint covers cannot be changed without being noticed, even by the schema''s owner';
 COMMENT ON COLUMN insp.record_checkpoint.number IS 'Consecutive; a day later the first of each hour remains';
 COMMENT ON COLUMN insp.record_checkpoint.at IS 'When it was signed, by the signer''s clock';
 COMMENT ON COLUMN insp.record_checkpoint.key_id IS 'The key: first 16 hexadecimal digits of the SHA-256 of the 32 bytes of the public key';
@@ -83,7 +83,7 @@ CREATE TABLE insp.approval (
     action text PRIMARY KEY CHECK (action ~ '^[a-z_]+$'),
     is_needed boolean NOT NULL DEFAULT false
 );
-COMMENT ON TABLE insp.approval IS 'Changes for which a deployment may ask that a second login approves them';
+COMMENT ON TABLE insp.approval IS 'Changes for which a deployment may require the approval of a second login';
 COMMENT ON COLUMN insp.approval.action IS 'The function';
 COMMENT ON COLUMN insp.approval.is_needed IS 'Whether it needs a second login (insp.set_approval)';
 GRANT SELECT ON insp.approval TO insp_operator, insp_auditor;
@@ -113,7 +113,7 @@ COMMENT ON COLUMN insp.proposal.role IS 'That login''s role: a renamed login is 
 COMMENT ON COLUMN insp.proposal.proposed_at IS 'When';
 COMMENT ON COLUMN insp.proposal.expires_at IS 'Refused from then on';
 COMMENT ON COLUMN insp.proposal.approving IS 'The transaction that makes the call; never seen by another';
-COMMENT ON COLUMN insp.proposal.outcome IS 'approved or rejected; null: neither yet';
+COMMENT ON COLUMN insp.proposal.outcome IS 'approved or rejected; null: not decided yet';
 COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so';
 COMMENT ON COLUMN insp.proposal.decided_at IS 'When';
 GRANT SELECT ON insp.proposal TO insp_operator, insp_auditor;

@@ -30,7 +30,7 @@ COMMENT ON TABLE insp.retention_cursor IS 'The progress of insp.purge';
 COMMENT ON COLUMN insp.retention_cursor.what IS
     'What is removed; late: rows of purge_later; rows: keys, the record, batches of events and challenges';
 COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners with this retention period; 0 where it is not the partner''s choice';
-COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Every lower number was visited';
+COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Every lower number has been visited';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it; the one that has waited longest comes first';
 COMMENT ON COLUMN insp.retention_cursor.warned_at IS
     'Of partitions: when the log last said that something depends on the one to be dropped, which it says once a day';

@@ -45,7 +45,7 @@ COMMENT ON COLUMN insp.workflow.name IS 'The name in payloads and results';
 COMMENT ON COLUMN insp.workflow.place IS 'Order in which workflows are listed';
 COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may use as well; the name where there is none';
 COMMENT ON COLUMN insp.workflow.capabilities IS
-    'The decisions, in order. Those with liveness take a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
+    'The capabilities decided, in order. Those with liveness accept a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
 COMMENT ON COLUMN insp.workflow.stages IS 'Statuses whose results are stored, in order';
 COMMENT ON COLUMN insp.workflow.takes IS 'Kinds of part that a job may have (insp.part_kind)';
 COMMENT ON COLUMN insp.workflow.needs_all IS 'Kinds that it must have';
@@ -254,7 +254,7 @@ CREATE TABLE insp.error_contract (
 COMMENT ON TABLE insp.error_contract IS 'Each error''s codes in the contracts of partners'' apps';
 COMMENT ON COLUMN insp.error_contract.code IS 'The error';
 COMMENT ON COLUMN insp.error_contract.mobile_code IS
-    'Its code in Jumio''s mobile SDK: A network, C not authorised, F service not available, G cancelled, J session over, N required input missing or unusable';
+    'Its code in Jumio''s mobile SDK: A network, C not authorised, F service unavailable, G cancelled, J session ended, N required input missing or unusable';
 COMMENT ON COLUMN insp.error_contract.face_outcome IS 'How a job of the face SDK ends with it (insp.face_outcome, which has the SDK''s error)';
 COMMENT ON COLUMN insp.error_contract.payment_code IS 'Its number in iZettle''s SDK; null: the SDK has none';
 GRANT SELECT ON insp.error_contract TO insp_producer, insp_gateway, insp_operator, insp_auditor;

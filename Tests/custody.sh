@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for personal data where it must not be. Jobs of every workflow go through the gateway and `inspectd enqueue`, sealed, with
-# marked names, references, pictures and URLs, their callbacks with sealed secrets; then a dump, the WAL archive, a base backup,
+# Searches for personal data where it must not be. Jobs of every workflow go through the gateway and `inspectd enqueue`, sealed, with
+# marked names, references, images and URLs, their callbacks with sealed secrets; then a dump, the WAL archive, a base backup,
 # the servers' logs at log_statement = all, the programs' logs and metrics are searched for each mark. One job by plain SQL shows
 # that the search finds what is there. Then half of the jobs are erased, and a backup from before is restored beside today's key
 # store: nothing of that half opens.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks what deploy/ holds for operators, with the tools that it is for: promtool, systemd-analyze, Kubernetes' schemas, PgBouncer,
+# Checks the files in deploy/ for operators with the tools that use them: promtool, systemd-analyze, Kubernetes' schemas, PgBouncer,
 # and the program itself inside the container's folder under each unit's restrictions.
 #
 # Usage: Tests/deployment.sh --bin DIR     the folder with inspectd
-# What cannot be checked on this machine is named in the last line, a JSON object; exit status 0 only if nothing failed.
+# The last line, a JSON object, lists what cannot be checked on this machine; exit status 0 only if nothing failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh

@@ -2,8 +2,8 @@
 # Fuzzes what reads untrusted bytes, with libFuzzer and AddressSanitizer, guided by the coverage of this project's code.
 #
 # Usage: Tests/fuzz.sh [--seconds N] [TARGET…]     N for each target [600]; all targets by default
-#   mrz      machine-readable zones: as text, as lattices, and all that follows up to the report
-#   aamva    texts of barcodes, and all that follows
+#   mrz      MRZs: as text, as lattices, and everything that follows up to the report
+#   aamva    texts of barcodes, and everything that follows
 #   chip     files of chips: EF.SOD, DG1, DG2
 #   frames   messages between worker and analyzer
 #   facts    messages to a worker from an analyzer that an image has taken over

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Holds the gateway against its own OpenAPI description with schemathesis: requests that fit it and requests that do not,
+# Checks the gateway against its own OpenAPI description with schemathesis: requests that fit it and requests that do not,
 # with and without a credential. No answer may be a 5xx or one that the description does not know.
 #
 # Usage: Tests/gateway-fuzz.sh [--examples N] [--seed S] [--bin DIR]

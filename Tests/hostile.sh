@@ -8,7 +8,7 @@
 #
 # The last line is {"kinds": {KIND: {"alone", "beside", "limit", "refused", "rounds"}}, "floor", "failed"}, times in milliseconds;
 # exit status 0 only if nothing of the good one was refused and no p95 is above its limit: twice that alone, or the floor of 100 ms
-# where that is more. A p95 above it is measured again, twice at most: a stall of the machine is in one round, a fault in each.
+# where that is more. A p95 above it is measured again, at most twice: a stall of the machine shows in one round, a fault in each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh

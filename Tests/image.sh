@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Does what deploy/DEPLOYING.md says of containers and hosts, to the end: builds the image from deploy/container/Containerfile and runs
-# its migration, doctor, worker and gateway without rights and with a root that cannot be written to; then boots a host of its own
+# Follows deploy/DEPLOYING.md on containers and hosts to the end: builds the image from deploy/container/Containerfile and runs
+# its migration, doctor, worker and gateway without privileges and with a read-only root; then boots a separate host
 # under systemd, installs the units there (Tests/Deployment/host.sh) and stops, kills and restarts them.
 #
 # Usage: Tests/image.sh [--bin DIR]     as root, on Debian 12 with a network; 8 to 30 minutes on two cores, most of it the build
 #   --bin DIR    only the host, with a program that is built already; three minutes
 #
 # Where the build's base image cannot be pulled, a Debian with this machine's Swift toolchain stands in for it. Needs podman, crun,
-# debootstrap and systemd-container. Everything lies in one folder, which goes at the end; nothing is left running or mounted.
+# debootstrap and systemd-container. Everything is in one folder, which is removed at the end; nothing is left running or mounted.
 # Prints one JSON line: {"result": "pass" | "fail" | "inconclusive", "reason", "base", "image": {…}, "host": {…}}.
-# Exit status 0, 1, or 3 where this machine does not let it be tried.
+# Exit status 0, 1, or 3 where this machine does not allow it.
 set -euo pipefail
 # Mounts of its own: whatever a tool forgets is gone with the last process.
 if [ -z "${INSPECTD_OWN_MOUNTS-}" ] && [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then

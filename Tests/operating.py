@@ -35,7 +35,7 @@ SHOWN = {
     "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"', "bank: review warning", "bank: review never"],
     "What holds back vacuum": ["pg_terminate_backend", "idle in transaction"],
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
-    "Passive liveness": ["bank: passive evidence suffices", "bank: passive evidence does not suffice"],
+    "Passive liveness": ["bank: passive signals suffice", "bank: passive signals do not suffice"],
     "Empty a worker": ["draining"],
     "Four eyes": ["set_retention: needs two logins", "30 days", "open"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What others say is right: runs a set of cases from outside against the product. The data belongs to others, is not part of
+# Runs published sets of test cases against the product. The data belongs to others, is not part of
 # this repository and must not be committed to it.
 #
 # Usage: Tests/referees.sh SUITE [--data DIR] [--bin DIR]
@@ -13,8 +13,8 @@
 #   --data DIR     the folder with all sets [INSPECTD_REFEREES, else ../shared/referees]
 #   --bin DIR      a folder with inspectd, for all but the first with referee; else a release build is made
 #
-# A case of http11 that comes out otherwise is judged again by itself, twice at most, but for one with more answers than
-# requests. What comes out otherwise for a reason is in Tests/Referees/SUITE.exceptions, one line each; what the product has no
+# A case of http11 with another outcome is judged again by itself, at most twice, except for one with more answers than
+# requests. Justified deviations are in Tests/Referees/SUITE.exceptions, one line each; what the product has no
 # code for is not assessed, and counted apart. The last line is {"suite", "cases", "passed", "failed", "exceptions"}, for all
 # but the first with "not_assessed"; exit status 0 only if nothing failed, 3 where the data is not there.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Proves the backup that deploy/DEPLOYING.md describes: a base backup and archived WAL, an accident, and a restore to the moment
-# before it. What was accepted by then is there with its results and parts, byte for byte, and work goes on.
+# before it. What was accepted by then is there with its results and parts, byte for byte, and work continues.
 #
 # Usage: Tests/restore.sh --bin DIR     the folder with inspectd
 # Prints one JSON line: {"jobsBeforeBackup", "jobsAfterBackup", "restored", "identical", "lost", "goesOn", "restoreSeconds"}.

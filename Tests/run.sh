@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs every check and every test: formatting, a build in which warnings are errors, Swift tests against a private
+# Runs every check and test: formatting, a build with warnings as errors, Swift tests against a private
 # PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Takes some 27 minutes
 # on two cores of 2.5 GHz, and longer on slower ones.
 #
 # Usage: Tests/run.sh [--quick | --filter REGEX]
 #   --quick         formatting, the rules, and the queue on one database: under three minutes after a build
 #   --filter REGEX  only the Swift tests that match it
-# A suite that fails beside others is judged once more alone, unless it guards what must not happen even once. If it then
+# A suite that fails alongside others is run once more alone, unless it guards what must not happen even once. If it then
 # passes, the outcome of its tests is inconclusive: neither passed nor failed, and named at the end.
 # It ends with the seconds that each check took and "N passed, N failed, N inconclusive"; exit status 0 only if nothing failed.
 set -euo pipefail
@@ -26,13 +26,13 @@ esac
 begin tests
 passed=0
 failed=0
-# Names what failed once more at the end: a long log is often seen by its tail only.
+# Repeats what failed at the end: often only the tail of a long log is seen.
 failures=()
 inconclusive=()
 # Suites about loss, doubles, leaks, rights and wrong decisions: one failure is a failure.
 once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score'
 
-# Counts one check that is not a test of its own framework.
+# Runs and counts one check that is not a Swift test.
 check() {
     local name=$1 begun=$SECONDS
     shift

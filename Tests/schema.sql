@@ -401,7 +401,7 @@ CREATE TABLE insp.partner (
     face_attempts integer DEFAULT 10 NOT NULL,
     face_window interval DEFAULT '00:10:00'::interval NOT NULL,
     keep_faces interval,
-    liveness_evidence_suffices boolean DEFAULT false NOT NULL,
+    passive_signals_suffice boolean DEFAULT false NOT NULL,
     max_waiting bigint,
     max_bytes bigint,
     keep_references interval,
@@ -2139,7 +2139,7 @@ CREATE FUNCTION insp.set_lane_weight(lane text, weight integer) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
+CREATE FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice boolean) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -3436,7 +3436,7 @@ CREATE VIEW insp.v_partner AS
     COALESCE(r.jobs, (0)::bigint) AS in_review,
     p.keep_parts,
     p.keep_results,
-    p.liveness_evidence_suffices,
+    p.passive_signals_suffice,
     p.consent_required,
     p.callback_required,
     p.job_lifetime,
@@ -4686,8 +4686,8 @@ REVOKE ALL ON FUNCTION insp.set_face_limits(partner text, templates integer, att
 GRANT ALL ON FUNCTION insp.set_face_limits(partner text, templates integer, attempts integer, "window" interval, keep interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice boolean) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_partner(partner text, enabled boolean, region text, lane text, review text, consent_required boolean, callback_required boolean, job_lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_partner(partner text, enabled boolean, region text, lane text, review text, consent_required boolean, callback_required boolean, job_lifetime interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) FROM PUBLIC;

@@ -3,7 +3,7 @@
 #
 # Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by
 # SQL and by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing
-# running. Exit status 0 only if every job ended as it should and every callback arrived with a good signature.
+# running. Exit status 0 only if every job ended as it should and every callback arrived with a valid signature.
 #
 # Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]]
 #   your own images become one more job; its decision is shown but not checked
@@ -37,7 +37,7 @@ done
 begin demo
 say "installing what is missing"
 deploy/install-deps.sh
-say "preparing pictures"
+say "preparing images"
 inputs=$(deploy/inputs.sh)
 specimens=$inputs/specimens
 faces=$inputs/faces
@@ -119,7 +119,7 @@ enqueue_sql "copy in black and white" "^REJECTED.* 102" "$id" "$specimens/black_
 enqueue_sql "a landscape" "^REJECTED.* 201" "$id" "$specimens/landscape.jpg"
 enqueue_sql "torn JPEG" "^NOT_EXECUTED.* CORRUPT_IMAGE" "$id" "$specimens/torn.jpg"
 enqueue_sql "PNG of 30,000 x 30,000" "^NOT_EXECUTED.* TOO_MANY_PIXELS" "$id" "$specimens/bomb.png"
-if [ "${#own[@]}" -gt 0 ]; then enqueue "your pictures" "" "${own[@]}"; fi
+if [ "${#own[@]}" -gt 0 ]; then enqueue "your images" "" "${own[@]}"; fi
 jobs=$(sql -c 'SELECT count(*) FROM public.demo_job')
 
 say "$jobs jobs are in the queue"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what inspectd builds and runs with on Debian 12, then the face models.
-# Safe to run again: it asks dpkg first and leaves apt alone when nothing is missing.
+# Safe to run again: it asks dpkg first and does not run apt when nothing is missing.
 # Run as root or as a user who may use sudo. The Swift toolchain is not in Debian: install it from swift.org.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

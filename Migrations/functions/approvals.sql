@@ -41,7 +41,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.set_approval(text, boolean) IS
-    'Whether an action (insp.approval) needs a second login. To end that, it must be proposed and approved itself';
+    'Sets whether an action (insp.approval) needs a second login. Switching it off must itself be proposed and approved';
 GRANT EXECUTE ON FUNCTION insp.set_approval(text, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.approval_hint() RETURNS text
@@ -76,7 +76,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.propose(text, jsonb, interval) IS
-    'Proposes a call of an action (insp.approval) with arguments by their names; returns the number for insp.approve, which another login calls before it expires';
+    'Proposes a call of an action (insp.approval) with named arguments; returns the number for insp.approve, which another login calls before it expires';
 GRANT EXECUTE ON FUNCTION insp.propose(text, jsonb, interval) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.approval_call(p_action text, p_arguments jsonb) RETURNS text
@@ -118,14 +118,14 @@ DECLARE
 BEGIN
     p := insp.open_proposal(approve.proposal);
     IF p.proposed_by = session_user OR p.role = to_regrole(quote_ident(session_user))::oid THEN
-        PERFORM insp.refuse('APPROVAL_REFUSED', 'it was proposed by the same login');
+        PERFORM insp.refuse('APPROVAL_REFUSED', 'the same login proposed it');
     END IF;
     UPDATE insp.proposal x SET approving = pg_current_xact_id() WHERE x.id = p.id;
     BEGIN
         EXECUTE insp.approval_call(p.action, p.arguments) INTO result;
     EXCEPTION WHEN data_exception OR undefined_function OR ambiguous_function OR syntax_error THEN
         -- The server's own message would quote the values.
-        PERFORM insp.refuse('APPROVAL_REFUSED', format('its arguments are not those of insp.%s: SQLSTATE %s', p.action, SQLSTATE));
+        PERFORM insp.refuse('APPROVAL_REFUSED', format('its arguments do not fit insp.%s: SQLSTATE %s', p.action, SQLSTATE));
     END;
     UPDATE insp.proposal x SET approving = NULL, outcome = 'approved', decided_by = session_user, decided_at = clock_timestamp()
     WHERE x.id = p.id;
@@ -137,7 +137,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.approve(bigint) IS
-    'Makes the proposed call, as another login than the one that proposed it; returns what the call returns. APPROVAL_REFUSED if it is the same login, or the proposal has expired or is decided';
+    'Makes the proposed call; the login must differ from the one that proposed it. Returns what the call returns. APPROVAL_REFUSED if it is the same login, or the proposal has expired or is decided';
 GRANT EXECUTE ON FUNCTION insp.approve(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal
@@ -147,7 +147,7 @@ DECLARE
 BEGIN
     SELECT * INTO p FROM insp.proposal x WHERE x.id = p_number FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM insp.refuse('APPROVAL_REFUSED', 'there is no such proposal');
+        PERFORM insp.refuse('APPROVAL_REFUSED', 'the proposal does not exist');
     ELSIF p.outcome IS NOT NULL THEN
         PERFORM insp.refuse('APPROVAL_REFUSED', format('it was %s by %s', p.outcome, p.decided_by));
     ELSIF p.expires_at <= clock_timestamp() THEN
@@ -171,7 +171,7 @@ EXCEPTION WHEN lock_not_available THEN
     PERFORM insp.refuse('ROW_LOCKED');
 END
 $$;
-COMMENT ON FUNCTION insp.reject_proposal(bigint) IS 'Rejects a proposal, or takes back one''s own';
+COMMENT ON FUNCTION insp.reject_proposal(bigint) IS 'Rejects a proposal, or withdraws your own';
 GRANT EXECUTE ON FUNCTION insp.reject_proposal(bigint) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_proposal AS
@@ -180,11 +180,11 @@ SELECT p.id AS proposal, p.action, p.arguments, p.proposed_by, p.proposed_at, p.
 FROM insp.proposal p ORDER BY p.id DESC;
 COMMENT ON VIEW insp.v_proposal IS 'Changes that were proposed, newest first';
 COMMENT ON COLUMN insp.v_proposal.proposal IS 'Its number (for insp.approve)';
-COMMENT ON COLUMN insp.v_proposal.action IS 'The function that is to be called';
+COMMENT ON COLUMN insp.v_proposal.action IS 'The function to be called';
 COMMENT ON COLUMN insp.v_proposal.arguments IS 'Its arguments by their names';
 COMMENT ON COLUMN insp.v_proposal.proposed_by IS 'The login that proposed it, which cannot approve it';
 COMMENT ON COLUMN insp.v_proposal.proposed_at IS 'When';
-COMMENT ON COLUMN insp.v_proposal.expires_at IS 'Refused from then on';
+COMMENT ON COLUMN insp.v_proposal.expires_at IS 'When it expires';
 COMMENT ON COLUMN insp.v_proposal.state IS 'open, approved, rejected or expired';
 COMMENT ON COLUMN insp.v_proposal.decided_by IS 'The login that approved or rejected it';
 COMMENT ON COLUMN insp.v_proposal.decided_at IS 'When';

@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_permits(bigint[], timestamptz[], boolean[], timestamptz, bigint, bigint, bigint[], bigint[]) IS
-    'For locked endpoints: how many callbacks a dispatcher may send at once (limits) and claim now (permits), how many of them retries (lates), the lowest claim that is still valid, their URLs, and which of them get inline results, have something that other servers must not get (guarded), or send in order';
+    'For locked endpoints: how many callbacks a dispatcher may send at once (limits) and claim now (permits), how many of them retries (lates), the lowest claim that is still valid, their URLs, and which of them get inline results, have data that other servers must not get (guarded), or send in order';
 
 CREATE OR REPLACE FUNCTION insp.callback_claim(
     p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',

@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(text) IS
-    'Sends one callback again at once, whatever its state, with the same webhook-id and body and a new count of attempts. If values of the body were removed or may no longer be sent, the rest has another webhook-id. false: no such callback';
+    'Sends one callback again at once, whatever its state, with the same webhook-id and body, and counts attempts anew. If values of the body were removed or may no longer be sent, the rest has another webhook-id. false: no such callback';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(
@@ -237,10 +237,10 @@ COMMENT ON COLUMN insp.v_callback.origin IS 'Destination: scheme, host and port.
 COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was written';
 COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (dead-lettered) or held (the endpoint is disabled)';
 COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent or was claimed ahead';
-COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before; null: delivered';
+COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before this time; null: delivered';
 COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; if delivered, all attempts';
 COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through our fault, until it is delivered';
-COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx came';
+COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx status was received';
 COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
 COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';
 COMMENT ON COLUMN insp.v_callback.last_attempt_at IS 'When the last attempt began';
@@ -299,5 +299,5 @@ COMMENT ON COLUMN insp.v_callbacks.median_seconds IS 'Median seconds from the jo
 COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
 COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'When the current series of failures began';
 COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';
-COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What needs attention, above all callbacks dead-lettered within the last day (counted up to 1,000)';
+COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What needs attention, especially callbacks dead-lettered within the last day (counted up to 1,000)';
 GRANT SELECT ON insp.v_callbacks TO insp_operator, insp_auditor;

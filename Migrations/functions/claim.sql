@@ -63,7 +63,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.allowance(integer[], bigint[], integer[]) IS
-    'How many jobs may be claimed from each queue: the caps, or less for partners that are paused or have limits, whose allowance is locked for the claim''s transaction';
+    'How many jobs may be claimed from each queue: the given limits, or less for partners that are paused or have limits, whose tokens are locked for the claim''s transaction';
 
 CREATE OR REPLACE FUNCTION insp.spend(p_queues integer[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the caps applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. No row at all: the worker is unknown or must drain';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker has seen. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the caps applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. No row at all: the worker is unknown or must drain';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;
 

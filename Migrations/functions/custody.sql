@@ -42,7 +42,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_custody(uuid, text, text) IS
-    'Notes the key store and the wrapping key, as inspectd keys does after a change in the key store; returns whether that is new. Another key store is refused';
+    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. A different key store is refused';
 GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
@@ -86,7 +86,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.list_keys(uuid[], integer[]) IS
-    'Lists those of these keys in insp.key_gone with which nothing is left to open';
+    'Lists in insp.key_gone those of these keys that have nothing left to open';
 
 CREATE OR REPLACE FUNCTION insp.forget_keys(p_jobs bigint[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
@@ -120,7 +120,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     FROM (SELECT g.partner_id, count(*) AS keys FROM gone g GROUP BY g.partner_id) n JOIN insp.partner p ON p.id = n.partner_id
 $$;
 COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[]) IS
-    'Notes, and records, that the key store has destroyed these keys of these partners';
+    'Records that the key store has destroyed these keys of these partners';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
@@ -131,7 +131,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         AND NOT EXISTS (SELECT FROM insp.face_pending f WHERE f.key_id = k)
 $$;
 COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
-    'Which of these keys no job and no template has: their requests were refused, repeated or never arrived, or their jobs are history';
+    'Which of these keys belong to no job and no template: their requests were refused, repeated or never arrived, or their jobs are history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.custody_partner(partner text) RETURNS integer
@@ -161,7 +161,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         WHERE j.key_id = insp.object_key(l))
 $$;
 COMMENT ON FUNCTION insp.objects_of_no_part(text[]) IS
-    'Which of these objects no part has: their requests were refused, repeated or never arrived, or their parts were removed';
+    'Which of these objects belong to no part: their requests were refused, repeated or never arrived, or their parts were removed';
 GRANT EXECUTE ON FUNCTION insp.objects_of_no_part(text[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.forget_objects(p_locations text[]) RETURNS void
@@ -197,7 +197,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     DELETE FROM insp.object_gone g WHERE g.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.object_gone x WHERE x.location = ANY (p_locations) FOR UPDATE SKIP LOCKED))
 $$;
-COMMENT ON FUNCTION insp.objects_deleted(text[]) IS 'Notes that the object store has deleted these objects';
+COMMENT ON FUNCTION insp.objects_deleted(text[]) IS 'Records that the object store has deleted these objects';
 GRANT EXECUTE ON FUNCTION insp.objects_deleted(text[]) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.begin_objects() RETURNS void
@@ -205,7 +205,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     -- A duty of those databases alone that have an object store.
     INSERT INTO insp.duty (name, every) VALUES ('objects', '1 s') ON CONFLICT DO NOTHING
 $$;
-COMMENT ON FUNCTION insp.begin_objects() IS 'Makes the deletion of objects a duty, as a worker with an object store does when it starts';
+COMMENT ON FUNCTION insp.begin_objects() IS 'Makes the deletion of objects a duty; a worker with an object store calls it when it starts';
 GRANT EXECUTE ON FUNCTION insp.begin_objects() TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.object_sweep(OUT after text, OUT until text) RETURNS SETOF record
@@ -227,7 +227,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.object_sweep() IS
-    'Behind which key of the object store, and before which, the sweep looks next for objects that no part has (insp.objects_of_no_part); no row: it has seen all days but the last two. It passes over the days before the database was set back';
+    'The range of the object store''s keys in which the sweep next searches for objects that no part has (insp.objects_of_no_part); no row: it has covered all days but the last two. It skips the days before the database was set back';
 GRANT EXECUTE ON FUNCTION insp.object_sweep() TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.objects_swept(p_to text) RETURNS void
@@ -235,5 +235,5 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     UPDATE insp.custody c SET objects_swept_to = p_to
     WHERE p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND coalesce(c.objects_swept_to < p_to COLLATE "C", true)
 $$;
-COMMENT ON FUNCTION insp.objects_swept(text) IS 'Notes up to which key of the object store the sweep has looked';
+COMMENT ON FUNCTION insp.objects_swept(text) IS 'Records the key of the object store that the sweep has reached';
 GRANT EXECUTE ON FUNCTION insp.objects_swept(text) TO insp_worker;

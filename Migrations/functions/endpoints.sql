@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) IS
-    'Adds an endpoint to a partner''s default one, for example one for alerts, and returns its new signing secret, which is shown only here. Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
+    'Adds an endpoint to a partner, besides its default one, for example one for alerts, and returns its new signing secret, which is shown only here. Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
 GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.endpoint_partner(p_endpoint bigint) RETURNS integer
@@ -94,7 +94,7 @@ BEGIN
     EXCEPTION WHEN check_violation OR not_null_violation OR foreign_key_violation OR data_exception THEN
         -- The server's own message would quote the row.
         GET STACKED DIAGNOSTICS problem = CONSTRAINT_NAME;
-        PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''), '\d+ insp.endpoint tells what each setting may be.');
+        PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''), '\d+ insp.endpoint describes the values of each setting.');
     END;
     IF e.url IS NOT NULL THEN
         problem := insp.url_problem(e.url, 255, e.allow_http, e.allow_private);
@@ -104,7 +104,7 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM unnest(e.origins) o WHERE insp.url_origin(o) IS DISTINCT FROM o
         OR insp.url_problem(o, 255, e.allow_http, e.allow_private) IS NOT NULL) THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'origins', 'An origin is scheme, host and port alone, as https://hooks.example.com.');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'origins', 'An origin is only scheme, host and port, such as https://hooks.example.com.');
     END IF;
     PERFORM insp.set_endpoint_secrets(e, p_settings);
     PERFORM insp.record('set_endpoint', 'endpoint ' || p_endpoint,
@@ -129,7 +129,7 @@ BEGIN
             'A signing key is whsk_ and base64 of 32 bytes (64 with the public key).');
     ELSIF insp.secret_seal(p_settings ->> 'apiKey') = 0
         AND (p_settings ->> 'apiKey' !~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' OR length(p_settings ->> 'apiKey') > 4096) THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey', 'An API key has 1 to 4096 characters that a header may hold.');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey', 'An API key has 1 to 4096 characters that are allowed in a header.');
     END IF;
     PERFORM insp.set_secret(name, k.purpose, p_settings ->> k.setting)
     FROM (VALUES ('signingKey', 'signing_key'), ('clientKey', 'client_key'), ('apiKey', 'api_key')) AS k (setting, purpose)
@@ -247,7 +247,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_enable(bigint) IS
-    'Resumes sending to an endpoint, first the held callbacks, at the pace of its max_inflight. Returns how many were held';
+    'Resumes sending to an endpoint, held callbacks first, limited by its max_inflight. Returns how many were held';
 GRANT EXECUTE ON FUNCTION insp.callback_enable(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
@@ -273,7 +273,7 @@ BEGIN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to 366 days, without a negative part.');
     ELSIF p_overlap > '0' AND (SELECT count(*) FROM insp.secrets(name, ARRAY[purpose])) >= most THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', format('%s keys of this kind are valid', most),
-            'No more are sent. Wait until an overlap has passed; the overlap ''0'' ends all older keys at once.');
+            'No more are allowed. Wait until an overlap has passed; the overlap ''0'' ends all older keys at once.');
     END IF;
     PERFORM insp.set_secret(name, purpose, fresh, p_overlap);
     PERFORM insp.record('callback_rotate_secret', name, jsonb_build_object('overlap', p_overlap,

@@ -90,7 +90,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_job(uuid, text) IS
-    'insp.erase, with the reason that the record gets: person; null: none but the job';
+    'insp.erase, with the reason to record: person; null: only the job';
 
 CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -105,7 +105,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase(uuid) IS
-    'Removes at once all personal data of a finished job and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. What remains: that the jobs existed, when they ended, and a proof of the consent. false: nothing was left. ROW_LOCKED if another transaction holds a row of the job for five seconds';
+    'Removes at once all personal data of a finished job and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. What remains: that the jobs existed, when they ended, and a proof of the consent. false: there was nothing to remove. ROW_LOCKED if another transaction holds a row of the job for five seconds';
 GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS bigint[]

@@ -46,21 +46,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.require(boolean, text, text, text) IS
-    'Refuses a call unless a condition on its arguments is true. A null condition, from a null argument, is not';
+    'Refuses a call unless a condition on its arguments is true. A null condition, from a null argument, counts as false';
 
 CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '42', '53', '55', '57', '58']) OR p_state = 'XX000'
 $$;
 COMMENT ON FUNCTION insp.is_passing(text) IS
-    'Whether the same call may succeed later: somebody holds a row, the server lacks something, or a function or table is not as it was made. Any other SQLSTATE comes again each time';
+    'Whether the same call may succeed later: another transaction holds a row, the server lacks a resource, or a function or table was altered. Any other SQLSTATE would recur each time';
 
 CREATE OR REPLACE FUNCTION insp.may_be_of_row(p_state text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT NOT insp.is_passing(p_state) OR p_state = 'XX000'
 $$;
 COMMENT ON FUNCTION insp.may_be_of_row(text) IS
-    'Whether what failed may be a single row''s fault. XX000 is both: a table or function that is broken, or bytes of a row that make no value. It counts as the row''s where the row then loses nothing (it is put off, or the job ends with an error in any case)';
+    'Whether what failed may be a single row''s fault. XX000 is both: a table or function that is broken, or bytes of a row that form no value. It counts as the row''s where the row then loses nothing (it is put off, or the job ends with an error in any case)';
 
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

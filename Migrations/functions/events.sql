@@ -11,7 +11,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.batch_events() IS
-    'Records what must be numbered, one row for all events of a statement; every write of an event passes through here';
+    'Records what must be numbered, one row for all events of a statement; every event is written through it';
 CREATE OR REPLACE TRIGGER batch_events AFTER INSERT ON insp.event REFERENCING NEW TABLE AS written
     FOR EACH STATEMENT EXECUTE FUNCTION insp.batch_events();
 
@@ -102,5 +102,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.events_after(bigint, bigint, integer) IS
-    'Events after a place, in order; begin with (0, 0) and continue with the last row''s epoch and position. None is missed and none is returned twice. After a promotion that lost the newest, places continue in a higher epoch; an event that lost its number but not its row appears there again';
+    'Events after a place, in order; begin with (0, 0) and continue with the last row''s epoch and position. None is missed or returned twice. After a promotion that lost the newest events, places continue in a higher epoch; an event that lost its number but not its row appears there again';
 GRANT EXECUTE ON FUNCTION insp.events_after(bigint, bigint, integer) TO insp_operator, insp_auditor;

@@ -6,7 +6,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         WHEN s.n < 172800 THEN round(s.n / 3600) || ' h' ELSE round(s.n / 86400) || ' d' END
     FROM (SELECT greatest(0, round(extract(epoch FROM p_time))) AS n) s
 $$;
-COMMENT ON FUNCTION insp.in_words(interval) IS 'A length of time in its largest sensible unit; 0 s if it is negative';
+COMMENT ON FUNCTION insp.in_words(interval) IS 'A duration in its largest suitable unit; 0 s if it is negative';
 
 CREATE OR REPLACE FUNCTION insp.stage_name(p_status smallint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -54,13 +54,13 @@ BEGIN
         SELECT array_agg(m.public_id ORDER BY m.public_id) INTO found
         FROM meant m JOIN insp.job j ON j.public_id = ANY (ARRAY[m.public_id]) WHERE insp.may_act(j.partner_id);
     ELSE
-        PERFORM insp.refuse('JOB_UNKNOWN', NULL, 'An id is a UUID, or the last twelve of its digits.');
+        PERFORM insp.refuse('JOB_UNKNOWN', NULL, 'An id is a UUID, or its last twelve digits.');
     END IF;
     IF cardinality(found) > 1 THEN
         PERFORM insp.refuse('JOB_AMBIGUOUS', array_to_string(found[1:2], ', '), 'Give the whole id.');
     ELSIF found IS NULL THEN
         PERFORM insp.refuse('JOB_UNKNOWN', NULL, CASE WHEN length(digits) = 12 THEN
-            'Give the whole id. Twelve digits find jobs that run, are delayed, wait for a review, were dead-lettered or finished recently, and the newest ones.' END);
+            'Give the whole id. Twelve digits find jobs that are running, delayed, waiting for a review, dead-lettered or recently finished, and the newest ones.' END);
     END IF;
     RETURN found[1];
 END
@@ -86,30 +86,30 @@ BEGIN
     lost := CASE WHEN r.host IS NULL THEN 'is gone'
         WHEN r.state = 'dead' THEN format('is dead: nothing was heard from it for %s', insp.in_words(r.silent_for))
         WHEN r.fence < r.fence_floor THEN 'does not know that it has the job'
-        WHEN r.deadline < clock_timestamp() THEN format('has kept the job for %s longer than it may',
+        WHEN r.deadline < clock_timestamp() THEN format('has held the job for %s longer than allowed',
             insp.in_words(clock_timestamp() - r.deadline)) END;
     outside := CASE WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location LIKE 's3:%')
-            THEN ' Its parts are being fetched from the object store, outside the slots, or it is about to begin.'
+            THEN ' Its parts are being fetched from the object store, outside the slots, or are about to be.'
         WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.location IS NOT NULL)
-            THEN ' Its parts by URL are being fetched, outside the slots, or it is about to begin.'
+            THEN ' Its parts by URL are being fetched, outside the slots, or are about to be.'
         WHEN r.status < 32 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.kind = 'SESSION_BLOB')
-            THEN ' The liveness vendor''s server is asked about its session, outside the slots, or is about to be.' END;
+            THEN ' The liveness vendor''s server is being asked about its session, outside the slots, or is about to be.' END;
     RETURN QUERY VALUES
         ('state', format('Running for %s; the furthest stage stored is %s.%s', insp.in_words(clock_timestamp() - r.claimed_at),
             insp.stage_name(r.status), CASE WHEN lost IS NULL THEN outside END)),
         ('attempts', format('This is attempt %s%s.', r.attempt, CASE WHEN r.crashes > 0 THEN format(
-            '; of those before, %s ended in the death of a process or worker', r.crashes) END)),
+            '; %s earlier ones ended in the death of a process or worker', r.crashes) END)),
         ('worker', CASE
             WHEN r.host IS NULL THEN format('Worker %s %s.', r.worker_id, lost)
             WHEN lost IS NOT NULL THEN format('Worker %s (%s, process %s) %s.', r.worker_id, r.host, r.process, lost)
-            ELSE format('Worker %s (%s, process %s, version %s) is %s; last heard from %s ago. It may keep the job for another %s.',
+            ELSE format('Worker %s (%s, process %s, version %s) is %s; last heard from %s ago. It may hold the job for another %s.',
                 r.worker_id, r.host, r.process, r.version, r.state, insp.in_words(r.silent_for),
                 insp.in_words(r.deadline - clock_timestamp())) END),
         ('next step', CASE
             WHEN lost IS NULL THEN format('Wait. SELECT insp.cancel(%L) ends it at once.', r.public_id)
             WHEN NOT EXISTS (SELECT FROM insp.v_workers v WHERE v.state <> 'dead')
-                THEN 'Start a worker: no live one is left to take the job back.'
-            ELSE 'Wait: live workers take the job back within seconds, and the attempt counts as a crash. If not, insp.v_maintenance says why.'
+                THEN 'Start a worker: no live one is left to rescue the job.'
+            ELSE 'Wait: live workers rescue the job within seconds, and the attempt counts as a crash. If they do not, insp.v_maintenance says why.'
             END);
 END
 $$;
@@ -124,22 +124,22 @@ BEGIN
         (SELECT m.state FROM insp.v_maintenance m WHERE m.duty = 'promote') AS duty
     INTO d FROM insp.delayed x WHERE x.job_id = ANY (ARRAY[p_job]) ORDER BY x.run_at DESC LIMIT 1;
     RETURN QUERY VALUES ('state', CASE
-        WHEN NOT d.is_early THEN format('It has been due for %s, and is not yet in its queue.', insp.in_words(clock_timestamp() - d.run_at))
+        WHEN NOT d.is_early THEN format('It has been due for %s but is not in its queue yet.', insp.in_words(clock_timestamp() - d.run_at))
         WHEN d.attempt = 0 AND d.last_error IS NULL THEN 'Scheduled for a later time.'
         ELSE 'Waits for its next attempt.' END);
     IF d.last_error LIKE 'KEY%' OR d.last_error = 'OBJECT_STORE_UNAVAILABLE' THEN
-        RETURN QUERY VALUES ('attempts', format('Attempts that count: %s. The last, which does not, failed with %s.',
+        RETURN QUERY VALUES ('attempts', format('Counted attempts: %s. The last one, which does not count, failed with %s.',
             d.attempt, insp.error_words(d.last_error)));
     ELSIF d.attempt > 0 THEN
         RETURN QUERY VALUES ('attempts', format('Attempts made: %s%s. The last failed with %s.', d.attempt, CASE WHEN d.crashes > 0 THEN format(
             ', of which %s ended in the death of a process or worker', d.crashes) END, insp.error_words(d.last_error)));
     END IF;
     RETURN QUERY VALUES
-        ('reason', CASE WHEN d.is_early THEN format('Its time comes in %s, at %s.', insp.in_words(d.run_at - clock_timestamp()),
+        ('reason', CASE WHEN d.is_early THEN format('It becomes ready in %s, at %s.', insp.in_words(d.run_at - clock_timestamp()),
                 to_char(d.run_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
             ELSE format('Maintenance puts it into its queue (duty promote: %s).', d.duty) END),
         ('next step', CASE WHEN d.is_early OR d.duty = 'well' THEN 'Wait.'
-            ELSE 'Start a worker, or see insp.v_maintenance: no worker does the duty.' END);
+            ELSE 'Start a worker, or see insp.v_maintenance: no worker performs the duty.' END);
 END
 $$;
 COMMENT ON FUNCTION insp.explain_delayed(bigint) IS 'The part of insp.explain_job for a job that waits for a time';
@@ -167,9 +167,9 @@ BEGIN
             ('next step', 'Wait: maintenance ends it as EXPIRED within seconds. If not, insp.v_maintenance says why.');
         RETURN;
     ELSIF place.before IS NULL AND place.jobs <= most THEN
-        RETURN QUERY VALUES ('state', 'Neither running nor seen in its queue.'),
-            ('reason', 'It is on its way from one to the other, or a transaction that is not committed holds it.'),
-            ('next step', 'Ask again in a few seconds. If it stays so, SELECT * FROM insp.v_xmin_holders finds the transaction.');
+        RETURN QUERY VALUES ('state', 'Neither running nor visible in its queue.'),
+            ('reason', 'It is moving from one to the other, or an uncommitted transaction holds it.'),
+            ('next step', 'Ask again in a few seconds. If nothing changes, SELECT * FROM insp.v_xmin_holders finds the transaction.');
         RETURN;
     END IF;
     RETURN QUERY VALUES ('state', 'Waits in its partner''s queue, ' || CASE
@@ -215,9 +215,9 @@ BEGIN
     ELSIF r.status = 64 THEN
         RETURN QUERY VALUES
             ('state', format('Decided as %s, and has been waiting for a reviewer for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
-            ('reason', 'The partner''s review, or the request''s, says that a person confirms such a decision. No final callback is sent before that.'),
+            ('reason', 'By the partner''s or the request''s review setting, a person must confirm this decision. Until then, no final callback is sent.'),
             ('next step', format(
-                'SELECT insp.review(%L, ''PASSED''), or with WARNING or REJECTED. SELECT * FROM insp.v_review says what was found.',
+                'SELECT insp.review(%L, ''PASSED''), or with WARNING or REJECTED. SELECT * FROM insp.v_review shows the findings.',
                 r.public_id));
         RETURN;
     END IF;
@@ -230,11 +230,11 @@ BEGIN
     END IF;
     RETURN QUERY VALUES ('next step', CASE
         WHEN r.is_dead AND r.resolved_at IS NULL AND NOT r.can_rerun THEN format(
-            'It cannot run again: its parts or its request are removed. SELECT insp.resolve_dead(%L).', r.public_id)
+            'It cannot run again: its parts or its request were removed. SELECT insp.resolve_dead(%L).', r.public_id)
         WHEN r.is_dead AND r.resolved_at IS NULL THEN format(
-            'Once the cause is gone, SELECT insp.rerun(%1$L). If nothing is to be done, SELECT insp.resolve_dead(%1$L).', r.public_id)
+            'Once the cause is removed, SELECT insp.rerun(%1$L). If nothing can be done, SELECT insp.resolve_dead(%1$L).', r.public_id)
         WHEN r.is_dead THEN format('None: resolved by %s %s ago.', r.resolved_by, insp.in_words(clock_timestamp() - r.resolved_at))
-        WHEN r.error IS NOT NULL AND NOT r.can_rerun THEN 'None. It cannot run again: its parts or its request are removed.'
+        WHEN r.error IS NOT NULL AND NOT r.can_rerun THEN 'None. It cannot run again: its parts or its request were removed.'
         WHEN r.error IS NOT NULL THEN format('None. SELECT insp.rerun(%L) runs it again as a new job.', r.public_id)
         ELSE 'None.' END);
 END
@@ -255,7 +255,7 @@ BEGIN
                     insp.in_words(clock_timestamp() - c.delivered_at), greatest(c.attempts, 1))
                 WHEN c.state = 'held' THEN 'held until the endpoint is enabled'
                 WHEN c.state = 'dead' THEN format('dead-lettered, attempts made: %s', c.attempts)
-                WHEN c.is_claimed THEN format('being sent, or the next of a dispatcher (attempt %s)', c.attempts + 1)
+                WHEN c.is_claimed THEN format('being sent, or next in line at a dispatcher (attempt %s)', c.attempts + 1)
                 WHEN c.due_at > clock_timestamp() THEN format('attempt %s is due in %s', c.attempts + 1,
                     insp.in_words(c.due_at - clock_timestamp()))
                 ELSE format('attempt %s has been due for %s', c.attempts + 1, insp.in_words(clock_timestamp() - c.due_at)) END,
@@ -307,7 +307,7 @@ BEGIN
         RETURN QUERY SELECT * FROM insp.explain_waiting(j.id);
     END IF;
     IF j.status < 128 AND j.expires_at > clock_timestamp() THEN
-        RETURN QUERY VALUES ('deadline', format('Ends as EXPIRED in %s if it is not finished by then.',
+        RETURN QUERY VALUES ('deadline', format('Ends as EXPIRED if it is not finished within %s.',
             insp.in_words(j.expires_at - clock_timestamp())));
     ELSIF j.status < 128 AND NOT waits THEN
         RETURN QUERY VALUES ('deadline', format('Passed %s ago. %s', insp.in_words(clock_timestamp() - j.expires_at), CASE
@@ -322,7 +322,7 @@ BEGIN
     RETURN QUERY SELECT 'history', format('%s ago: %s', insp.in_words(clock_timestamp() - e.at), CASE e.kind
             WHEN 'retry' THEN format('attempt %s failed with %s; delayed for %s s.', e.detail ->> 'attempt',
                 insp.error_words(e.detail ->> 'code'), e.detail ->> 'afterSeconds')
-            WHEN 'rescued' THEN format('taken back in attempt %s: worker %s was lost, or kept it too long.', e.detail ->> 'attempt',
+            WHEN 'rescued' THEN format('rescued in attempt %s: worker %s was lost, or held it too long.', e.detail ->> 'attempt',
                 e.worker_id)
             ELSE format('released by worker %s; the attempt does not count.', e.worker_id) END)
     FROM (SELECT v.* FROM insp.event v WHERE v.job_id = j.id AND v.kind IN ('retry', 'rescued', 'released')

@@ -153,7 +153,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) IS
-    'Enrols a feature that an engine of the same name and model computed elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
+    'Enrols a feature computed elsewhere by an engine of the same name and model, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text, purpose text DEFAULT NULL)

@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.begin_epoch(bigint, bigint) IS
-    'Begins a new epoch if the server is not that of the epoch, was restarted, or has given out lower numbers than the caller has seen (p_fence, p_seq): moves fences, places, claims and job ids ahead and resets all floors. Returns the current epoch';
+    'Begins a new epoch if the server is not that of the epoch, was restarted, or gives out lower numbers than the caller has seen (p_fence, p_seq): moves fences, places, claims and job ids ahead and resets all floors. Returns the current epoch';
 
 CREATE OR REPLACE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

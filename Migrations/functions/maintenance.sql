@@ -85,7 +85,7 @@ BEGIN
     RETURN moved;
 END
 $$;
-COMMENT ON FUNCTION insp.promote(integer) IS 'Makes delayed jobs whose time has come ready; returns how many';
+COMMENT ON FUNCTION insp.promote(integer) IS 'Makes delayed jobs ready when their time has come; returns how many';
 GRANT EXECUTE ON FUNCTION insp.promote(integer) TO insp_worker;
 
 -- A part of insp.rescue, called with its settings.
@@ -119,7 +119,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 COMMENT ON FUNCTION insp.finish_spent(bigint[], bigint[], integer[], text[], text[], smallint[], smallint[]) IS
-    'Dead-letters jobs that have no attempt left; one that cannot end waits for another attempt in an hour, and keeps no other lease from its rescue. Returns how many ended';
+    'Dead-letters jobs that have no attempt left; one that cannot end is retried in an hour, and does not keep other leases from being rescued. Returns how many ended';
 
 CREATE OR REPLACE FUNCTION insp.rescue(
     p_dead_after interval DEFAULT '15 s', p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3,
@@ -373,12 +373,12 @@ UNION ALL
 SELECT 'replication slot', s.slot_name::text, NULL, s.plugin::text, greatest(age(s.xmin), age(s.catalog_xmin)), NULL,
     CASE WHEN s.active THEN 'active' ELSE 'inactive' END, format('SELECT pg_drop_replication_slot(%L)', s.slot_name)
 FROM pg_replication_slots s WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL;
-COMMENT ON VIEW insp.v_xmin_holders IS 'What holds the xmin horizon and so keeps VACUUM from removing dead rows; meanwhile the queue slows down';
+COMMENT ON VIEW insp.v_xmin_holders IS 'What holds the xmin horizon, which keeps VACUUM from removing dead rows and slows down the queue';
 COMMENT ON COLUMN insp.v_xmin_holders.kind IS 'session, prepared transaction or replication slot';
 COMMENT ON COLUMN insp.v_xmin_holders.name IS 'Process id or name';
 COMMENT ON COLUMN insp.v_xmin_holders.role IS 'Role';
 COMMENT ON COLUMN insp.v_xmin_holders.application IS 'Application name, or the slot''s plugin';
-COMMENT ON COLUMN insp.v_xmin_holders.xids_held IS 'Transactions since; the most is the worst';
+COMMENT ON COLUMN insp.v_xmin_holders.xids_held IS 'Transactions since then; the highest number is the worst';
 COMMENT ON COLUMN insp.v_xmin_holders.since IS 'For how long';
 COMMENT ON COLUMN insp.v_xmin_holders.state IS 'State of the session or slot';
 COMMENT ON COLUMN insp.v_xmin_holders.remedy IS 'The statement that ends it, once you are sure';

@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.waiting_by_queue(integer) IS
-    'Waiting jobs of each queue that has any, with the first of them. Exact while the table is small or few jobs wait; beyond p_exact in total estimated from a sample of 512 pages, with is_estimate set';
+    'Waiting jobs of each nonempty queue, with the first of them. Exact while the table is small or few jobs wait; beyond p_exact in total estimated from a sample of 512 pages, with is_estimate set';
 GRANT EXECUTE ON FUNCTION insp.waiting_by_queue(integer) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.delayed_by_queue()

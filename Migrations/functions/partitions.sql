@@ -58,7 +58,7 @@ EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
 END
 $$;
 COMMENT ON FUNCTION insp.ensure_partitions_late() IS
-    'Creates partitions if less than one is left, so that producers do not depend on maintenance; does nothing if a table is held';
+    'Creates partitions if less than one is left, so that producers do not depend on maintenance; does nothing if a table is locked';
 
 CREATE OR REPLACE FUNCTION insp.sample_nothing() RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -118,7 +118,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seq
         AND NOT EXISTS (SELECT FROM insp.job_key k WHERE k.job_id >= p_from AND k.job_id < p_before)
 $$;
 COMMENT ON FUNCTION insp.is_retention_done(bigint, bigint) IS
-    'Whether retention is done with all jobs from one number to before another: passed by the cursor of each period, none noted for later, no key left';
+    'Whether retention is done with all jobs from one number to before another: passed by the cursor of each period, none recorded for later, no key left';
 
 CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

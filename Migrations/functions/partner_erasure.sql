@@ -47,7 +47,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_partner(text) IS
-    'Begins the erasure of a partner, for good: nothing of it is accepted any more, its endpoints have no URL, its credentials and secrets are deleted. Returns the partner''s number, also if that was done before. inspectd partner erase calls it, destroys the partner''s key and erases the rest; the name stays taken';
+    'Begins the permanent erasure of a partner: its requests are no longer accepted, its endpoints have no URL, its credentials and secrets are deleted. Returns the partner''s number, also if that was done before. inspectd partner erase calls it, destroys the partner''s key and erases the rest; the name stays taken';
 GRANT EXECUTE ON FUNCTION insp.erase_partner(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.cancel_erased(p_jobs bigint[]) RETURNS bigint[]

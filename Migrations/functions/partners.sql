@@ -153,19 +153,19 @@ COMMENT ON FUNCTION insp.set_partner(text, boolean, text, text, text, boolean, b
     'Changes the settings for a partner''s jobs that are accepted from now on: enabled (whether any are), region (any: every worker) and lane of jobs that specify none, review (which decisions wait for a review: never, rejected, warning, always), consent_required, callback_required, job_lifetime. Settings not given are unchanged';
 GRANT EXECUTE ON FUNCTION insp.set_partner(text, boolean, text, text, text, boolean, boolean, interval) TO insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
+CREATE OR REPLACE FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice boolean) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     was constant insp.partner := insp.partner_lock(set_liveness_policy.partner);
 BEGIN
-    IF set_liveness_policy.evidence_suffices IS NULL THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'evidence_suffices is null', 'evidence_suffices is true or false.');
+    IF set_liveness_policy.passive_signals_suffice IS NULL THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'passive_signals_suffice is null', 'passive_signals_suffice is true or false.');
     END IF;
-    UPDATE insp.partner p SET liveness_evidence_suffices = set_liveness_policy.evidence_suffices
+    UPDATE insp.partner p SET passive_signals_suffice = set_liveness_policy.passive_signals_suffice
     WHERE p.id = was.id;
     PERFORM insp.record_partner('set_liveness_policy', was);
-    RETURN format('partner %s: passive evidence %s', set_liveness_policy.partner,
-        CASE WHEN set_liveness_policy.evidence_suffices THEN 'suffices' ELSE 'does not suffice' END);
+    RETURN format('partner %s: passive signals %s', set_liveness_policy.partner,
+        CASE WHEN set_liveness_policy.passive_signals_suffice THEN 'suffice' ELSE 'do not suffice' END);
 END
 $$;
 COMMENT ON FUNCTION insp.set_liveness_policy(text, boolean) IS
@@ -254,7 +254,7 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     coalesce(w.jobs, 0) AS waiting, coalesce(l.jobs, 0) AS running, p.max_running, p.rate_per_second,
     coalesce(d.jobs, 0) AS dead_lettered, coalesce(e.endpoints, 0) AS endpoints,
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
-    p.keep_parts, p.keep_results, p.liveness_evidence_suffices, p.consent_required, p.callback_required, p.job_lifetime,
+    p.keep_parts, p.keep_results, p.passive_signals_suffice, p.consent_required, p.callback_required, p.job_lifetime,
     p.erased_at
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
@@ -289,7 +289,7 @@ COMMENT ON COLUMN insp.v_partner.review IS 'Which decisions wait for a review: n
 COMMENT ON COLUMN insp.v_partner.in_review IS 'Jobs that wait for insp.review';
 COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.set_retention)';
 COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
-COMMENT ON COLUMN insp.v_partner.liveness_evidence_suffices IS
+COMMENT ON COLUMN insp.v_partner.passive_signals_suffice IS
     'Whether passive PAD signals suffice to pass liveness (insp.set_liveness_policy)';
 COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must record the end user''s consent';
 COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any callback URL is refused';

@@ -176,5 +176,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sealed_values(bigint, bigint) IS
-    'The sealed values of a leased job, in which its worker finds the URLs of its parts; LEASE_LOST if the lease is lost';
+    'The sealed values of a leased job, which contain the URLs of its parts; LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.sealed_values(bigint, bigint) TO insp_worker;

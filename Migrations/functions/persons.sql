@@ -18,7 +18,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
             SELECT FROM insp.job_key k WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey' OFFSET 0)
     ORDER BY 1, 2
 $$;
-COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Persons that payloads identify by a new userReference, sorted';
+COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Persons whom payloads identify by a new userReference, sorted';
 
 CREATE OR REPLACE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
@@ -33,7 +33,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.add_persons(integer[], bytea[]) IS
-    'Adds persons; none, if an open transaction is adding or removing one of them';
+    'Adds persons; adds none if an open transaction is adding or removing one of them';
 
 CREATE OR REPLACE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -212,7 +212,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     ORDER BY f.face_id
 $$;
 COMMENT ON FUNCTION insp.faces_of_person(text, text) IS
-    'The face ids of a person, as the database has them: inspectd person erase destroys their keys';
+    'The face ids of a person, as stored; inspectd person erase destroys their keys';
 GRANT EXECUTE ON FUNCTION insp.faces_of_person(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer

@@ -103,7 +103,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         GROUP BY w.partner_id) c JOIN insp.partner p ON p.id = c.partner_id
 $$;
 COMMENT ON FUNCTION insp.partner_counts(bigint[], bigint[], bigint[]) IS
-    'Of how many jobs of each partner parts, results and references were removed, for the record; null: of none';
+    'For the record: from how many jobs of each partner parts, results and references were removed; null: from none';
 
 CREATE OR REPLACE FUNCTION insp.purge_horizon(p_what text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -316,7 +316,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS
-    'Returns to what was too young or locked when retention passed it, and links jobs to their persons';
+    'Returns to data that was not due or was locked when retention passed it, and links jobs to their persons';
 
 CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

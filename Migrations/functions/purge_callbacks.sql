@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_callbacks(integer) IS
-    'Removes due callbacks with their attempts among the next p_limit; returns how many, and how many it passed';
+    'Removes the due callbacks among the next p_limit, with their attempts; returns how many, and how many it passed';
 
 CREATE OR REPLACE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

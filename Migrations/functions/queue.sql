@@ -189,7 +189,7 @@ FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id LEFT JOIN insp.regi
         ORDER BY y.queue, y.seq LIMIT 1) x
     JOIN insp.job j ON j.id = x.job_id AND j.status < 128
 WHERE j.created_at < now() - interval '5 minutes';
-COMMENT ON VIEW insp.v_stuck IS 'Jobs that do not progress: running over 2 minutes, due over 1 minute, first in a queue for over 5';
+COMMENT ON VIEW insp.v_stuck IS 'Jobs that make no progress: running for over 2 minutes, due for over 1, first in a queue for over 5';
 COMMENT ON COLUMN insp.v_stuck.id IS 'The job''s public id';
 COMMENT ON COLUMN insp.v_stuck.job_id IS 'Its internal number';
 COMMENT ON COLUMN insp.v_stuck.state IS 'running, delayed or waiting';
@@ -249,7 +249,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     WHERE q.id = ANY (p_queues)
 $$;
 COMMENT ON FUNCTION insp.why_waiting(integer[]) IS
-    'The first reason why jobs of each given queue wait, and the remedy; does not count waiting jobs';
+    'The first reason why the jobs of each given queue wait, and the remedy; does not count waiting jobs';
 GRANT EXECUTE ON FUNCTION insp.why_waiting(integer[]) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_waiting AS

@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.take_waiting(integer, bigint, bigint) IS
-    'Refuses jobs beyond a partner''s quota. Concurrent transactions do not see each other''s jobs, and may exceed it by these';
+    'Refuses jobs beyond a partner''s quota. Concurrent transactions do not see each other''s jobs, so together they may exceed it';
 
 CREATE OR REPLACE FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$

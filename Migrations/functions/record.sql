@@ -232,7 +232,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.verify_record(text, bigint, text) IS
-    'Verifies a chain of the record: whole, from first to last, with the hash of last; broken, with place and reason; inconclusive, with the reason. Reads the whole chain. erased: rows whose words were removed with a person. A superuser can rebuild a chain or cut off its end: pass last and hash as noted elsewhere, and a chain that was cut off or replaced is reported as broken';
+    'Verifies a chain of the record: whole, from first to last, with the hash of last; broken, with place and reason; inconclusive, with the reason. Reads the whole chain. erased: rows whose words were removed with a person. A superuser can rebuild a chain or cut off its end: pass last and hash as noted elsewhere, and a truncated or replaced chain is reported as broken';
 GRANT EXECUTE ON FUNCTION insp.verify_record(text, bigint, text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_operator_events AS

@@ -36,7 +36,7 @@ DECLARE
     needle text;
 BEGIN
     IF NOT p ? 'partner' THEN
-        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload names no partner');
+        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload specifies no partner');
     END IF;
     needle := insp.request_text(p, 'partner');
     SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
@@ -58,7 +58,7 @@ DECLARE
     flow insp.workflow;
 BEGIN
     IF NOT p ? 'workflow' THEN
-        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload names no workflow');
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload specifies no workflow');
     END IF;
     -- Jumio's keys come as numbers and as strings.
     needle := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow'
@@ -351,8 +351,8 @@ BEGIN
         || jsonb_build_object('workflow', flow.name)
         -- Stored only where a review is possible: workers decide by it, and most jobs need none.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
-        || CASE WHEN partner.liveness_evidence_suffices AND 'liveness' = ANY (flow.capabilities)
-            THEN jsonb_build_object('evidenceSuffices', true) ELSE '{}' END;
+        || CASE WHEN partner.passive_signals_suffice AND 'liveness' = ANY (flow.capabilities)
+            THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END;
     RETURN r;
 END
 $$;

@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION insp.names_face(p_workflow text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT p_workflow IN ('authentication', 'enrollment')
 $$;
-COMMENT ON FUNCTION insp.names_face(text) IS 'Whether jobs of a workflow name a face id (capability authentication or enrollment of insp.workflow), written out for triggers that ask for each job';
+COMMENT ON FUNCTION insp.names_face(text) IS 'Whether jobs of a workflow specify a face id (capability authentication or enrollment of insp.workflow), written out for triggers that ask for each job';
 
 CREATE OR REPLACE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
@@ -154,7 +154,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqsc
     SELECT coalesce((SELECT s.summary - 'labels' FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
         || insp.result_frame(j)
 $$;
-COMMENT ON FUNCTION insp.plain_result(insp.job) IS 'The part of a result document that names no person';
+COMMENT ON FUNCTION insp.plain_result(insp.job) IS 'The part of a result document that identifies no person';
 
 CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid, p_purpose text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -171,7 +171,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.job_result(uuid, text) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Operators and reviewers give a purpose (review, support, export or delivery), which is recorded (insp.v_access); without one they get what names no person: decision, labels, reasons, error, status and times. Of a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
+    'The result document of a job. Its results are valid only once status is 128; before that it shows the job''s progress. Results that retention removed are replaced by purgedAt, erased ones by erasedAt. Operators and reviewers give a purpose (review, support, export or delivery), which is recorded (insp.v_access); without one they get what identifies no person: decision, labels, reasons, error, status and times. Of a sealed job (isSealed) nobody gets more: inspectd status and the gateway open the rest (insp.sealed_result)';
 GRANT EXECUTE ON FUNCTION insp.job_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.sealed_result(

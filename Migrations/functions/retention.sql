@@ -24,7 +24,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         extract(hour FROM p_interval), extract(minute FROM p_interval), extract(second FROM p_interval)) >= 0
 $$;
 COMMENT ON FUNCTION insp.is_length(interval) IS
-    'Whether no part of an interval is negative. Only then can it be compared safely: 10000 years less 3564000 days compare as 99 years, but lead out of the calendar';
+    'Whether no part of an interval is negative. Only then can it be compared safely: 10000 years less 3564000 days compare as 99 years, but exceed the calendar';
 
 CREATE OR REPLACE FUNCTION insp.is_within_year(p_interval interval) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_keep(text, text, interval, interval) IS
-    'Refuses with a code a retention period that is too short or too long: one that leads out of the calendar would end every round of retention. Null is allowed';
+    'Refuses with a code a retention period that is too short or too long: one that exceeds the calendar would make every round of retention fail. Null is allowed';
 
 CREATE OR REPLACE FUNCTION insp.partner_units() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -83,7 +83,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT DO NOTHING
 $$;
 COMMENT ON FUNCTION insp.look_again(text, integer) IS
-    'Makes retention return at once to what it recorded for later (of one partner), since the due time may have changed';
+    'Makes retention return at once to what it recorded for later (for one partner), since it may now be due';
 
 CREATE OR REPLACE FUNCTION insp.partner_keeps() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -169,7 +169,7 @@ BEGIN
         PERFORM insp.record('set_retention', set_retention.what, jsonb_build_object('keep', set_retention.keep));
         RETURN format('%s: %s', set_retention.what, set_retention.keep);
     END IF;
-    PERFORM insp.refuse('PARAMETER_INVALID', 'neither a partner alone nor what and keep',
+    PERFORM insp.refuse('PARAMETER_INVALID', 'neither only a partner, nor what and keep',
         'set_retention takes a partner with keep_parts, keep_results and keep_references, or what and keep.');
     RETURN NULL;
 END

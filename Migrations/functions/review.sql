@@ -171,7 +171,7 @@ COMMENT ON COLUMN insp.v_review.id IS 'The job''s public id, the argument of ins
 COMMENT ON COLUMN insp.v_review.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_review.workflow IS 'Its workflow';
 COMMENT ON COLUMN insp.v_review.decision IS 'The decision; null: the job is damaged';
-COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
+COMMENT ON COLUMN insp.v_review.since IS 'How long it has waited';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels; or that the job is damaged';
 COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.stage_result(id, 64) has the whole result';

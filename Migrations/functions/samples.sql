@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_queue() IS
-    'Stores a sample of the queue once a minute, and removes due samples; returns 1, or 0 if this minute has one already. Cheap whatever the backlog';
+    'Stores a sample of the queue once a minute, and removes expired ones; returns 1, or 0 if this minute already has one. Cheap, whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.sample_queue() TO insp_worker;
 
 CREATE OR REPLACE VIEW insp.v_queue_sample AS
@@ -124,7 +124,7 @@ COMMENT ON COLUMN insp.v_queue_sample.region IS 'Region; any: jobs that every wo
 COMMENT ON COLUMN insp.v_queue_sample.lane IS 'Lane';
 COMMENT ON COLUMN insp.v_queue_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
 COMMENT ON COLUMN insp.v_queue_sample.oldest IS 'Age of the first of them';
-COMMENT ON COLUMN insp.v_queue_sample.running IS 'Jobs in work';
+COMMENT ON COLUMN insp.v_queue_sample.running IS 'Jobs running';
 COMMENT ON COLUMN insp.v_queue_sample.delayed IS 'Jobs that wait for a time; an estimate if there are many';
 COMMENT ON COLUMN insp.v_queue_sample.finished IS 'Jobs that ended in the minute before; an estimate if there are many';
 COMMENT ON COLUMN insp.v_queue_sample.failed IS 'How many of these were dead-lettered';

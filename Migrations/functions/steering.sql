@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     IF pause.lane IS NOT NULL AND pause.partner IS NOT NULL THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'both a lane and a partner',
-            'A partner is paused in all its lanes, a lane for all its partners.');
+            'A partner is paused in all lanes, a lane for all partners.');
     ELSIF pause.partner IS NOT NULL THEN
         was := insp.partner_lock(pause.partner);
         UPDATE insp.partner p SET paused = true, pause_reason = pause.reason WHERE p.id = was.id;
@@ -76,7 +76,7 @@ BEGIN
             'rate_per_second is above 0 and at most 1000000; insp.pause(partner => …) stops a partner.');
     ELSIF limit_partner.rate_burst < 1 OR limit_partner.rate_burst IS NOT NULL AND limit_partner.rate_per_second IS NULL THEN
         PERFORM insp.refuse('PARAMETER_INVALID', format('rate_burst is %s', limit_partner.rate_burst),
-            'rate_burst is at least 1, and goes with a rate_per_second.');
+            'rate_burst is at least 1, and needs a rate_per_second.');
     END IF;
     IF limit_partner.rate_per_second IS NOT NULL THEN
         -- A rate without a burst allows the jobs of one second at once, and at least one.
@@ -112,7 +112,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_lane_weight(text, integer) IS
-    'Sets a lane''s share of the claims while several lanes have jobs waiting, 1 to 1000';
+    'Sets a lane''s share of the claims while several lanes have waiting jobs, 1 to 1000';
 GRANT EXECUTE ON FUNCTION insp.set_lane_weight(text, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
@@ -213,7 +213,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.cancel_partner(text, text, integer) IS
-    'Cancels up to a batch of a partner''s waiting and delayed jobs; call it until cancelled is 0, each time in a transaction that ends at once: until then it holds these jobs. kept: as many could not be ended: their stored data is damaged, and they wait for another hour, or, counted once no other waits, another transaction holds them. Running jobs are left alone. ROW_LOCKED if another transaction holds something else that the call needs for five seconds';
+    'Cancels up to a batch of a partner''s waiting and delayed jobs; call it until cancelled is 0, each time in a transaction that ends at once: until then it holds these jobs. kept: how many could not be ended: those with damaged data, which are put off for an hour, and, counted once no others wait, those that another transaction holds. Running jobs are left alone. ROW_LOCKED if another transaction holds something else that the call needs for five seconds';
 GRANT EXECUTE ON FUNCTION insp.cancel_partner(text, text, integer) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.rerun(id uuid) RETURNS uuid
@@ -255,7 +255,7 @@ BEGIN
         old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent,
         old.personal, old.sealed, old.key_id,
         -- Passive signals that no longer suffice for the partner do not suffice for the rerun.
-        CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
+        CASE WHEN partner.passive_signals_suffice THEN old.request ELSE old.request - 'passiveSignalsSuffice' END);
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
     INSERT INTO insp.purge_later (due_at, what, job_id)
@@ -278,7 +278,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun(uuid) IS
-    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts occupy no space of their own. insp.erase of either erases both';
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
 GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean

@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
-    'An endpoint''s access token, with seconds until its refresh and its expiry. With a lease number the caller, and no other, must get the next one and call token_store or token_fail; without token, lease and code another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
+    'An endpoint''s access token, with seconds until its refresh and its expiry. With a lease number, only the caller must get the next one and call token_store or token_fail; without token, lease and code another dispatcher is doing so. p_refused: the generation that the partner refused. partner: the number of the partner under whose key it is sealed, if it is';
 GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_store(

@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.session_begin(bigint, bigint) IS
-    'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it. LEASE_LOST if the lease is lost';
+    'Records that a leased job''s session is about to be sent; false: an earlier attempt may already have sent it. LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea)

@@ -109,7 +109,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
                 SELECT FROM insp.job j WHERE j.id = ANY (ARRAY[x.job_id]) AND j.status < 128 OFFSET 0))
             OR EXISTS (SELECT FROM insp.lease x WHERE x.queue = q.id)))
 $$;
-COMMENT ON FUNCTION insp.is_empty(bigint) IS 'Whether no job that the worker could process waits, is delayed or runs';
+COMMENT ON FUNCTION insp.is_empty(bigint) IS 'Whether no job that the worker could process is waiting, delayed or running';
 GRANT EXECUTE ON FUNCTION insp.is_empty(bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.drain_worker(p_worker bigint) RETURNS boolean
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drain_worker(bigint) IS
-    'Makes a worker stop claiming, finish its jobs and stop; false: no such worker';
+    'Makes a worker stop claiming, finish its jobs and exit; false: no such worker';
 GRANT EXECUTE ON FUNCTION insp.drain_worker(bigint) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.worker_drained() RETURNS trigger

@@ -17,7 +17,7 @@ CREATE TABLE insp.custody (
 );
 COMMENT ON TABLE insp.custody IS 'Which key store this is, and which wrapping key wraps the keys of partners';
 COMMENT ON COLUMN insp.custody.single IS 'There is one row';
-COMMENT ON COLUMN insp.custody.key_store IS 'Drawn once; the main database has it, too, and takes no other key store';
+COMMENT ON COLUMN insp.custody.key_store IS 'Drawn once; the main database records it and accepts no other key store';
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key that wraps new keys';
 COMMENT ON COLUMN insp.custody.proof IS 'An unused key, wrapped by it: unwrapping it proves that a program has this wrapping key, and not another of the same name';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
@@ -55,6 +55,6 @@ CREATE TABLE insp.fallen (
     parent uuid PRIMARY KEY,
     fallen_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE insp.fallen IS 'Destroyed keys whose children''s rows, which nobody can unwrap any more, insp.sweep_keys has to delete';
+COMMENT ON TABLE insp.fallen IS 'Destroyed keys; insp.sweep_keys must still delete the rows of the keys below them, which nobody can unwrap any more';
 COMMENT ON COLUMN insp.fallen.parent IS 'The destroyed key';
 COMMENT ON COLUMN insp.fallen.fallen_at IS 'When it was destroyed';

@@ -1,3 +1,4 @@
+internal import CSystem
 package import InspectCore
 
 /// The programs and limits of an ``AnalyzerPool``.
@@ -15,7 +16,7 @@ package struct AnalyzerConfiguration: Sendable {
     /// How many jobs run at once, each in its own process. The same number of processes wait for the next jobs.
     package var slots: Int
     /// Whether each process in use is replaced by another in reserve. `false` if there is only one job.
-    package var forksAhead = true
+    var forksAhead = true
     /// Bytes of address space that a process may add to what its parent has mapped.
     ///
     /// An image at the decoder's limits takes 600 MB; the rest is for analysis and OpenBLAS's 128 MB.
@@ -28,7 +29,7 @@ package struct AnalyzerConfiguration: Sendable {
     /// How long a stage without its own deadline may take.
     package var stageDeadline: Duration = .seconds(20)
     /// How long the parent may take to load its models.
-    package var startDeadline: Duration = .seconds(60)
+    var startDeadline: Duration = .seconds(60)
     /// The size of the memory for a job's parts, in bytes, and so the largest size of all parts of one job. Costs nothing until
     /// used.
     package var sharedMemory = 64 << 20
@@ -36,12 +37,14 @@ package struct AnalyzerConfiguration: Sendable {
     package var largestFrame = 16 << 20
     /// The parent is renewed after so many forks: all of them have the same addresses, and an attacker who learns them from one
     /// could use them on the next. Nobody waits: the old parent serves until the new one has loaded its models.
-    package var forksPerParent = 2000
+    var forksPerParent = 2000
     /// A parent of this age is renewed too, if it has forked any process.
-    package var parentLifetime = Duration.seconds(1800)
+    var parentLifetime = Duration.seconds(1800)
+    /// Tells a parent's age, in nanoseconds like `csys_now()`.
+    var clock: @Sendable () -> UInt64 = { csys_now() }
     /// A crash of one of its processes renews a parent too, since a wrong guess at an address is a crash; but not sooner than this
     /// after the last renewal, so that images that crash a decoder do not keep a core busy with loading models.
-    package var restBetweenParents = Duration.seconds(5)
+    var restBetweenParents = Duration.seconds(5)
 
     package init(slots: Int) {
         precondition(slots > 0, "a pool needs a slot")
@@ -58,7 +61,7 @@ package struct AnalyzerConfiguration: Sendable {
     ///
     /// One thread each for BLAS and OpenMP: parallelism comes from the pool, and a fork copies one thread only. Swift's crash
     /// reporter is off, since it would start another program and keep a crashed process alive meanwhile.
-    package static let baseEnvironment = [
+    static let baseEnvironment = [
         "LANG": "C.UTF-8",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",

@@ -1,9 +1,10 @@
 internal import CSystem
 internal import InspectCore
 
-/// Keeps memory off the disk.
+/// Keeps memory off the disk and out of logs.
 package enum CoreDumps {
-    /// Makes this process undumpable: no core file, and no other process of the same user can read its memory.
+    /// Makes this process undumpable: no core file, no backtrace with what registers point to, and no other process of the
+    /// same user can read its memory.
     ///
     /// Analyzers do so from their fork on; every command calls this first.
     ///

@@ -37,7 +37,7 @@ extension StageEngine {
         for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
     }
 
-    /// Nor has it a face, so the networks run on five arbitrary points.
+    /// Nor does it have a face, so the networks run on five arbitrary points.
     private func rehearseFace(_ card: DecodedImage) throws(InspectError) {
         let points = [(270, 200), (310, 200), (450, 200), (410, 200), (360, 290)].map { Point(x: $0, y: $1) }
         let quality = FaceQuality(

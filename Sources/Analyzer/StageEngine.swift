@@ -101,7 +101,7 @@ package final class StageEngine: AnalyzerEngine {
         }
     }
 
-    /// Not a job's stage: returns ``Preview``s by part name, for reports.
+    /// Not a stage of a job: returns ``Preview``s by part name, for reports.
     package static let previewStage = "preview"
 
     private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
@@ -181,7 +181,7 @@ package final class StageEngine: AnalyzerEngine {
         return facts
     }
 
-    /// Frees what was kept of a job's parts.
+    /// Frees everything kept of a job's parts.
     func forget() {
         self.images = [:]
         self.found = [:]

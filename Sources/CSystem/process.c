@@ -162,7 +162,14 @@ static int limit(int resource, rlim_t soft, rlim_t hard) {
     return setrlimit((__rlimit_resource_t)resource, &value) == 0 ? 0 : -errno;
 }
 
+/// A crash ends the process as the kernel does it. Swift's own handlers print registers with the memory that these point to.
+static void default_crash_signals(void) {
+    static const int crashes[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+    for (unsigned i = 0; i < sizeof crashes / sizeof *crashes; i++) signal(crashes[i], SIG_DFL);
+}
+
 int csys_disable_core_dumps(void) {
+    default_crash_signals();
     // The limit does not hold for a core_pattern that is a pipe; not being dumpable does.
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
     return limit(RLIMIT_CORE, 0, 0);
@@ -186,6 +193,7 @@ int csys_prepare_parent(int last_open) {
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    default_crash_signals();
     return limit(RLIMIT_CORE, 0, 0);
 }
 

@@ -1,4 +1,4 @@
-// The registers that arithmetic uses. Debian compiles OpenCV and dlib for every x86-64; code here for wider registers is
+// The registers that arithmetic uses. Debian compiles OpenCV and dlib for any x86-64 processor; code here for wider registers is
 // chosen at run time, so that one program runs on every processor.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Separable filters over planes of numbers; the face detector applies hundreds to each image. With dlib's own, a document side
+// Separable filters over planes of numbers; the face detector applies hundreds to each image. With dlib's own filters, a document side
 // takes 9 % more processor time (Tests/FIGURES.md).
 #pragma once
 #include <cstddef>

@@ -44,9 +44,9 @@ package enum Seal {
     /// The format's number, the first byte of sealed bytes, and what a row's column `seal` says of them.
     package static let version: UInt8 = 1
     /// Bytes before the ciphertext: version, key id, nonce.
-    package static let headerCount = 1 + 16 + AES256GCM.nonceCount
+    static let headerCount = 1 + 16 + AES256GCM.nonceCount
     /// Bytes by which sealing makes a text longer.
-    package static let overhead = Self.headerCount + AES256GCM.tagCount
+    static let overhead = Self.headerCount + AES256GCM.tagCount
 
     private static let label = "inspectd seal 1"
 

@@ -25,7 +25,7 @@ package struct GatewayCredential: Sendable {
     package var id: Int64
     package var partner: String
     /// Number of the partner (`insp.partner.id`).
-    package var partnerID: Int64
+    var partnerID: Int64
     /// SHA-256 of the secret, which is 256 random bits: nobody can guess it, so a slow hash would protect nothing and let
     /// strangers spend the gateway's time.
     package var secretSHA256: Data
@@ -33,8 +33,8 @@ package struct GatewayCredential: Sendable {
     /// Whether the secret is that of a token, which expires soon and gets no further tokens.
     package var isToken = false
     /// Requests a second; `nil`: the gateway's default.
-    package var ratePerSecond: Double?
-    package var rateBurst: Int?
+    var ratePerSecond: Double?
+    var rateBurst: Int?
 
     /// Whether a secret is this credential's, compared in constant time.
     func accepts(_ secret: String) -> Bool {

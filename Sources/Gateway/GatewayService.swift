@@ -12,8 +12,8 @@ package struct GatewayConfiguration: Sendable {
     package var addressRate = 200.0
     package var addressBurst = 400.0
     /// Rate limit for wrong credentials, of one address and of one key id.
-    package var failureRate = 0.2
-    package var failureBurst = 20.0
+    var failureRate = 0.2
+    var failureBurst = 20.0
     package var bodyBytes = 64 * 1024 * 1024
     package var proxies = TrustedProxies()
     /// Clients of one partner that may wait at once; others get their job's current status.

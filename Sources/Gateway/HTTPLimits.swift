@@ -6,19 +6,19 @@ package struct HTTPLimits: Sendable {
     /// Connections of one address, or of one IPv6 network of 64 bits. Never more than are left for others.
     package var connectionsPerAddress: UInt32 = 1000
     /// Seconds from the connection to the first byte of its first request, TLS included.
-    package var firstByteSeconds = 5.0
+    var firstByteSeconds = 5.0
     /// Seconds without traffic after which a connection is closed.
-    package var idleSeconds: UInt32 = 15
+    var idleSeconds: UInt32 = 15
     /// Seconds for the head of a request, however steadily it drips in.
-    package var headSeconds = 20.0
+    var headSeconds = 20.0
     /// Seconds for a body: 64 MiB at 1 MiB a second, which a phone's uplink carries.
-    package var bodySeconds = 64.0
+    var bodySeconds = 64.0
     /// Seconds in which the client must have taken the answer.
-    package var answerSeconds = 60.0
+    var answerSeconds = 60.0
     /// Seconds for which a connection that is being closed is still read, so that its client gets the answer.
-    package var lingerSeconds = 2.0
+    var lingerSeconds = 2.0
     /// Bytes for the head of a request.
-    package var headBytes = 32 * 1024
+    var headBytes = 32 * 1024
     /// Bytes of one body.
     package var bodyBytes = 64 * 1024 * 1024
     /// Bytes of all bodies and unread answers held at once. One share has one body, or at most as much as is left for

@@ -8,7 +8,7 @@ package struct HTTPRequest: Sendable {
     package var path: String
     /// The same by segments: an escaped slash is part of one.
     package var segments: [String]
-    /// Parameters of the query; a name that is given twice has both values, joined with a comma.
+    /// Parameters of the query; a name that was given twice has both values, joined with a comma.
     package var query: [String: String]
     /// Header fields, names in lower case; values of repeated ones are joined with a comma (RFC 9110, section 5.3).
     package var headers: [String: String]

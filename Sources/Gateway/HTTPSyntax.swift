@@ -105,7 +105,7 @@ enum HTTPSyntax {
         return String(validating: plain, as: UTF8.self)
     }
 
-    /// Parameters of a query; a name that is given twice has both values, joined with a comma.
+    /// Parameters of a query; a name that was given twice has both values, joined with a comma.
     static func query(_ text: Substring) throws(HTTPFault) -> [String: String] {
         var values: [String: String] = [:]
         for pair in text.split(separator: "&") {

@@ -20,9 +20,9 @@ package final class HealthServer: Sendable {
     /// Connections at once; more wait in the kernel's queue.
     package static let connections: UInt32 = 32
     /// Seconds without traffic after which a connection is closed.
-    package static let idleSeconds: UInt32 = 5
+    static let idleSeconds: UInt32 = 5
     /// Bytes for the head of a request: longer ones are refused.
-    package static let headBytes = 16 * 1024
+    static let headBytes = 16 * 1024
 
     /// The port it listens on.
     package var port: UInt16 { self.server.port }

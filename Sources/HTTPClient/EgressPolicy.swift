@@ -15,7 +15,7 @@ package struct EgressPolicy: Hashable, Sendable {
         case only(IPAddress)
     }
 
-    package let privateAddresses: Private
+    let privateAddresses: Private
 
     package init(_ privateAddresses: Private) { self.privateAddresses = privateAddresses }
 

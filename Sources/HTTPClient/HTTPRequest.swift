@@ -38,11 +38,11 @@ package struct HTTPRequest: Sendable {
         /// From the start of name resolution to the last byte, in milliseconds.
         package var totalMilliseconds: Int
         /// Name resolution, TCP and TLS together, in milliseconds.
-        package var connectMilliseconds: Int = 5_000
+        var connectMilliseconds: Int = 5_000
         /// Bytes of the body. A larger `Content-Length` ends the request before any byte of the body is read.
         package var bodyBytes: Int
         /// Bytes of all header lines together.
-        package var headerBytes: Int = 32 * 1024
+        var headerBytes: Int = 32 * 1024
         /// A transfer slower than this many bytes a second …
         package var lowSpeedBytes: Int = 1
         /// … for this many seconds is given up. 0: only the total counts.

@@ -15,7 +15,7 @@ package struct HTTPResponse: Sendable {
     /// From the start of the request to its end, in microseconds.
     package var microseconds: Int
     /// Whether an open connection was used again.
-    package var isConnectionReused: Bool
+    var isConnectionReused: Bool
     /// When the connection was ready and the request went out.
     package var sent: ContinuousClock.Instant?
 

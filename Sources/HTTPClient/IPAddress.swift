@@ -41,7 +41,7 @@ package struct IPAddress: Hashable, Sendable {
         self = address
     }
 
-    package var bitWidth: Int { self.family == .v4 ? 32 : 128 }
+    var bitWidth: Int { self.family == .v4 ? 32 : 128 }
 
     /// The bytes in network order.
     package var bytes: [UInt8] {

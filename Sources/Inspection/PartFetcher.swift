@@ -20,7 +20,7 @@ package final class PartFetcher: Sendable {
         /// An HTTPS URL without login and fragment. Redirects are not followed.
         package var url: String
         /// 64 hexadecimal digits in either case, or `nil` where the job gives none.
-        package var expectedSHA256: String?
+        var expectedSHA256: String?
         /// Whether `http:` is also accepted.
         package var allowHTTP: Bool
         /// Whether addresses inside our own networks may be connected to: all, or those of ``networks``.
@@ -57,7 +57,7 @@ package final class PartFetcher: Sendable {
     }
 
     /// ``Bounds/admits`` refused bytes.
-    package struct NotAdmitted: Error, Sendable {
+    struct NotAdmitted: Error, Sendable {
         package init() {}
     }
 

@@ -77,7 +77,7 @@ extension ClaimedJob {
     ///
     /// The database mentions a review only in payloads of jobs that may need one, so for all others this is one search for a word
     /// in a short text.
-    package func waitsForReview(of decision: DecisionType) -> Bool {
+    func waitsForReview(of decision: DecisionType) -> Bool {
         guard self.namesReview,
             let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review
         else { return false }
@@ -173,7 +173,7 @@ package final class QueueWrite: Sendable {
     }
 
     /// Whether the lease ends with this write.
-    package var endsLease: Bool {
+    var endsLease: Bool {
         if case .step = self.kind { return false }
         return true
     }

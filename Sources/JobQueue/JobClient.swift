@@ -69,7 +69,7 @@ package actor JobClient {
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``.
     package func result(of id: String, purpose: String? = nil) async throws -> Data {
         guard UUID(uuidString: id) != nil else {
-            throw InspectError(.jobUnknown, hint: "An id is a UUID, or the last twelve of its digits.")
+            throw InspectError(.jobUnknown, hint: "An id is a UUID, or its last twelve digits.")
         }
         let row = try await self.translating { connection in
             try await connection.query(

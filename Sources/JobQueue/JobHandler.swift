@@ -259,7 +259,7 @@ package struct StorableResult: Sendable {
 }
 
 /// Text that PostgreSQL can store as `jsonb`.
-package enum StorableJSON {
+enum StorableJSON {
     /// - Returns: `nil` if it is no JSON.
     package static func checked(_ data: Data) -> Data? {
         let data = Data(self.text(data).utf8)

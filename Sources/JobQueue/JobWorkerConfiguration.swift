@@ -38,14 +38,14 @@ package struct JobWorkerConfiguration: Sendable {
     /// Without a heartbeat for this long the worker drops its work: shorter than the time after which others rescue it.
     package var heartbeatPatience = Duration.seconds(10)
     /// The time without a heartbeat after which the others declare a worker dead.
-    package var deadAfter = Duration.seconds(15)
+    var deadAfter = Duration.seconds(15)
     /// The time between two polls of an empty queue; varied by ±20 %.
     package var pollInterval = Duration.seconds(1)
     /// Connections that claim and write at the same time: while the database processes one's batch, the other's is prepared. One
     /// is enough where jobs take long.
     package var pumps: Int
     /// How long a finished job may wait to be written together with others.
-    package var linger = Duration.milliseconds(2)
+    var linger = Duration.milliseconds(2)
     /// Time between two rounds of maintenance; varied by ±20 %.
     package var maintenanceInterval = Duration.milliseconds(500)
 

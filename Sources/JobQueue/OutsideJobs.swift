@@ -158,11 +158,11 @@ struct OutsideJobs: Sendable {
 package struct OutsideLimits: Sendable {
     package var permits: Int
     /// A quarter: it takes four partners whose servers do not answer to use up all permits.
-    package var permitsPerPartner: Int { max(1, self.permits / 4) }
+    var permitsPerPartner: Int { max(1, self.permits / 4) }
     /// The bytes that all of them may hold together.
     package var bytes: Int
     /// At least one job's limit, so that one job of each partner always passes.
-    package var bytesPerPartner: Int { max(JobPart.limit, self.bytes / 4) }
+    var bytesPerPartner: Int { max(JobPart.limit, self.bytes / 4) }
 
     /// - Parameter bytes: At least ``JobPart/limit``.
     package init(permits: Int, bytes: Int = 4 * JobPart.limit) {

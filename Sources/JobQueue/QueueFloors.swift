@@ -25,7 +25,7 @@ package struct QueueFloors: Sendable {
         /// Adopts the limits that the database allowed, if it lowered any.
         ///
         /// - Returns: Whether it lowered any.
-        package mutating func restrict(to caps: [Int]?) -> Bool {
+        mutating func restrict(to caps: [Int]?) -> Bool {
             guard let caps, caps.count == self.scans.count else { return false }
             for (index, cap) in caps.enumerated() { self.scans[index].cap = cap }
             // Nothing was seen of a queue with limit 0.
@@ -83,7 +83,7 @@ package struct QueueFloors: Sendable {
     package var count: Int { self.queues.count }
 
     /// Whether any queue had jobs recently.
-    package var hasActive: Bool { !self.active.isEmpty }
+    var hasActive: Bool { !self.active.isEmpty }
 
     /// The floors for a heartbeat.
     package var reported: (queues: [Int64], seqs: [Int64]) {
@@ -103,7 +103,7 @@ package struct QueueFloors: Sendable {
     }
 
     /// Requests all queues again with the next claim.
-    package mutating func forgetNewest() { self.newest = 0 }
+    mutating func forgetNewest() { self.newest = 0 }
 
     /// Adds queues; those of other regions and lanes are ignored.
     ///

@@ -54,7 +54,7 @@ package enum QueueStatements {
     }
 
     /// After a claim that failed because of a second row of a job: deletes such rows from the queues that it scanned.
-    package static func dropStrays(_ scans: [QueueFloors.Scan], limit: Int) -> PostgresStatement {
+    static func dropStrays(_ scans: [QueueFloors.Scan], limit: Int) -> PostgresStatement {
         PostgresStatement(
             "SELECT insp.drop_strays($1, $2, $3)",
             [.intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)), .int(Int64(limit))])

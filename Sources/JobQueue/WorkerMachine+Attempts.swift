@@ -9,7 +9,7 @@ extension WorkerMachine {
 
     /// Most writes in one round trip, so that a statement stays small when much has piled up.
     static let batchLimit = 2048
-    /// As many writes go at once, without waiting for more.
+    /// This many writes are sent at once, without waiting for more.
     var batchTarget: Int { min(64, self.configuration.slots) }
 
     /// A scan of all queues costs one index descent each, so busy workers mostly scan where jobs were; but no longer than a
@@ -25,7 +25,7 @@ extension WorkerMachine {
     enum PumpStep: Sendable {
         case done
         case wait(Duration)
-        /// One round trip. With `asksForLocks` somebody is holding rows: to ask first costs less than to wait for one more.
+        /// One round trip. With `asksForLocks`, other transactions hold rows: asking first costs less than waiting for another.
         case send([QueueWrite], Claiming?, asksForLocks: Bool)
     }
 
@@ -73,7 +73,7 @@ extension WorkerMachine {
     private mutating func claiming(limit: Int, at now: ContinuousClock.Instant) -> Claiming? {
         guard let identity = self.identity else { return nil }
         self.reserved += limit
-        // What was announced may lie in a queue that was empty: it is not to wait for its turn to be scanned. Announcements
+        // An announced job may be in a queue that was empty, which must not wait for its turn to be scanned. Announcements
         // are at least 50 ms apart.
         let interval = Self.fullScanInterval(queues: self.floors.count, isHinted: self.isHinted)
         let isFull = self.scan.lastFull.map { now - $0 >= interval } ?? true || !self.floors.hasActive
@@ -84,7 +84,7 @@ extension WorkerMachine {
             known: self.floors.newest, seen: self.seen)
     }
 
-    /// A claim has no answer: what it took, if anything, a heartbeat will find.
+    /// A claim got no answer: a heartbeat will find what it claimed, if anything.
     mutating func claimFailed(_ claiming: Claiming, _ actions: inout WorkerActions) {
         self.reserved -= claiming.limit
         self.readmit(&actions)
@@ -102,7 +102,7 @@ extension WorkerMachine {
         self.reserved -= claiming.limit
         defer { if !self.outside.isEmpty || self.outside.hasOpened { self.readmit(&actions) } }
         guard let answer else {
-            // Nothing to be asked again before a heartbeat has told which.
+            // No further claim before a heartbeat has shown which it is.
             self.scan.sawNothing = true
             self.scan.isUnknown = true
             self.scan.nextPoll = now + self.configuration.pollInterval
@@ -115,7 +115,7 @@ extension WorkerMachine {
             self.seen.learn(
                 fence: answer.jobs.map(\.job.fence).max() ?? 0, seq: max(answer.high, answer.jobs.map(\.seq).max() ?? 0)
             )
-            // What was asked in another epoch began at floors that say nothing now.
+            // A claim made in another epoch began at floors that mean nothing now.
             if claiming.seen.epoch == answer.epoch { self.learn(from: answer, of: claiming, at: now, random: random) }
             isOurs = !self.isSuspended
         }
@@ -229,7 +229,7 @@ extension WorkerMachine {
 
     // MARK: Outcomes
 
-    /// What a handler came to.
+    /// A handler's outcome.
     enum Outcome: Sendable {
         /// - Parameters:
         ///   - result: `nil` if it cannot be stored.
@@ -309,7 +309,7 @@ extension WorkerMachine {
 
     /// A stage's result cannot be stored: ends the job at once, whatever its handler still does.
     mutating func refused(_ job: ClaimedJob, at now: ContinuousClock.Instant, _ actions: inout WorkerActions) {
-        // What was lost before is not to be written.
+        // A job whose lease was lost before must not be written.
         guard let running = self.running[job.fence], running.disposition != .lost else { return }
         self.lose(at: now, &actions) { $0.job.fence == job.fence }
         self.add(QueueWrite(kind: .deadLetter(Self.notStorable), job: job, claimedAt: running.claimedAt), at: now)
@@ -346,7 +346,7 @@ extension WorkerMachine {
     /// A handler that does not heed its cancellation for so long keeps its task, but neither the slot nor the job.
     static let patienceAfterCancellation = Duration.seconds(5)
 
-    /// Enforces what must be enforced also while the database does not answer.
+    /// Enforces what must hold even while the database does not answer.
     ///
     /// - Parameter random: From -1 to 1, for the next attempts of overdue jobs.
     mutating func tick(at now: ContinuousClock.Instant, random: Double, _ actions: inout WorkerActions) {

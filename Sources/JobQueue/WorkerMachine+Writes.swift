@@ -2,7 +2,7 @@ internal import InspectCore
 
 /// The writes of attempts: those that wait for their pump, what their answers mean, and what follows where there is none.
 ///
-/// Jobs whose rows another transaction holds, as an operator's that was left open, are parked: each waits for itself, with its
+/// Jobs whose rows another transaction holds, such as an operator's left open, are parked: each waits by itself, with its
 /// lease kept by the heartbeats, while the pumps go on with all others.
 extension WorkerMachine {
     // MARK: Writes that wait
@@ -38,7 +38,7 @@ extension WorkerMachine {
         return batch
     }
 
-    /// Puts writes back that may not have arrived; the fence makes a second try harmless.
+    /// Puts back writes that may not have arrived; the fence makes a second try harmless.
     mutating func returnPending(_ batch: [QueueWrite], at now: ContinuousClock.Instant) {
         guard let first = batch.first else { return }
         let pump = self.pump(of: first.job.id)
@@ -54,9 +54,9 @@ extension WorkerMachine {
         case held
         /// The database is away, or busy with something else.
         case away
-        /// Nothing is known of what was written: the answer cannot be read.
+        /// It is unknown what was written: the answer cannot be read.
         case unreadable
-        /// The database will not have them, with this SQLSTATE.
+        /// The database refuses them, with this SQLSTATE.
         case refused(String)
     }
 
@@ -66,7 +66,7 @@ extension WorkerMachine {
         case again
         /// Ask which rows are held, and set their jobs apart.
         case findHeld
-        /// Each job by itself: one is to blame, and the others must not suffer for it, nor wait for ever.
+        /// Each job by itself: one of them is at fault, and the others must neither suffer for it nor wait for ever.
         case eachAlone
     }
 
@@ -157,7 +157,7 @@ extension WorkerMachine {
         }
     }
 
-    /// A job of which nothing at all can be written. To release it would have it fail the same way for ever: its lease
+    /// A job for which nothing at all can be written. If released, it would fail in the same way for ever: its lease
     /// is left to the rescue, which counts a crash, and after some of those the job is a dead letter.
     private mutating func abandon(_ job: ClaimedJob, _ sqlState: String, _ actions: inout WorkerActions) {
         self.ending.remove(job.fence)
@@ -170,7 +170,7 @@ extension WorkerMachine {
         of writes: [QueueWrite], held: Set<Int64>, at now: ContinuousClock.Instant, _ report: (JobQueueEvent) -> Void
     ) {
         for write in writes {
-            // A job that was finished from outside while it waited has no id to tell.
+            // A job that was finished by another party while it waited has no id to report.
             let isNamed = !write.job.publicID.isEmpty
             guard held.contains(write.job.id) else {
                 if write.endsLease && isNamed { report(.leaseLost(job: write.reference)) }

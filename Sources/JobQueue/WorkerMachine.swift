@@ -2,10 +2,10 @@ internal import Foundation
 internal import InspectCore
 
 /// What a worker knows and decides: events in, actions out. It reads no clock, draws no random number and waits for nothing:
-/// times and random numbers come with the events, and the machine's owner carries out all of the actions. The same
-/// events have the same actions, in the same order.
+/// times and random numbers come with the events, and the machine's owner carries out all actions. The same
+/// events always lead to the same actions, in the same order.
 ///
-/// A job's attempt, known by its fence, as a job may be claimed again while an attempt that lost its lease still ends:
+/// A job's attempt, identified by its fence, since a job may be claimed again while an attempt that lost its lease is still ending:
 ///
 /// | state | event | next state | actions |
 /// |---|---|---|---|
@@ -45,12 +45,12 @@ internal import InspectCore
 /// | any | told to stop, drained, nothing left to drain | stopping | all are woken |
 /// | stopping | nothing left, or ten seconds past its deadline | over | – |
 struct WorkerMachine: Sendable {
-    /// Why a running job's outcome is not taken as it comes.
+    /// Why a running job's outcome may not be used as it is.
     enum Disposition: Sendable {
         case working
-        /// The lease is gone, or must be taken to be: nothing may be written.
+        /// The lease is lost, or must be assumed lost: nothing may be written.
         case lost
-        /// Past its deadline, and told to stop.
+        /// Past its deadline, and asked to stop.
         case overdue
         /// The worker stops: back to the queue unless it ends in time.
         case stopped
@@ -62,7 +62,7 @@ struct WorkerMachine: Sendable {
         /// Furthest stage whose result is stored or about to be.
         var stage: JobStatus
         var disposition = Disposition.working
-        /// When the disposition was set, and the task told to stop.
+        /// When the disposition was set and the task was asked to stop.
         var markedAt: ContinuousClock.Instant?
 
         /// For reports.
@@ -93,9 +93,9 @@ struct WorkerMachine: Sendable {
     var outboxes: [Outbox]
     /// Those of ``running`` that have left their slot.
     var outside: OutsideJobs
-    /// By job: those whose rows somebody else holds. Their writes wait here, apart from all others.
+    /// By job: those whose rows another transaction holds. Their writes wait here, separate from all others.
     var parked: [Int64: Parked] = [:]
-    /// Jobs that claims which are under way may still bring.
+    /// Jobs that claims under way may still return.
     var reserved = 0
     /// What the last claims have shown.
     var scan: ScanState
@@ -112,11 +112,11 @@ struct WorkerMachine: Sendable {
     /// When each pump last asked what there is to do.
     var pumpsMoved: [Int: ContinuousClock.Instant] = [:]
     var stoppingSince: ContinuousClock.Instant?
-    /// Set before the worker strikes itself off: from then on its absence there is its own doing.
+    /// Set before the worker unregisters: from then on its absence from the database is intended.
     var hasLeft = false
-    /// The last heartbeat that came in its turn, not because somebody asked.
+    /// The last heartbeat that was due by the clock, not requested.
     var lastRegularBeat: ContinuousClock.Instant?
-    /// Leases that it found and nobody here knew, by fence.
+    /// Leases that it found and that this worker did not know, by fence.
     var unknownLeases: [Int64: Int64] = [:]
     var seen = SeenNumbers()
     /// No lease that this worker works on has a lower fence.
@@ -147,7 +147,7 @@ struct WorkerMachine: Sendable {
     /// Whether nothing is left to be written, or no more time to write it.
     func isOver(at now: ContinuousClock.Instant) -> Bool {
         if self.isDone { return true }
-        // A database that stays away must not keep the worker for ever; its leases will be rescued.
+        // A database that stays unavailable must not keep the worker running for ever; its leases will be rescued.
         guard let since = self.stoppingSince else { return false }
         return now - since > self.configuration.shutdownDeadline + .seconds(10)
     }
@@ -167,7 +167,7 @@ struct WorkerMachine: Sendable {
         actions.wake(0)
     }
 
-    /// Takes an answer's epoch. In another one places, queues and fences are others: nothing that was learnt of them holds.
+    /// Applies an answer's epoch. A new epoch has other places, queues and fences: nothing known of the old ones holds.
     ///
     /// - Returns: Whether it is another one.
     mutating func enter(_ epoch: Int64, at now: ContinuousClock.Instant, _ actions: inout WorkerActions) -> Bool {
@@ -196,7 +196,7 @@ struct WorkerMachine: Sendable {
         actions.wakesAll = true
     }
 
-    /// The worker strikes itself off.
+    /// Unregisters the worker.
     ///
     /// - Returns: As whom.
     mutating func leave() -> WorkerIdentity? {
@@ -206,7 +206,7 @@ struct WorkerMachine: Sendable {
 
     // MARK: Heartbeats
 
-    /// A heartbeat to be sent, and what held when it was.
+    /// A heartbeat to be sent, and the state at the time.
     struct Heartbeat: Sendable {
         var identity: WorkerIdentity
         var busy: Int
@@ -254,7 +254,7 @@ struct WorkerMachine: Sendable {
         _ beat: Heartbeat, _ answer: HeartbeatAnswer?, at now: ContinuousClock.Instant, _ actions: inout WorkerActions
     ) {
         guard let answer else {
-            // Nobody declared dead one that has just taken its own leave.
+            // A worker that has just unregistered was not declared dead.
             if self.hasLeft { return }
             actions.reports.append(.declaredDead(worker: beat.identity.id))
             self.identity = nil
@@ -267,11 +267,11 @@ struct WorkerMachine: Sendable {
         if self.isSuspended { actions.reports.append(.resumed) }
         if self.isSuspended || isOther { actions.wake(0) }
         self.isSuspended = false
-        // Running here since before the question, but no lease there: cancelled, or taken back.
+        // Running here since before the heartbeat, but without a lease in the database: cancelled or rescued.
         self.lose(at: now, &actions) {
             beat.running.contains($0.job.fence) && answer.leases[$0.job.id] != $0.job.fence
         }
-        // What follows reasons from the time between two heartbeats, which is none if somebody asked for one.
+        // What follows relies on the interval between two heartbeats, which a requested heartbeat does not have.
         let turn = self.configuration.heartbeatInterval * 0.9
         if self.lastRegularBeat.map({ beat.sentAt - $0 >= turn }) ?? true {
             self.lastRegularBeat = beat.sentAt
@@ -328,7 +328,7 @@ struct WorkerMachine: Sendable {
     }
 }
 
-/// What a ``WorkerMachine`` wants done. Empty lists cost nothing, and one value holds what a whole batch of jobs comes to.
+/// What a ``WorkerMachine`` wants done. Empty lists cost nothing, and one value covers a whole batch of jobs.
 struct WorkerActions: Sendable {
     /// Attempts to begin.
     var started: [ClaimedJob] = []

@@ -5,11 +5,11 @@ package import InspectCore
 /// The limits beyond which an image is refused.
 package struct ImageLimits: Sendable, Hashable, Codable {
     /// Bytes of the encoded image.
-    package var maxBytes: Int
+    var maxBytes: Int
     /// Width times height as declared in the header.
-    package var maxPixels: Int
+    var maxPixels: Int
     /// Width and height each, as declared in the header.
-    package var maxSide: Int
+    var maxSide: Int
     /// JPEGs are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; `nil`: only very
     /// large ones are halved.
     package var enoughSide: Int?

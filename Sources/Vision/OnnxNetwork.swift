@@ -33,10 +33,10 @@ package struct OnnxModel: Codable, Sendable, Hashable {
 ///
 /// Loaded and run once in the warm parent, so that analyzers share its weights and open no file. Not `Sendable`: it holds
 /// scratch memory.
-package final class OnnxNetwork {
+final class OnnxNetwork {
     private let pointer: OpaquePointer
     /// The length of the output.
-    package let outputLength: Int
+    let outputLength: Int
 
     /// Loads the network.
     ///

@@ -33,7 +33,7 @@ extension Configuration {
     static let analyzerOptions: [Arguments.Option] =
         Self.modelOptions + [
             .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
-            .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
+            .value("analyzer-memory", "MIB", "memory that one analyzer may use beyond its models [1536]"),
             .value(
                 "face-engine", "FILE",
                 "JSON that describes an ONNX network in place of dlib's descriptor [INSPECTD_FACE_ENGINE]"),

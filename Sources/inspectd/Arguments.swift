@@ -74,7 +74,7 @@ struct Arguments {
                     throw UsageError("--\(option.name) needs a value")
                 }
                 guard option.repeats || self.values[option.name] == nil else {
-                    throw UsageError("--\(option.name) is given twice")
+                    throw UsageError("--\(option.name) was given twice")
                 }
                 self.values[option.name, default: []].append(value)
             }

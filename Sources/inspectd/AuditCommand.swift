@@ -17,22 +17,25 @@ extension Command {
         takesOperands: true,
         options: [
             .list("from", "CHAIN:PLACE", "only rows after this place; may be repeated").of("export", "follow"),
-            .flag("words", "also notes of operators and reviewers, which an erasure removes here alone")
-                .of("export", "follow"),
+            .flag(
+                "words",
+                "also exports notes of operators and reviewers, which an erasure then removes only from the database"
+            )
+            .of("export", "follow"),
             .value("seconds", "N", "ends after this time [runs until stopped]").of("follow", "sign"),
             .list("public-key", "FILE", "PEM public key of checkpoints; sign: a former one; may be repeated")
                 .of("verify", "sign"),
             .value("since", "FILE", "checkpoints that were kept elsewhere, as sign prints them").of("verify"),
-            .list("head", "CHAIN:PLACE:HASH", "a row that was noted; may be repeated").of("verify"),
+            .list("head", "CHAIN:PLACE:HASH", "a row that you noted; may be repeated").of("verify"),
             .value("deletions", "FILE", "a report of audit deletions, in place of a checkpoint").of("verify"),
             .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]")
                 .of("sign", "deletions", "key"),
             .value("partner", "NAME", "the partner").of("deletions"),
             .value("begin", "TIME", "a day or a time in UTC [the record's]").of("deletions"),
-            .value("until", "TIME", "the first moment that no longer counts [now]").of("deletions"),
-            .flag("new", "makes the file of the private key first").of("key"),
+            .value("until", "TIME", "the end of the period, exclusive [now]").of("deletions"),
+            .flag("new", "first creates the file with the private key").of("key"),
             .value("every", "SECONDS", "time between two checkpoints [10]").of("sign"),
-            .value("state", "FILE", "keeps the last checkpoint here, and continues from it alone").of("sign"),
+            .value("state", "FILE", "keeps the last checkpoint here, and continues only from it").of("sign"),
             .flag("once", "signs one checkpoint and ends").of("sign"),
         ] + Configuration.databaseOptions + Configuration.logOptions,
         excluded: ["deletions": ["since", "head"]],
@@ -40,7 +43,7 @@ extension Command {
             let configuration = try Configuration(arguments)
             let (word, rest) = (arguments.operands.first, arguments.operands.dropFirst())
             guard rest.isEmpty || word == "verify" && rest.count == 1 else {
-                throw UsageError("audit takes one word, and verify one file")
+                throw UsageError("audit takes one word; only verify also takes a file")
             }
             let store = RecordStore(databaseURL: configuration.databaseURL)
             switch word {
@@ -79,7 +82,7 @@ enum AuditKeyFile {
         var status = stat()
         // A group may read it, as in a volume of secrets of Kubernetes.
         guard stat(path, &status) == 0, status.st_mode & 0o037 == 0 else {
-            throw InputFile.Failure(description: "--audit-key: \(path) is not its owner's alone: chmod 600")
+            throw InputFile.Failure(description: "--audit-key: \(path) must be readable by its owner only: chmod 600")
         }
         guard let key = Ed25519PrivateKey(pem: bytes) else {
             throw InputFile.Failure(description: "--audit-key: \(path) has no PEM private key of Ed25519")

@@ -20,7 +20,9 @@ struct AuditDeletions {
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let from = try self.time("begin") ?? 0
         let until = try self.time("until") ?? now
-        guard from < until, until <= now else { throw UsageError("--begin is before --until, and that is not to come") }
+        guard from < until, until <= now else {
+            throw UsageError("--begin must be before --until, and --until not in the future")
+        }
         // What is not in the chain yet could be changed unnoticed.
         try await self.waitForChain(until, store)
         guard let ends = try await store.heads().heads.chains[DeletionReport.chain] else { throw Failure() }

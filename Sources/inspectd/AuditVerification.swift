@@ -27,7 +27,7 @@ struct AuditVerification {
             guard pieces.count == 3, let seq = Int64(pieces[1]),
                 let place = RecordPlace(seq: seq, hash: String(pieces[2]))
             else {
-                throw UsageError("--head takes a chain, a place and the 64 digits of a hash, such as operator:17:0f…")
+                throw UsageError("--head takes a chain, a place and a hash of 64 digits, such as operator:17:0f…")
             }
             noted.append((String(pieces[0]), place))
         }

@@ -7,7 +7,7 @@ import JobQueue
 extension Command {
     static let bench = Command(
         name: "bench",
-        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness, record",
+        summary: "measures inspectd itself and prints JSON lines: queue, callbacks, analysis, liveness, record",
         synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE]\n"
             + "       inspectd bench analysis --partner P --front F --face F | liveness [--runs N] | record [--rows N]",
         words: ["queue", "callbacks", "analysis", "liveness", "record"],
@@ -44,7 +44,7 @@ extension Command {
                 var benchmark = RecordBenchmark(databaseURL: configuration.databaseURL)
                 benchmark.accesses = try arguments.integer("rows", in: 1000...10_000_000) ?? benchmark.accesses
                 Output.line(ResultEnvelope.json(try await benchmark.run()))
-            default: throw UsageError("bench measures queue, callbacks, analysis, liveness or record")
+            default: throw UsageError("bench takes queue, callbacks, analysis, liveness or record")
             }
         }
     )

@@ -10,7 +10,7 @@ extension Command {
         synopsis: "A B [--report FILE.html]\n       inspectd compare --batch LIST.jsonl",
         takesOperands: true,
         options: [
-            .value("threshold", "S", "similarity from which two faces match, 0 to 1 [0.85]"),
+            .value("threshold", "S", "similarity at which two faces match, 0 to 1 [0.85]"),
             .value(
                 "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
             .value("report", "FILE", "also writes a report for a reviewer, readable by its owner alone"),
@@ -24,7 +24,7 @@ extension Command {
                 throw UsageError("compare needs two files, or --batch")
             }
             guard arguments["batch"] == nil || arguments.operands.isEmpty else {
-                throw UsageError("--batch names the pairs: compare takes no files beside it")
+                throw UsageError("--batch lists the pairs: compare then takes no files")
             }
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one comparison, not for --batch")
@@ -37,7 +37,9 @@ extension Command {
                     try await Batch.run(list, slots: analyzers.slots) { line in
                         guard let pair = try? JSONDecoder().decode(Pair.self, from: line) else {
                             return ResultEnvelope.json(
-                                Answer(InspectError(.payloadInvalid, "the line is not a pair"), threshold: threshold))
+                                Answer(
+                                    InspectError(.payloadInvalid, "the line is not an object with a and b"),
+                                    threshold: threshold))
                         }
                         return ResultEnvelope.json(
                             await Self.compare(pair, pool: pool, threshold: threshold, calibration: calibration).answer)

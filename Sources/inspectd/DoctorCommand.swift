@@ -88,7 +88,7 @@ extension Command {
             case .inconclusive(let reason):
                 return Finding(
                     check: "arithmetic", outcome: .inconclusive, detail: reason,
-                    mend: "nothing is wrong; a processor with AVX2 is faster")
+                    mend: "nothing is wrong; a processor with AVX2 would be faster")
             case .fail(let reason):
                 return Finding(
                     check: "arithmetic", outcome: .fail, detail: reason,
@@ -162,7 +162,7 @@ extension Command {
             return [
                 Finding(
                     check: "database", outcome: .fail, detail: "\(error)",
-                    mend: "set INSPECTD_DATABASE_URL or libpq's PG… variables, and see that the server runs")
+                    mend: "set INSPECTD_DATABASE_URL or libpq's PG… variables, and check that the server is running")
             ]
         }
     }
@@ -185,7 +185,7 @@ extension Command {
         } catch let error as PostgresError where error.isForbidden {
             return Finding(
                 check: "migrations", outcome: .inconclusive, detail: error.message,
-                mend: "run it as the schema's owner, too")
+                mend: "also run it as the schema's owner")
         }
     }
 }

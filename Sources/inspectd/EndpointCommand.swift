@@ -4,7 +4,7 @@ import InspectCore
 extension Command {
     static let endpoint = Command(
         name: "endpoint",
-        summary: "creates and changes endpoints of callbacks; seals their secrets",
+        summary: "creates and changes callback endpoints, and seals their secrets",
         synopsis: """
             create --partner NAME --url URL [--new-partner] [--allow-http] [--allow-private]
                    inspectd endpoint rotate NUMBER [--overlap TIME] [--secret FILE | --ed25519]
@@ -21,9 +21,9 @@ extension Command {
             .flag("new-partner", "create: adds the partner as well; the endpoint is its default one"),
             .flag("allow-http", "create: plain http is allowed"),
             .flag("allow-private", "create: private addresses and ports are allowed"),
-            .value("overlap", "TIME", "rotate: how long the old key signs as well, such as '7 days' [24 hours]"),
+            .value("overlap", "TIME", "rotate: how long the old key also signs, such as '7 days' [24 hours]"),
             .value("secret", "FILE", "rotate: this key (whsec_ or whsk_) instead of a new one; - is standard input"),
-            .flag("ed25519", "rotate: makes a key of Ed25519 (whsk_), and prints its public half"),
+            .flag("ed25519", "rotate: creates an Ed25519 key (whsk_) and prints its public half"),
             .value("settings", "FILE", "set: JSON as insp.set_endpoint takes it; - is standard input"),
             .value("signing-key", "FILE", "set: key of Ed25519 (whsk_)"),
             .value("api-key", "FILE", "set: value of the header apiKeyHeader; deprecated"),
@@ -44,7 +44,7 @@ extension Command {
                 throw UsageError("endpoint needs create, or rotate, set or authorize and the endpoint's number")
             }
             guard let number = Int64(words[1]), number > 0 else {
-                throw UsageError("an endpoint has a number, as insp.v_callbacks shows it")
+                throw UsageError("the endpoint must be a number, as in insp.v_callbacks")
             }
             switch words[0] {
             case "rotate": try await Self.rotate(number, configuration, arguments)
@@ -67,7 +67,7 @@ extension Command {
 
     private static func rotate(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {
         guard !arguments.has("ed25519") || arguments["secret"] == nil else {
-            throw UsageError("--ed25519 makes a key, and --secret takes one")
+            throw UsageError("--ed25519 and --secret exclude each other")
         }
         let source: EndpointDesk.SigningSource =
             if let path = arguments["secret"] {

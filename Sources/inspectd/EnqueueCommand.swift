@@ -10,9 +10,9 @@ extension Command {
         options: [.value("partner", "NAME", "the partner that owns the job")] + PartFile.options(PartKind.allCases) + [
             .value("challenge", "FILE", "the challenge that the frames answer: JSON with token and frameTimes"),
             PartFile.workflowOption(Workflow.allCases),
-            .value("face-id", "ID", "the face that is enrolled or authenticated, by the partner's own name for it"),
-            .value("threshold", "S", "similarity from which faces match, 0.5 to 0.999"),
-            .flag("replace", "an enrolment takes the place of what is enrolled, instead of adding to it"),
+            .value("face-id", "ID", "the partner's own name for the face to enrol or authenticate"),
+            .value("threshold", "S", "similarity at which faces match, 0.5 to 0.999"),
+            .flag("replace", "replaces the enrolled templates instead of adding one"),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .list("country", "CODE", "accepted issuing country, ISO 3166-1 alpha-3; may be repeated"),
             .list("type", "TYPE", "accepted document type: PASSPORT, VISA, DRIVING_LICENSE, ID_CARD; may be repeated"),
@@ -22,9 +22,9 @@ extension Command {
             .value("callback-url", "URL", "where the callback goes, instead of the partner's default"),
             .value("idempotency-key", "KEY", "a repeated request with this key returns the first job's id"),
             .value("lane", "LANE", "urgent, normal or bulk"),
-            .value("region", "REGION", "only workers of this region take the job"),
+            .value("region", "REGION", "only workers of this region claim the job"),
             .flag("wait", "polls until status 128 and prints the result document"),
-            .value("timeout", "SECONDS", "gives up waiting after this time; the job goes on [600]"),
+            .value("timeout", "SECONDS", "stops waiting after this time; the job continues [600]"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
             + Configuration.logOptions,
         body: { arguments in
@@ -84,7 +84,7 @@ extension Command {
         if let path = arguments["challenge"] {
             let bytes = try InputFile.read(path, of: "--challenge")
             guard let challenge = try? JSONSerialization.jsonObject(with: bytes) as? [String: Any]
-            else { throw InspectError(.challengeInvalid, "the file holds no challenge") }
+            else { throw InspectError(.challengeInvalid, "the file contains no challenge") }
             payload["challenge"] = challenge.filter { ["token", "frameTimes"].contains($0.key) }
         }
         if !arguments.all("country").isEmpty { payload["countries"] = arguments.all("country") }

@@ -31,9 +31,11 @@ enum Events {
         case .deadLettered(let job, let error): log.warning("job dead-lettered", Self.fields(of: job, error))
         case .released(let job): log.info("job released", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
-        case .rowHeld(let job): log.warning("another transaction holds the job's row lock", Self.fields(of: job))
+        case .rowHeld(let job): log.warning("another transaction holds the lock on the job's row", Self.fields(of: job))
         case .abandoned(let job, let sqlState):
-            log.error("no write for the job can be stored", Self.fields(of: job, ["sqlState": .string(sqlState)]))
+            log.error(
+                "no write for the job can be stored: the database refuses them",
+                Self.fields(of: job, ["sqlState": .string(sqlState)]))
         case .overdue(let job): log.warning("job overdue", Self.fields(of: job))
         case .databaseUnavailable(let role, let error, let after):
             log.error(
@@ -52,7 +54,7 @@ enum Events {
                     "requeued": .integer(Int64(requeued)), "deadLettered": .integer(Int64(deadLettered)),
                     "workers": .integer(Int64(workers)),
                 ])
-        case .swept(let count): log.info("stragglers swept", ["count": .integer(Int64(count))])
+        case .swept(let count): log.info("late commits swept", ["count": .integer(Int64(count))])
         case .expired(let count): log.info("jobs expired", ["count": .integer(Int64(count))])
         case .keysDelayed(let error):
             log.warning("keys wait to be destroyed", ["reason": .string(error)])

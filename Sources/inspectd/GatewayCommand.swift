@@ -10,13 +10,15 @@ extension Command {
         synopsis: "[--listen [ADDRESS:]PORT] [--certificate FILE --key FILE] [--health [ADDRESS:]PORT]",
         options: [
             .value("listen", "[ADDRESS:]PORT", "address for partners, on loopback by default [8080]"),
-            .value("certificate", "FILE", "PEM chain, enables TLS; without it a proxy must terminate TLS"),
+            .value(
+                "certificate", "FILE", "PEM certificate chain, which enables TLS; without it a proxy must terminate TLS"
+            ),
             .value("key", "FILE", "PEM private key of the certificate"),
             .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
             .flag(
                 "proxy-protocol", "only trusted proxies may connect, with the PROXY protocol, version 1 or 2"),
             .value("connections", "N", "client connections at once [2000]"),
-            .value("database-connections", "N", "connections to the database, beside one for waits [4]"),
+            .value("database-connections", "N", "connections to the database, besides one for waits [4]"),
             .value("body-limit", "MIB", "largest body [64]"),
             .value("held-limit", "MIB", "memory for all bodies and unread answers together [1024]"),
             .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
@@ -25,7 +27,7 @@ extension Command {
             .value(
                 "address-rate", "N", "requests a second of one address without a credential known to be valid [200]"),
             .value(
-                "stop-after", "SECONDS", "on SIGTERM, clients that are still sending are cut off after this time [20]"),
+                "stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),

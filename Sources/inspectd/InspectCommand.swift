@@ -21,11 +21,11 @@ extension Command {
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
             .value(
                 "report", "FILE",
-                "also writes a report for a reviewer; it contains personal data and is readable by its owner alone"),
+                "also writes a report for a reviewer; it contains personal data, and only its owner can read it"),
             .flag(
                 "usability",
-                "only judges the images of the document, at once: before anything is read, without models"),
-            .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
+                "judges only the images of the document, at once: before any text is read, without models"),
+            .flag("no-gate", "a rejection by one capability does not stop the later ones"),
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
@@ -127,7 +127,7 @@ extension Command {
                 InspectionRunner.Part(kind: kind, bytes: $0)
             }
         }
-        guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is named") }
+        guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is given") }
         return parts
     }
 

@@ -41,7 +41,7 @@ extension Configuration {
                         hint: "--keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
                 }
                 if store != nil, onWait != nil, !KeyStore.isMemoryLocked {
-                    self.log.warning("keys are in memory that the system may swap: raise the limit of locked memory")
+                    self.log.warning("keys are in memory that may be swapped out: raise the limit on locked memory")
                 }
                 return store
             } catch {

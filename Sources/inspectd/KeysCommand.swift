@@ -6,7 +6,7 @@ import Postgres
 extension Command {
     static let keys = Command(
         name: "keys",
-        summary: "makes, lists, rotates, checks and escrows the keys of what is stored",
+        summary: "creates, lists, rotates, verifies and escrows the keys of stored data",
         synopsis: """
             init|list|rewrap|sweep|verify
                    inspectd keys make --key-file FILE [--name NAME]
@@ -73,7 +73,7 @@ extension Command {
         }
         let keys = try configuration.openWrappingKeys()
         let store = try Self.keyStore(configuration, keys)
-        let unclear = UsageError("several wrapping keys are configured: --to says which one wraps new keys")
+        let unclear = UsageError("several wrapping keys are configured: choose the one for new keys with --to")
         if let name = arguments["to"] {
             _ = try keys.key(name)
         } else if keys.ids.count > 1, (try? await store.state()) == nil {

@@ -22,8 +22,8 @@ private enum ManualPage {
             ".SH SYNOPSIS", ".B inspectd", ".I COMMAND", ".RI [ OPTION \" ...]",
             ".SH DESCRIPTION",
             "Results are JSON on standard output, logs are JSON lines on standard error and hold no personal data.",
-            "Brackets in an option's description contain its default, or the environment variable that also sets it.",
-            "Options may stand anywhere;",
+            "Brackets in an option's description contain its default, or the environment variable with the same effect.",
+            "Options may appear anywhere;",
             self.escaped("--name value and --name=value mean the same, and an unambiguous prefix of a name is enough."),
             ".SH COMMANDS",
         ]

@@ -7,12 +7,12 @@ extension Command {
     static let migrate = Command(
         name: "migrate",
         summary:
-            "brings the schema of the database, and of the key store if one is given, up to date; safe when run by many at once",
+            "updates the schema of the database and, if one is configured, of the key store; safe to run several times at once",
         synopsis: "[--roles | --make-key] [--migrations DIR]",
         options: [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
             .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster"),
-            .flag("make-key", "makes a missing file of wrapping keys also where the database is on another host"),
+            .flag("make-key", "creates a missing file of wrapping keys even if the database is on another host"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)

@@ -63,7 +63,7 @@ enum ObjectStoreExamination {
             let piece = ObjectStore.Piece(ObjectLocation(object: object, offset: 24), size: 1_000)
             let found = try await store.get([piece], until: .now + .seconds(10))
             guard found.map({ [UInt8]($0) }) == [Array(bytes[24...])] else {
-                throw InspectError(.objectStoreUnavailable, "it returns other bytes than it got")
+                throw InspectError(.objectStoreUnavailable, "it returns different bytes from those stored")
             }
             _ = try await store.list(after: nil)
         } catch {

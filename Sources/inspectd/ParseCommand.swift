@@ -25,7 +25,7 @@ extension Command {
                 return Output.line(ResultEnvelope.json(answer))
             }
             guard arguments.operands.isEmpty else {
-                throw UsageError("--batch has the lines: parse takes none beside it")
+                throw UsageError("with --batch, parse takes no lines")
             }
             try await Batch.run(list, slots: 1) { line in
                 guard let text = try? JSONDecoder().decode(Text.self, from: line) else {

@@ -6,7 +6,7 @@ import JobQueue
 extension Command {
     static let partner = Command(
         name: "partner",
-        summary: "erases a whole partner for good: its key first, then everything that it has",
+        summary: "erases a partner permanently: first its key, then everything that it has",
         synopsis: "erase --partner NAME --confirm NAME",
         words: ["erase"],
         takesOperands: true,
@@ -17,10 +17,10 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands == ["erase"], let partner = arguments["partner"] else {
-                throw UsageError("partner needs erase and --partner")
+                throw UsageError("partner takes the word erase, and --partner")
             }
             guard arguments["confirm"] == partner else {
-                throw UsageError("an erased partner does not come back: --confirm repeats the name")
+                throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")
             }
             let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
@@ -64,7 +64,7 @@ extension Command {
                 guard step.more else { break }
             }
             guard outcome.kept > 0, round < 9 else { break }
-            configuration.log.warning("jobs are held", ["jobs": .integer(Int64(outcome.kept))])
+            configuration.log.warning("another transaction holds jobs", ["jobs": .integer(Int64(outcome.kept))])
             try await Task.sleep(for: .seconds(1))
         }
         if let keys {

@@ -6,7 +6,7 @@ import JobQueue
 extension Command {
     static let person = Command(
         name: "person",
-        summary: "erases a person with the person's key, exports all of the person's jobs, or proves a consent",
+        summary: "erases a person and the person's key, exports all of a person's jobs, or verifies a consent",
         synopsis: "erase --partner NAME --reference R\n"
             + "       inspectd person export --partner NAME --reference R [--purpose P]\n"
             + "       inspectd person consent --partner NAME --job ID --consent FILE",

@@ -5,7 +5,7 @@ import JobQueue
 extension Command {
     static let status = Command(
         name: "status",
-        summary: "prints a job's result document, or where the job is and why",
+        summary: "prints a job's result document, or explains where the job is and why",
         synopsis: "ID [--purpose P | --explain]",
         takesOperands: true,
         options: [

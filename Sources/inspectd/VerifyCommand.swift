@@ -6,7 +6,7 @@ extension Command {
     static let verify = Command(
         name: "verify",
         summary:
-            "checks whether a callback is authentic and recent, as its receiver must (Standard Webhooks v1 and v1a)",
+            "checks that a callback is authentic and recent, as its receiver must (Standard Webhooks v1 and v1a)",
         synopsis: "--id ID --timestamp T --signature S [--secret-file FILE] [--public-key whpk_…] [--body FILE]",
         options: [
             .value("id", "ID", "header webhook-id"),
@@ -16,7 +16,7 @@ extension Command {
             .list("public-key", "KEY", "a public key (whpk_…) for v1a; may be repeated"),
             .value("body", "FILE", "the body as received [standard input]"),
             .value("now", "SECONDS", "the receiver's clock, for tests [the system's]"),
-            .flag("new-key", "prints a new pair of keys for v1a instead: {\"private\", \"public\"}"),
+            .flag("new-key", "prints a new key pair for v1a instead: {\"private\", \"public\"}"),
         ],
         excluded: ["new-key": ["id", "timestamp", "signature", "secret-file", "public-key", "body", "now"]],
         body: { arguments in

@@ -21,16 +21,16 @@ extension Command {
             .value("region", "REGION", "claims this region's jobs and those without a region [INSPECTD_REGION]"),
             .value("roles", "LIST", "inspect, callback, maintain [all three]"),
             .flag("drain", "exits when the queue is empty and no callback is due"),
-            .value("stop-after", "SECONDS", "on SIGTERM, jobs that take longer are released [20]"),
+            .value("stop-after", "SECONDS", "time for running jobs on SIGTERM, after which they are released [20]"),
             .value(
                 "callback-timeout", "SECONDS",
                 "for one attempt of a callback; its claim lapses after four times that [15]"),
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is killed [30]"),
             .value(
                 "fetch-permits", "N",
-                "jobs that wait for other servers at once, beside the slots; a quarter for one partner [4 a slot, at least 8]"
+                "jobs that may wait for other servers at once, outside the slots; a quarter for one partner [4 per slot, at least 8]"
             ),
-            .value("fetch-memory", "MIB", "memory of these jobs together; at least 64 [256]"),
+            .value("fetch-memory", "MIB", "memory for all of these jobs together; at least 64 [256]"),
             .value(
                 "fetch-deadline", "SECONDS", "for all parts of one job together, by URL and from the object store [60]"),
             .value(

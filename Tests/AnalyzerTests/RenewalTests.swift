@@ -1,3 +1,4 @@
+import CSystem
 import Foundation
 import InspectCore
 import Synchronization
@@ -63,16 +64,21 @@ struct RenewalTests {
         }
     }
 
-    @Test func `An old parent is replaced when it forks, not while it is idle`() async throws {
+    @Test func `A parent is replaced at its first fork after its lifetime`() async throws {
+        let ahead = Atomic<UInt64>(0)
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
-            configuration.parentLifetime = .seconds(4)
+            configuration.clock = { csys_now() + ahead.load(ordering: .relaxed) }
         }
         try await withPool(slots: 1, configure: configure) { pool, log in
-            try await Task.sleep(for: .milliseconds(4100))
-            #expect(log.replacements.isEmpty, "nobody learnt anything of a parent that was idle")
-            _ = try await pool.perform("echo")
-            try await waitUntil("the old parent is replaced") { log.replacements.first == .age }
+            for _ in 0..<5 { _ = try await pool.perform("echo") }
+            let first = pool.parentPID
+            #expect(log.replacements.isEmpty)
+            ahead.store(1_801_000_000_000, ordering: .relaxed)
+            try await waitUntil("the old parent is replaced") {
+                _ = try await pool.perform("echo")
+                return pool.parentPID != first && log.replacements.first == .age
+            }
         }
     }
 

@@ -219,7 +219,7 @@ struct CallbackBodyTests {
         }
     }
 
-    @Test func `A callback in the form of a newer program is left to that program`() async throws {
+    @Test func `A callback in a newer program's form is left to that program`() async throws {
         try await self.partner()
         _ = try await self.job()
         _ = try await self.query("UPDATE insp.callback SET form = 2")

@@ -57,7 +57,7 @@ import Testing
         return (top["Shared Hit Blocks"] as? Int ?? 0) + (top["Shared Read Blocks"] as? Int ?? 0)
     }
 
-    @Test func `An old transaction makes no claim dearer`() async throws {
+    @Test func `An old transaction makes no claim more expensive`() async throws {
         let outbox = try await Outbox()
         try await self.prepare(outbox.connection)
         try await self.fill(outbox.connection, 1...Self.waiting)
@@ -139,7 +139,8 @@ import Testing
     }
 
     /// Twenty thousand callbacks of one ordering key behind a retry, and a few of other keys behind those.
-    @Test(.timeLimit(.minutes(5))) func `Callbacks that wait for their turn make no claim dearer`() async throws {
+    @Test(.timeLimit(.minutes(5))) func `Callbacks that wait for their turn make no claim more expensive`() async throws
+    {
         let outbox = try await Outbox()
         let connection = outbox.connection
         try await self.prepare(connection)

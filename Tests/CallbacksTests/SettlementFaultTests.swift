@@ -45,7 +45,7 @@ struct SettlementFaultTests {
         #expect(sent.count >= 2 && sent.allSatisfy { $0.webhookId == bad })
     }
 
-    /// XX000 is raised for bytes of a row that make no value, and for a broken function.
+    /// XX000 is raised for bytes of a row that form no value, and for a broken function.
     @Test
     func `A settlement that raises XX000 is refused beside others, waits alone, and is the schema's fault with all`()
         async throws

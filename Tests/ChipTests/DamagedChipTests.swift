@@ -58,7 +58,7 @@ import Testing
         return positions
     }
 
-    @Test func `Data groups that are cut off or damaged fail their hash, and nothing else`() async throws {
+    @Test func `Truncated or damaged data groups fail their hash and nothing else`() async throws {
         let chip = try await self.files("good_ecdsa_p256")
         let store = TrustStore(chip.anchors)
         let dg1 = try #require(chip.dataGroups[1])

@@ -32,11 +32,11 @@ import Testing
             [0x30, 0x84, 0x7F, 0xFF, 0xFF, 0xFF], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF], [0x04, 0x80, 0, 0],
             [0x30, 0x80, 0],
         ] as [[UInt8]])
-    func `Bytes that are no element are refused`(bytes: [UInt8]) {
+    func `Bytes that are not an element are refused`(bytes: [UInt8]) {
         #expect(throws: LDSError.self) { try TLV(first: bytes[...]) }
     }
 
-    @Test func `Too deep nesting and too many elements are refused`() {
+    @Test func `Nesting that is too deep and too many elements are refused`() {
         let deep = [UInt8]((0..<100_000).flatMap { _ in [0x30, 0x80] as [UInt8] })
         #expect(throws: LDSError.self) { try TLV(first: deep[...]) }
         let wide: [UInt8] = [0x30, 0x80] + [UInt8](repeating: 0x05, count: 1) + [0]

@@ -25,7 +25,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: 0..<3) func `AES-256-GCM gives what its authors print`(number: Int) throws {
+    @Test(arguments: 0..<3) func `AES-256-GCM gives the published results`(number: Int) throws {
         let example = Self.gcm[number]
         let key = try #require(SecretKey(hex(example.key)))
         let (nonce, text, associated) = (hex(example.nonce), hex(example.text), hex(example.associated))
@@ -84,7 +84,7 @@ import Testing
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         ),
     ])
-    func `HMAC-SHA-256 gives what RFC 4231 prints`(key: String, text: String, code: String) {
+    func `HMAC-SHA-256 gives the results of RFC 4231`(key: String, text: String, code: String) {
         #expect(hex(hex(key).withUnsafeBytes { HMACSHA256.code(of: hex(text), under: $0) }) == code)
     }
 
@@ -96,7 +96,7 @@ import Testing
         ),
         ("", "", "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"),
     ])
-    func `HKDF-SHA-256 gives what RFC 5869 prints`(salt: String, info: String, output: String) {
+    func `HKDF-SHA-256 gives the results of RFC 5869`(salt: String, info: String, output: String) {
         let pseudorandom = [UInt8](repeating: 0x0b, count: 22).withUnsafeBytes { HKDF.extract($0, salt: hex(salt)) }
         #expect(hex(HKDF.expand(pseudorandom, info: hex(info), count: 42)) == output)
     }

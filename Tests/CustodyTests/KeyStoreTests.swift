@@ -197,7 +197,7 @@ import Testing
         #expect(verified.unreadable == 3 && verified.opened == 2 && verified.examples.count == 3)
     }
 
-    @Test func `A key store that is away passes, and calls work once it is back`() async throws {
+    @Test func `An unavailable key store is a temporary fault, and calls work once it is back`() async throws {
         let fixture = try await KeyStoreFixture()
         let store = try fixture.store()
         let key = try await store.jobKeys([KeyOwner(partner: 7)])[0]
@@ -221,7 +221,7 @@ import Testing
         #expect(try await admin.query("SELECT count(*) FROM insp.key WHERE kind = 'job'")[0].int(0) == 1)
     }
 
-    @Test func `A wrapping key that is away delays new partners alone`() async throws {
+    @Test func `An unavailable wrapping key delays only new partners`() async throws {
         let fixture = try await KeyStoreFixture()
         let counting = CountingKey(fixture.keys[0])
         let store = try fixture.store([counting])

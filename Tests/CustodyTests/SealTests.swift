@@ -177,7 +177,7 @@ import Testing
         return Data(hex(text.trimmingCharacters(in: .whitespacesAndNewlines)))
     }
 
-    @Test(arguments: ["python", "php"]) func `What the guide's code seals the program opens, and the reverse`(
+    @Test(arguments: ["python", "php"]) func `The program opens what the guide's code seals, and vice versa`(
         language: String
     ) throws {
         let key = Self.key()
@@ -202,7 +202,7 @@ import Testing
         #expect(try hex(#require(sealed)) == Self.example("sealed bytes"))
     }
 
-    @Test func `What Python seals PHP opens, and the reverse`() throws {
+    @Test func `PHP opens what Python seals, and vice versa`() throws {
         let key = Self.key()
         let text = Data("Erika Mustermann".utf8)
         for (first, second) in [("python", "php"), ("php", "python")] {

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `A line that is no key is refused with its number, which is all that is told of it`() async throws {
+    @Test func `A line that is not a key is refused with its number and nothing else`() async throws {
         for line in [
             "a", "a \(Self.digits)0", "a \(Self.digits.dropLast(2))", "a \(Self.digits.dropLast())g",
             "a b \(Self.digits)",
@@ -154,7 +154,7 @@ import Testing
         _ = try await SoftToken.key("one", "wrap-1").unwrap(wrapped, Self.associated)
     }
 
-    @Test func `A token that is away, a missing key and a missing PIN pass, and work once they are mended`()
+    @Test func `An unavailable token, a missing key and a missing PIN are temporary faults`()
         async throws
     {
         // Not there yet.

@@ -38,7 +38,7 @@ def mount(source, target, kind=None, flags=0, data=None):
 
 
 def settings(unit):
-    """The unit's settings; one that is given twice has both values."""
+    """The unit's settings; one that was given twice has both values."""
     found = {}
     for line in Path(unit).read_text().splitlines():
         key, separator, value = line.partition("=")

@@ -251,7 +251,7 @@ import Testing
         #expect(done.status == 1)
         #expect(done.errors.contains("JOB_UNKNOWN"))
         let none = try await Program.run(["status", "abc"], environment: ["INSPECTD_DATABASE_URL": database.url])
-        #expect(none.errors.hasSuffix("An id is a UUID, or the last twelve of its digits.\n"), "\(none.errors)")
+        #expect(none.errors.hasSuffix("An id is a UUID, or its last twelve digits.\n"), "\(none.errors)")
     }
 
     /// The output of a command line that succeeds.

@@ -77,10 +77,10 @@ import Testing
         let findings = try await done("operator", "locksmith", ["doctor"])
         let rotation = try #require(findings.split(separator: "\n").first { $0.contains("rotation") })
         #expect(try members(Data(rotation.utf8))["outcome"] as? String == "pass")
-        // Each can do no more: a gateway destroys nothing, a locksmith fetches nothing.
+        // Each can do no more: only a worker destroys keys, only a locksmith lists them.
         for (login, call) in [
             ("gateway", "destroy_partner_key(1)"), ("gateway", "all_keys(NULL, 1)"), ("worker", "all_keys(NULL, 1)"),
-            ("locksmith", "fetch_keys('{}')"), ("locksmith", "destroy_partner_key(1)"),
+            ("locksmith", "destroy_partner_key(1)"),
         ] {
             let connection = try await keys.database("inspectd_keys", role: login).connect()
             let error = await #expect(throws: PostgresError.self) {

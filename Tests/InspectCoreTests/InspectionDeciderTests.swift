@@ -159,7 +159,7 @@ import Testing
             suffices: Bool, frames: [CaptureFacts.Frame]? = nil, distance: Double = 0.2, challenge: Bool = false
         ) throws -> (DecisionType, LivenessData) {
             var request = InspectionRequest(workflow: .liveness)
-            request.evidenceSuffices = suffices
+            request.passiveSignalsSuffice = suffices
             if challenge {
                 request.challenge = LivenessChallenge(steps: [.nod])
             }
@@ -182,9 +182,9 @@ import Testing
             return (record.decision.type, try #require(record.data))
         }
         let off = try liveness(suffices: false)
-        #expect(off.0 == .warning && off.1.evidenceSuffices == nil && off.1.findings == [])
+        #expect(off.0 == .warning && off.1.passiveSignalsSuffice == nil && off.1.findings == [])
         let on = try liveness(suffices: true)
-        #expect(on.0 == .passed && on.1.evidenceSuffices == true && on.1.assurance == "evidence")
+        #expect(on.0 == .passed && on.1.passiveSignalsSuffice == true && on.1.assurance == "evidence")
         let moving = (0..<12).map { frame(50 + Double($0)) }
         #expect(try liveness(suffices: true, frames: moving).0 == .passed)
         #expect(try liveness(suffices: false, frames: moving).0 == .warning)

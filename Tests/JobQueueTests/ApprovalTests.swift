@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `What needs four eyes is proposed by one login and approved by another, and both are on record`()
+    @Test func `What needs four eyes is proposed by one login and approved by another, and both are recorded`()
         async throws
     {
         let office = try await Office()
@@ -82,7 +82,7 @@ import Testing
         try await office.end()
     }
 
-    @Test func `One alone asks for four eyes, and cannot end it`() async throws {
+    @Test func `One login alone can require four eyes, but cannot end it`() async throws {
         let office = try await Office()
         let (first, second) = (office.first, office.second)
         #expect(try await office.call("set_approval('create_credential', true)", as: first).hasSuffix("two logins"))
@@ -126,7 +126,7 @@ import Testing
         try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }
 
-    @Test func `A proposal that expired, was rejected, is unknown or makes no sense changes nothing`() async throws {
+    @Test func `A proposal that expired, was rejected, is unknown or invalid changes nothing`() async throws {
         let office = try await Office()
         let (first, second) = (office.first, office.second)
         for call in [

@@ -73,7 +73,7 @@ import Testing
         "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
-        "p_since": ["now() - interval '1 day'"], "p_chain": ["'operator'"], "evidence_suffices": ["true"],
+        "p_since": ["now() - interval '1 day'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
@@ -265,7 +265,7 @@ import Testing
         "method => 'motion', motions => NULL", "method => 'motion', motions => '{}'", "motions => '{NOD,NULL}'",
         "method => 'motion', step_timeout_ms => NULL",
     ])
-    func `A challenge that would ask for nothing is not issued`(arguments: String) async throws {
+    func `A challenge that asks for nothing is not issued`(arguments: String) async throws {
         let fixture = try await QueueFixture()
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.challenge_issue('acme', \(arguments))")
@@ -305,7 +305,7 @@ import Testing
         "cancel_partner('acme', batch => NULL)", "erase_person('acme', NULL)", "bind_producer('insp_producer', 'acme')",
         "create_credential('acme', rate_per_second => 'NaN')", "create_credential('acme', expires => '-1 day')",
     ])
-    func `An argument that would have no effect, or another one than it says, is refused`(call: String) async throws {
+    func `An argument without effect, or with an effect other than stated, is refused`(call: String) async throws {
         let fixture = try await QueueFixture()
         let error = await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT insp.\(call)") }
         #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)

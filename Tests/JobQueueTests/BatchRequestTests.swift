@@ -9,7 +9,7 @@ import Testing
     private static let digest = QueueFixture.digest
     private static let part = #"{"url":"https://img.example.com/a","sha256":"\#(digest)"}"#
 
-    @Test func `What is missing is missed behind a good request, too`() async throws {
+    @Test func `A missing part is noticed behind a valid request, too`() async throws {
         let fixture = try await QueueFixture()
         let good = QueueFixture.byURL
         let bad: [(String, ErrorCode)] = [
@@ -30,7 +30,7 @@ import Testing
         #expect(try await fixture.count("insp.job") == 0)
     }
 
-    @Test func `A refusal says which payload of a batch it is about, and of one alone nothing more`() async throws {
+    @Test func `A refusal says which payload of a batch it is about, but not for a single payload`() async throws {
         let fixture = try await QueueFixture()
         let good = QueueFixture.byURL
         let far = String(good.dropLast()) + #","expiresAt":"2199-01-01T00:00:00Z"}"#
@@ -38,7 +38,10 @@ import Testing
         _ = try await fixture.enqueue(many: [Data(keyed.utf8)])
         let other = keyed.replacing("img.example.com", with: "img.example.org")
         let refusals: [(batch: [String], code: ErrorCode, detail: String?)] = [
-            ([good, #"{"partner":"acme"}"#, good], .workflowUnknown, "payload 2 of 3: the payload names no workflow"),
+            (
+                [good, #"{"partner":"acme"}"#, good], .workflowUnknown,
+                "payload 2 of 3: the payload specifies no workflow"
+            ),
             ([good, good, "null"], .payloadInvalid, "payload 3 of 3: not an object"),
             ([good, good.replacing("acme", with: "nobody")], .partnerUnknown, "payload 2 of 2: 'nobody'"),
             ([far], .payloadInvalid, "expiresAt is too late"),

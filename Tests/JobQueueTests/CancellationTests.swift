@@ -87,4 +87,26 @@ import Testing
         #expect(try await fixture.errorCode(of: ids[0]) == "CANCELLED")
         #expect(try await fixture.violations().isEmpty)
     }
+
+    @Test func `A worker that drains does not wait for a cancelled job's time`() async throws {
+        let fixture = try await QueueFixture()
+        let later = QueueFixture.byURL.dropLast() + #","delaySeconds":3600}"#
+        let id = try await fixture.client.enqueue(payload: Data(later.utf8))
+        _ = try await fixture.enqueue(3)
+        #expect(try await fixture.admin.query("SELECT insp.cancel($1)", [.text(id)])[0].bool(0))
+        #expect(try await fixture.count("insp.delayed") == 0)
+        var configuration = fixture.configuration()
+        configuration.drains = true
+        let worker = JobWorker(configuration, handler: ClosureHandler())
+        let start = ContinuousClock.now
+        let running = Task { try await worker.run() }
+        let limit = Task {
+            try await Task.sleep(for: .seconds(90))
+            worker.stop()
+        }
+        try await running.value
+        limit.cancel()
+        #expect(ContinuousClock.now - start < .seconds(80))
+        #expect(try await fixture.violations().isEmpty)
+    }
 }

@@ -69,7 +69,7 @@ import Testing
         #expect(counts.count == 6 && counts.values.allSatisfy { abs($0 - 1400) < 170 })
     }
 
-    @Test func `What is issued is within safe rates, and what is not sensible is refused`() async throws {
+    @Test func `Issued challenges stay within safe rates, and invalid arguments are refused`() async throws {
         let fixture = try await QueueFixture()
         let both = try await self.issue(fixture, "'acme', 'colour_flash+motion'")
         let challenge = try JSONDecoder().decode(
@@ -199,7 +199,7 @@ import Testing
         #expect(try await !fixture.dumpedRows().contains { $0.row.contains(token) })
     }
 
-    @Test func `What is asked is readable by no role; old challenges go`() async throws {
+    @Test func `No role can read what is asked; old challenges are removed`() async throws {
         let fixture = try await QueueFixture()
         for role in ["insp_producer", "insp_worker", "insp_operator", "insp_auditor"] {
             let row = try await fixture.admin.query(
@@ -213,7 +213,7 @@ import Testing
         #expect(try await fixture.count("insp.challenge") == 1)
     }
 
-    @Test func `A session is sent by one attempt only, unless it surely was not`() async throws {
+    @Test func `A session is sent by one attempt only, unless it certainly was not sent`() async throws {
         let fixture = try await QueueFixture()
         let payload = Data(#"{"partner":"acme","workflow":"liveness"}"#.utf8)
         let id = try await fixture.client.enqueue(payload: payload, parts: [.sessionBlob: [Data("blob".utf8)]])

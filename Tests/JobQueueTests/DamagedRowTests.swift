@@ -167,7 +167,8 @@ import Testing
 
     /// The one is no JSON, another has U+0000, which PostgreSQL does not store; the others say nothing of a decision.
     @Test(arguments: ["{", #"{"decision":{"type":"PASSED"},"x":"\u0000"}"#, "null", "[]", "7", nil])
-    func `A summary that cannot be stored, or is no object, costs its own job alone`(summary: String?) async throws {
+    func `A summary that cannot be stored, or is not an object, affects only its own job`(summary: String?) async throws
+    {
         for (call, others) in [(Self.settle, "128"), (Self.hold, "64")] {
             let fixture = try await QueueFixture()
             try await self.prepare(fixture, damage: "")
@@ -222,7 +223,7 @@ import Testing
         #expect(try await fixture.count("insp.review_wait") == 0)
     }
 
-    @Test func `Labels that are no list keep no other job out of the list of reviews`() async throws {
+    @Test func `Labels that are not a list keep no other job out of the list of reviews`() async throws {
         let fixture = try await QueueFixture()
         try await self.prepare(fixture, damage: "")
         try await fixture.admin.execute(
@@ -313,7 +314,9 @@ import Testing
         ("retry", retry), ("released", release),
         ("rescued", "UPDATE insp.lease SET deadline = now() - interval '1 s'; SELECT insp.rescue()"),
     ])
-    func `An event that is there already keeps no job from going back to the queue`(kind: String, statements: String)
+    func `An event that already exists does not keep a job from returning to the queue`(
+        kind: String, statements: String
+    )
         async throws
     {
         let fixture = try await QueueFixture()
@@ -370,7 +373,7 @@ import Testing
         #expect(try row.string(1) == "NOT_EXECUTED" && !row.bool(2))
     }
 
-    @Test func `A row of events that has none keeps no other from its place`() async throws {
+    @Test func `A batch row without events keeps no other from its place`() async throws {
         let fixture = try await QueueFixture()
         try await self.prepare(fixture, damage: "")
         try await fixture.admin.execute(

@@ -107,7 +107,7 @@ import Testing
         #expect(try await fixture.holding() == [], "\(name)")
     }
 
-    @Test func `Nothing is left whatever an erasure meets`() async throws {
+    @Test func `Nothing is left, whatever runs beside an erasure`() async throws {
         let fixture = try await QueueFixture()
         let take = "SELECT t.id FROM insp.callback_claim(1000, interval '10 minutes', 1000) t"
         let record = """

@@ -160,7 +160,7 @@ import Testing
                 "insp.callback c WHERE c.public_id = '\(ids[0])' AND c.decision IS NOT NULL") == 0)
     }
 
-    @Test func `Of an erased job nothing is noted any more, also if it named nobody`() async throws {
+    @Test func `Nothing is recorded about an erased job any more, even if it identified nobody`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         try await self.finish(fixture, ClosureHandler { _, _ in throw InspectError(.corruptImage) })
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `An erasure waits for no other job's request, and for nobody else for long`() async throws {
+    func `An erasure waits for no other job's request, and never long for anything else`() async throws {
         let fixture = try await QueueFixture()
         let payload = #"{"partner":"acme","workflow":"enrollment","faceId":"f","userReference":"ann"}"#
         let id = try await fixture.client.enqueue(payload: Data(payload.utf8), parts: [.face: [PersonalMarks.image]])
@@ -210,7 +210,7 @@ import Testing
     }
 
     @Test(arguments: ["insp.remove_references(ARRAY[1]::bigint[], false)", "insp.erase(public_id)", "gone"])
-    func `An operator's words about a callback are not kept once its job is forgotten`(by: String) async throws {
+    func `An operator's notes on a callback are not kept once its job is forgotten`(by: String) async throws {
         let fixture = try await QueueFixture()
         let payload = QueueFixture.byURL.dropLast() + #","userReference":"ann"}"#
         let id = try await fixture.enqueue(many: [Data(payload.utf8)])[0]

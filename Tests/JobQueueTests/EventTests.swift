@@ -200,7 +200,7 @@ import Testing
         #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
     }
 
-    @Test func `Under a held snapshot numbering reads what is new and no more`() async throws {
+    @Test func `Under a held snapshot, numbering reads only what is new`() async throws {
         let fixture = try await QueueFixture()
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM insp.event")
@@ -228,7 +228,7 @@ import Testing
         await writer.close()
     }
 
-    @Test func `What retention removed of events does not stop a reader`() async throws {
+    @Test func `Events that retention removed do not stop a reader`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(2)
         for job in Int64(1)...2 { try await fixture.admin.execute(self.cancel(job)) }

@@ -181,7 +181,7 @@ import Testing
         try await fixture.admin.execute("UPDATE insp.worker SET heartbeat_at = now() - interval '1 minute'")
         var said = try await self.explain(fixture, id)
         #expect(said["worker"]?.contains(" is dead: nothing was heard from it for 6") == true)
-        #expect(said["next step"] == "Start a worker: no live one is left to take the job back.")
+        #expect(said["next step"] == "Start a worker: no live one is left to rescue the job.")
         #expect(said["state"]?.contains("fetched") == false)
         // A living worker takes it back.
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
@@ -253,8 +253,8 @@ import Testing
         #expect(try await fixture.client.cancel(enrolled))
         for id in [erased, dead] { _ = try await fixture.admin.query("SELECT insp.erase('\(id)')") }
         for (id, next) in [
-            (erased, "None. It cannot run again: its parts or its request are removed."),
-            (enrolled, "None. It cannot run again: its parts or its request are removed."),
+            (erased, "None. It cannot run again: its parts or its request were removed."),
+            (enrolled, "None. It cannot run again: its parts or its request were removed."),
             (
                 dead,
                 "It cannot run again: its parts or its request are removed. SELECT insp.resolve_dead('\(dead)')."
@@ -337,7 +337,7 @@ import Testing
                 switch unknown {
                 case "000000000000": "Give the whole id."
                 case _ where unknown.count == 36: nil
-                default: "An id is a UUID, or the last twelve of its digits."
+                default: "An id is a UUID, or its last twelve digits."
                 }
             #expect(refused?.hint?.prefix(hint?.count ?? 100) == hint?[...], "\(unknown): \(refused?.hint ?? "none")")
         }

@@ -70,7 +70,7 @@ import Testing
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
-    @Test func `A feature that was handed over goes with a job that is cancelled, expires or is dead-lettered`()
+    @Test func `A handed-over feature is deleted when its job is cancelled, expires or is dead-lettered`()
         async throws
     {
         let fixture = try await QueueFixture()
@@ -138,7 +138,7 @@ import Testing
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
-    @Test func `What changed between the look and the hand-over is looked at again`() async throws {
+    @Test func `What changed between the read and the hand-over is read again`() async throws {
         let fixture = try await QueueFixture()
         let looks = Mutex<[Int64]>([])
         let handler = ClosureHandler { _, context in
@@ -211,7 +211,7 @@ import Testing
         #expect(try await fixture.count("insp.job") == 5)
     }
 
-    @Test func `Requests about faces are refused for what is wrong with them`() async throws {
+    @Test func `Invalid requests about faces are refused, each for its own fault`() async throws {
         let fixture = try await QueueFixture()
         let cases: [(String, ErrorCode)] = [
             (#"{"partner":"acme","workflow":"enrollment"}"#, .faceIDInvalid),

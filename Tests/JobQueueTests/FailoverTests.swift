@@ -44,7 +44,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A pair of job and fence that was given out is never given out again`() async throws {
+    @Test func `A pair of job and fence is never given out twice`() async throws {
         let fixture = try await QueueFixture()
         var old = try await Hand(fixture.admin)
         _ = try await fixture.enqueue(1)
@@ -77,7 +77,7 @@ import Testing
         #expect(try await self.number("last_value FROM insp.callback_claim", fixture) > 4_294_967_296)
     }
 
-    @Test func `Another server is noticed by whoever comes first, whatever that is`() async throws {
+    @Test func `Another server is noticed by the first call, whatever it is`() async throws {
         let fixture = try await QueueFixture()
         for call in ["heartbeat", "claim", "rescue", "registration"] {
             var hand = try await Hand(fixture.admin)
@@ -151,7 +151,7 @@ import Testing
         #expect(try await self.number("last_value FROM insp.job_id", fixture) == 40)
     }
 
-    @Test func `Floors and fences of another epoch are neither kept nor handed on`() async throws {
+    @Test func `Floors and fences of another epoch are neither kept nor passed on`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute("SELECT setval('insp.ready_seq', 100000), setval('insp.fence', 5000)")
         var hand = try await Hand(fixture.admin)
@@ -356,7 +356,7 @@ import Testing
         #expect(horizon.bound == 500_000)
     }
 
-    @Test func `Looks at all queues are bounded in number, however many queues there are`() {
+    @Test func `Scans of all queues are bounded in number, however many queues there are`() {
         #expect(WorkerMachine.fullScanInterval(queues: 10, isHinted: false) == .milliseconds(100))
         for queues in [200, 2000, 20_000] {
             let idle = Double(queues) / WorkerMachine.fullScanInterval(queues: queues, isHinted: false).seconds

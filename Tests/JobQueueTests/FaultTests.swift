@@ -43,7 +43,7 @@ import Testing
         #expect(try await fixture.count("(SELECT DISTINCT fence FROM insp.lease) f") == 400)
     }
 
-    @Test func `A stale worker can store nothing, settle nothing and hand nothing back`() async throws {
+    @Test func `A stale worker can store, settle and release nothing`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         let zombie = try await self.claim(fixture, limit: 1)
@@ -238,7 +238,7 @@ import Testing
         #expect(try await fixture.count("insp.dead") == 0)
     }
 
-    @Test func `A worker waits for a database that is away, and then goes on`() async throws {
+    @Test func `A worker waits for an unavailable database and then continues`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         let name = try await fixture.admin.query("SELECT current_database()")[0].string(0)

@@ -15,7 +15,8 @@ import Testing
     }
 
     @Test(arguments: ["REPEATABLE READ", "SERIALIZABLE"])
-    func `A snapshot that stays erases and copies nothing`(isolation: String) async throws {
+    func `A call with one snapshot for the whole transaction erases and copies nothing`(isolation: String) async throws
+    {
         let fixture = try await QueueFixture()
         let id = try await self.enqueue(fixture)
         #expect(try await fixture.client.cancel(id))

@@ -50,7 +50,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `An attempt that ends for want of a key or of the object store does not count`() async throws {
+    @Test func `An attempt that fails for lack of a key or the object store does not count`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let codes = ErrorCode.allCases.filter(\.isUncounted)
@@ -144,7 +144,7 @@ import Testing
     @Test(arguments: [
         Data("{".utf8), Data(), Data([0xFF, 0xFE]), Data(#"{"a":"\ud800"}"#.utf8), Data(#"{"a":1e999999}"#.utf8),
     ])
-    func `A result that is no JSON ends its job and no other`(_ output: Data) async throws {
+    func `A result that is not JSON ends its own job only`(_ output: Data) async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(20)
         let bad = ids[7]
@@ -194,8 +194,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A stopping worker finishes what it can and hands the rest back with the attempt refunded`() async throws
-    {
+    @Test func `A stopping worker finishes what it can and releases the rest with the attempt refunded`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(6)
         var configuration = fixture.configuration(slots: 4)
@@ -335,7 +334,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A worker of a region takes its region's jobs and those without one, no others`() async throws {
+    @Test func `A worker of a region claims its region's jobs and those without one, no others`() async throws {
         let fixture = try await QueueFixture()
         let payload = QueueFixture.byURL
         let here = try await fixture.enqueue(

@@ -126,7 +126,7 @@ import Testing
         #expect(try await self.listed(fixture) == [1, 2, 3, 4])
     }
 
-    @Test func `A template's key is listed when the template goes, and not while one has it`() async throws {
+    @Test func `A template's key is listed when the template is removed, and not while one has it`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', templates => 2, attempts => 1000)")
         try await self.enrol(fixture, [1, 2])
@@ -200,7 +200,7 @@ import Testing
         #expect(try await self.listed(fixture) == [1, 2])
     }
 
-    @Test func `A person is erased with what was known of the face alone, and nobody else's jobs are`() async throws {
+    @Test func `A person is erased with jobs known only by the face, and nobody else's jobs are`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', attempts => 1000)")
         try await self.enrol(fixture, [1])

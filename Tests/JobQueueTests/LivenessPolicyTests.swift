@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Whether passive evidence suffices: an operator's word for a partner, which jobs carry.
+/// Whether passive signals suffice: an operator's word for a partner, which jobs carry.
 @Suite struct LivenessPolicyTests {
     private static func payload(_ workflow: String) -> Data {
         let part = #"{"url":"https://img.example.com/a","sha256":"\#(QueueFixture.digest)"}"#
@@ -14,7 +14,7 @@ import Testing
 
     private func suffices(_ fixture: QueueFixture, _ id: String) async throws -> Bool {
         try await fixture.admin.query(
-            "SELECT coalesce((request ->> 'evidenceSuffices')::boolean, false) FROM insp.job WHERE public_id = $1",
+            "SELECT coalesce((request ->> 'passiveSignalsSuffice')::boolean, false) FROM insp.job WHERE public_id = $1",
             [.text(id)])[0].bool(0)
     }
 
@@ -24,14 +24,14 @@ import Testing
 
     @Test func `The switch is off until an operator turns it on, and new jobs with liveness carry it`() async throws {
         let fixture = try await QueueFixture()
-        #expect(try await fixture.count("insp.v_partner WHERE NOT liveness_evidence_suffices") == 1)
+        #expect(try await fixture.count("insp.v_partner WHERE NOT passive_signals_suffice") == 1)
         let before = try await fixture.enqueue(many: [Self.payload("id_identity")])[0]
         #expect(try await !self.suffices(fixture, before))
         try await self.set(fixture, true)
-        #expect(try await fixture.count("insp.v_partner WHERE liveness_evidence_suffices") == 1)
+        #expect(try await fixture.count("insp.v_partner WHERE passive_signals_suffice") == 1)
         #expect(
             try await fixture.count(
-                "insp.v_operator_events WHERE action = 'set_liveness_policy' AND detail #>> '{is,liveness_evidence_suffices}' = 'true'"
+                "insp.v_operator_events WHERE action = 'set_liveness_policy' AND detail #>> '{is,passive_signals_suffice}' = 'true'"
             ) == 1)
         // A batch that is checked at a glance, and requests that are checked one by one.
         let batch = try await fixture.enqueue(
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `No client can name it, and a rerun keeps it only while it holds`() async throws {
         let fixture = try await QueueFixture()
-        let forged = Data(#"{"partner":"acme","workflow":"liveness","evidenceSuffices":true}"#.utf8)
+        let forged = Data(#"{"partner":"acme","workflow":"liveness","passiveSignalsSuffice":true}"#.utf8)
         let refused = await #expect(throws: InspectError.self) {
             try await fixture.client.enqueue(payload: forged, parts: [.face: [Data("face".utf8)]])
         }

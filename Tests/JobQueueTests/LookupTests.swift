@@ -42,7 +42,7 @@ import Testing
         #expect(Set(PartKind.allCases.map(\.row.option)).count == PartKind.allCases.count)
     }
 
-    @Test func `A part has as many bytes, and there are as many of a kind, as the program says`() async throws {
+    @Test func `The limits on bytes and number of parts are those of the program`() async throws {
         let fixture = try await QueueFixture()
         for (size, code) in [(PartKind.byteLimit, nil), (PartKind.byteLimit + 1, ErrorCode.partTooLarge)] {
             #expect(try await Self.refusal(fixture, [.front: [Data(count: size)]]) == code)
@@ -83,7 +83,7 @@ import Testing
         ("'{LEFT}'", "'{f}'", .partUnknown), ("'{NULL}'", "'{f}'", .partUnknown), ("'{FRONT}'", "'{NULL}'", .partEmpty),
         ("'{FRONT,FRONT}'", "'{f,g}'", .partUnexpected), ("NULL", "NULL", .partMissing),
     ])
-    func `Parts that are none are refused`(kinds: String, contents: String, code: ErrorCode) async throws {
+    func `Invalid parts are refused`(kinds: String, contents: String, code: ErrorCode) async throws {
         let fixture = try await QueueFixture()
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query(
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func `What is plainly right has the parts that its workflow's row says`() async throws {
+    @Test func `A plainly valid request has the parts that its workflow's row prescribes`() async throws {
         let fixture = try await QueueFixture()
         var plain: Set<String> = []
         for workflow in Workflow.allCases {

@@ -12,7 +12,7 @@ import Testing
         return try await fixture.client.enqueue(payload: Data(request.utf8))
     }
 
-    @Test func `Advisory locks of a login that may only look stop no duty`() async throws {
+    @Test func `Advisory locks of a read-only login stop no duty`() async throws {
         let fixture = try await QueueFixture()
         let stranger = try await fixture.database.connect()
         try await stranger.execute("SET ROLE insp_auditor")
@@ -71,7 +71,7 @@ import Testing
         await operate.close()
     }
 
-    @Test(.timed) func `A duty that is held up delays neither parts nor other duties, and shows`() async throws {
+    @Test(.timed) func `A duty that is held up delays neither parts nor other duties, and is reported`() async throws {
         let fixture = try await QueueFixture()
         for second in 1...5 { _ = try await self.enqueueDelayed(fixture, by: Double(second)) }
         let operate = try await fixture.database.connect()
@@ -127,5 +127,16 @@ import Testing
         #expect(try await take(fixture.admin))
         #expect(try await fixture.count("insp.duty WHERE name = 'sweep' AND finished_at <= clock_timestamp()") == 1)
         await first.close()
+    }
+
+    @Test func `A large backlog of a paused partner expires by the thousand`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1500)
+        try await fixture.admin.execute("UPDATE insp.job SET expires_at = now() - interval '1 s'")
+        _ = try await fixture.enqueue(1)
+        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 1000)
+        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 500)
+        #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 0)
+        #expect(try await fixture.count("insp.ready") == 1)
     }
 }

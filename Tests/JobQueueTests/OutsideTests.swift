@@ -230,7 +230,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `Slots that nobody has are not said to be busy`() async throws {
+    func `Free slots are not reported as busy`() async throws {
         let fixture = try await self.fixture(slow: 2)
         let gates = Mutex((outside: false, inside: false))
         var configuration = fixture.configuration(slots: 1)

@@ -69,7 +69,7 @@ import Testing
                 == #"inspectd set_partner partner acme {"is": {"enabled": true}, "was": {"enabled": false}}"#)
     }
 
-    @Test func `Whatever changes a partner says what was and what is`() async throws {
+    @Test func `Every change of a partner records the old and the new values`() async throws {
         let fixture = try await QueueFixture()
         #expect(
             try await self.event(fixture)
@@ -88,7 +88,7 @@ import Testing
             ("set_face_limits('acme', 3)", #"{"is": {"face_templates": 3}, "was": {"face_templates": 5}}"#),
             (
                 "set_liveness_policy('acme', true)",
-                #"{"is": {"liveness_evidence_suffices": true}, "was": {"liveness_evidence_suffices": false}}"#
+                #"{"is": {"passive_signals_suffice": true}, "was": {"passive_signals_suffice": false}}"#
             ),
         ]
         for change in changes {
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `What a partner cannot be is refused with its code, and nothing is recorded`() async throws {
+    @Test func `Invalid settings of a partner are refused with their code, and nothing is recorded`() async throws {
         let fixture = try await QueueFixture()
         let refused: [(call: String, code: ErrorCode)] = [
             ("set_partner('nobody', enabled => true)", .partnerUnknown),
@@ -123,7 +123,7 @@ import Testing
         #expect(try await fixture.count("insp.v_partner WHERE lane = 'normal' AND review = 'never'") == 1)
     }
 
-    @Test func `Limits and quotas are said in words, also where there is none`() async throws {
+    @Test func `Limits and quotas are described in words, even if there is none`() async throws {
         let fixture = try await QueueFixture()
         let words: [(call: String, answer: String)] = [
             ("limit_partner('acme', 3)", "partner acme: at most 3 running, at any rate"),

@@ -101,7 +101,8 @@ import Testing
         ("set_retention(what => 'access_events', keep => 'X')", "1 month 336 days"),
         ("set_retention(what => 'operator_events', keep => 'X')", "1 month 336 days"),
     ])
-    func `An interval that leads elsewhere than it compares is refused`(call: String, interval: String) async throws {
+    func `An interval that compares differently from its effect is refused`(call: String, interval: String) async throws
+    {
         let fixture = try await QueueFixture()
         let refused = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.\(call.replacing("X", with: interval))")
@@ -123,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: ["access_events", "operator_events"])
-    func `What operators did and read is kept a year, whatever is asked for`(what: String) async throws {
+    func `What operators did and read is kept for a year, whatever is requested`(what: String) async throws {
         let fixture = try await QueueFixture()
         for period in ["2 hours", "365 days"] {
             let refused = await #expect(throws: PostgresError.self, "\(period)") {

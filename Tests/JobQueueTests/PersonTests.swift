@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `Retention waits for nobody who holds a person`() async throws {
+    func `Retention does not wait for a transaction that holds a person`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(many: Array(repeating: Self.request("ann"), count: 40))
         for id in ids { #expect(try await fixture.client.cancel(id)) }
@@ -179,7 +179,8 @@ import Testing
     }
 
     @Test(arguments: ["REPEATABLE READ", "SERIALIZABLE"])
-    func `A transaction with an older snapshot names persons whom others add and forget`(isolation: String) async throws
+    func `A transaction with an older snapshot refers to persons whom others add and forget`(isolation: String)
+        async throws
     {
         let fixture = try await QueueFixture()
         let old = try await fixture.enqueue(many: [Self.request("bob")])[0]
@@ -223,7 +224,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `A transaction that is left open with a new person holds up nobody`() async throws {
+    func `A transaction left open with a new person delays nobody`() async throws {
         let fixture = try await QueueFixture()
         let producer = try await fixture.database.connect()
         try await producer.execute("BEGIN")
@@ -348,7 +349,7 @@ import Testing
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 1)
     }
 
-    @Test func `A job that does not name its person leaves nothing of the person either`() async throws {
+    @Test func `A job that does not specify its person leaves nothing of the person either`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(many: [Self.request("ann")])[0]
         #expect(try await fixture.client.cancel(id))

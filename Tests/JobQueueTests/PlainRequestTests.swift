@@ -57,7 +57,7 @@ import Testing
         return "{\(members.joined(separator: ","))}"
     }
 
-    @Test func `What is plainly right is right by every rule, and comes to the same`() async throws {
+    @Test func `What is plainly valid is valid by every rule, with the same result`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """

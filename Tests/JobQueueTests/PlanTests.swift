@@ -235,7 +235,7 @@ import Testing
         await connection.close()
     }
 
-    @Test func `A view reads what it tells of once, however many partners and queues there are`() async throws {
+    @Test func `A view reads its data once, however many partners and queues there are`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await self.prepare(connection)
         try await self.fill(connection, jobs: 1...20_000, waiting: 10_001...20_000)
@@ -296,7 +296,7 @@ import Testing
         await connection.close()
     }
 
-    @Test func `A call's plan from when nothing waited holds when much does`() async throws {
+    @Test func `A plan made while nothing waited still holds when much does`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await self.prepare(connection)
         try await self.fill(connection, jobs: 1...200, waiting: 1...200)
@@ -311,7 +311,7 @@ import Testing
         await connection.close()
     }
 
-    @Test func `What is said of a job's callbacks reads its own, whatever the outbox held when it was planned`()
+    @Test func `Explaining a job's callbacks reads only its own, whatever the outbox held when it was planned`()
         async throws
     {
         let connection = try await ScratchDatabase.migrated().connect()

@@ -11,7 +11,7 @@ import Testing
         .map { Int(try $0.int(0)) }
     }
 
-    @Test func `Each change of what decides makes a version, whoever makes it, and nothing else does`() async throws {
+    @Test func `Each change of the policy makes a version, whoever makes it, and nothing else does`() async throws {
         let fixture = try await QueueFixture()
         #expect(try await self.versions(fixture) == [1])
         for call in [

@@ -46,7 +46,8 @@ import Testing
         return pages
     }
 
-    @Test func `A partner's new time moves the cursor of that time alone, and no further than it must`() async throws {
+    @Test func `A partner's new period moves only the cursor of that period, and no further than it must`() async throws
+    {
         let fixture = try await QueueFixture()
         for name in ["b", "c"] { _ = try await fixture.admin.query("SELECT insp.create_partner('\(name)', NULL)") }
         _ = try await fixture.admin.query("SELECT insp.set_retention('c', '90 days', '90 days')")
@@ -113,7 +114,8 @@ import Testing
         for connection in open { await connection.close() }
     }
 
-    @Test func `A job of a transaction that was open for longer than its parts are kept is not passed by`() async throws
+    @Test func `Retention does not pass a job whose transaction was open for longer than its parts are kept`()
+        async throws
     {
         let fixture = try await QueueFixture()
         let producer = try await fixture.database.connect()
@@ -206,7 +208,7 @@ import Testing
         await #expect(throws: PostgresError.self) { try await fixture.admin.execute("DELETE FROM insp.record") }
     }
 
-    @Test func `Templates that have come of age are found without a look at the others`() async throws {
+    @Test func `Expired templates are found without reading the others`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """

@@ -29,7 +29,7 @@ import Testing
         return floors
     }
 
-    @Test func `A lane that is named twice is served as if named once`() {
+    @Test func `A lane that is listed twice is served as if listed once`() {
         var floors = self.floors([.init(id: 1, region: 0, lane: 1, partner: 1)], lanes: [1, 1])
         #expect(floors.plan(limit: 8, onlyActive: false).scans.map(\.queue) == [1])
     }

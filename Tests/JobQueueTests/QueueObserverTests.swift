@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `What finished lately is found with its times`() async throws {
+    func `Recently finished jobs are found with their times`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(60)
         let handler = ClosureHandler { _, _ in
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `Operators may look, and strangers may not`() async throws {
+    @Test func `Operators may read, and other logins may not`() async throws {
         let fixture = try await QueueFixture()
         for role in ["insp_operator", "insp_auditor", "insp_worker"] {
             _ = try await fixture.admin.query("SELECT set_config('role', $1, false)", [.text(role)])

@@ -62,7 +62,7 @@ import Testing
         _ = try await fixture.admin.query("SELECT insp.measure_quotas()")
     }
 
-    @Test func `Producers at once exceed the quota by no more than was under way together`() async throws {
+    @Test func `Concurrent producers exceed the quota by no more than they had under way`() async throws {
         let fixture = try await QueueFixture()
         let producers = 6
         _ = try await fixture.admin.query("SELECT insp.set_quota('acme', max_waiting => 60)")
@@ -210,7 +210,7 @@ import Testing
         await old.close()
     }
 
-    @Test func `A partner without a quota writes nothing about one, and numbers that are none are refused`()
+    @Test func `A partner without a quota writes no usage, and invalid numbers are refused`()
         async throws
     {
         let fixture = try await QueueFixture()

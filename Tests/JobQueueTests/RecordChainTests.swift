@@ -56,7 +56,7 @@ import Testing
             """, 5, "changed"
         ),
     ])
-    func `What somebody does to a chain is found, and where`(_ sql: String, _ place: Int64, _ reason: String)
+    func `Any manipulation of a chain is found, with its place`(_ sql: String, _ place: Int64, _ reason: String)
         async throws
     {
         let fixture = try await self.chain(of: 5)
@@ -66,7 +66,7 @@ import Testing
                 == RecordVerdict(outcome: "broken", brokenAt: place, reason: reason))
     }
 
-    @Test func `A chain that went back with its end is found by who noted a row of it`() async throws {
+    @Test func `A chain that was rolled back is detected by anyone who noted a row of it`() async throws {
         let fixture = try await self.chain(of: 5)
         func verify(_ seq: Int64, _ hash: String) async throws -> RecordVerdict {
             let row = try await fixture.admin.query(
@@ -98,7 +98,7 @@ import Testing
                 == RecordVerdict(outcome: "broken", brokenAt: 5, reason: "not the row that was noted"))
     }
 
-    @Test func `A chain that somebody holds is no round that ended well`() async throws {
+    @Test func `A round that finds a chain locked does not count as successful`() async throws {
         let fixture = try await QueueFixture()
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN; SELECT FROM insp.record_chain WHERE chain = 'operator' FOR UPDATE")

@@ -78,7 +78,7 @@ import Testing
         #expect(try await fixture.count("insp.v_maintenance WHERE duty = 'record' AND state = 'well'") == 1)
     }
 
-    @Test func `What was said goes with the person, and the chain stays whole`() async throws {
+    @Test func `Notes are removed with the person, and the chain stays whole`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         try await fixture.admin.execute(
@@ -317,7 +317,7 @@ import Testing
                 == RecordVerdict(outcome: "broken", brokenAt: 4, reason: "missing"))
     }
 
-    @Test func `Rows that somebody holds, or that get their place, stay for the next time`() async throws {
+    @Test func `Rows that are locked, or are getting their place, are left for the next round`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """
@@ -339,7 +339,7 @@ import Testing
 
     // MARK: Rights
 
-    @Test func `Nobody writes the record but by functions, and nobody changes it`() async throws {
+    @Test func `The record is written only through functions, and nobody changes it`() async throws {
         let fixture = try await self.chain(of: 2)
         let session = try await fixture.database.connect()
         let writes = [

@@ -98,7 +98,7 @@ import Testing
     ]
 
     @Test(arguments: Self.refusals)
-    func `What is wrong is the detail, and what is allowed the hint`(refusal: Refusal) async throws {
+    func `The detail says what is wrong, and the hint what is allowed`(refusal: Refusal) async throws {
         let fixture = try await QueueFixture()
         let error = try #require(
             await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT \(refusal.call)") })
@@ -130,7 +130,7 @@ import Testing
         "insp.parts(1, 7, 1)", "insp.face_of(1, 7)", "insp.session_begin(1, 7)",
         "insp.face_stage(1, 7, 0, 'e', repeat('0', 64), repeat('0', 1024))",
     ])
-    func `That the lease is lost is said in one way`(call: String) async throws {
+    func `A lost lease is reported in one way`(call: String) async throws {
         let fixture = try await QueueFixture()
         let error = try #require(
             await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT \(call)") })

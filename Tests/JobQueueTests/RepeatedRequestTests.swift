@@ -37,7 +37,7 @@ import Testing
         #expect(ids[0] != first && Set(ids).count == 2)
     }
 
-    @Test func `A request is the same whatever the session is set to, and in whatever span it comes`() async throws {
+    @Test func `A request is the same whatever the session's settings, and whatever span it comes in`() async throws {
         let fixture = try await QueueFixture()
         let session = try await fixture.database.connect()
         func enqueue(_ payload: String) async throws -> String {

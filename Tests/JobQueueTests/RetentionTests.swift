@@ -341,7 +341,7 @@ import Testing
         #expect(log.count { if case .purged(3, 3, 0) = $0 { true } else { false } } == 1)
     }
 
-    @Test func `Times that cannot be kept are refused`() async throws {
+    @Test func `Periods that cannot be kept are refused`() async throws {
         let fixture = try await QueueFixture()
         for (call, state) in [
             ("'acme', '59 minutes'", "IN089"), ("'acme', keep_results => '10000 years'", "IN089"),

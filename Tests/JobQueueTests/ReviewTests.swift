@@ -103,7 +103,7 @@ import Testing
                 == 1)
     }
 
-    @Test func `What is no review is refused`() async throws {
+    @Test func `Invalid reviews are refused`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(many: [Self.payload(.always), Self.payload(.never)])
         #expect(await self.refusal(fixture, "'\(ids[0])', 'PASSED'") == .reviewNotDue)
@@ -124,7 +124,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `Of reviews, cancellations and the deadline at once exactly one counts`() async throws {
+    @Test func `Of simultaneous reviews, cancellations and the deadline exactly one counts`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(many: Array(repeating: Self.payload(.always), count: 30))
         try await self.run(fixture, .passed)

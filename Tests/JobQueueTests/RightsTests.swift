@@ -101,7 +101,7 @@ import Testing
     @Test(arguments: [
         "callback(url)", "callback(traceparent)", "callback_waiting(ordering_key)", "callback_lease(ordering_key)",
     ])
-    func `No group reads what of a callback may name a person`(column: String) async throws {
+    func `No group can read what may identify a person in a callback`(column: String) async throws {
         let fixture = try await QueueFixture()
         let table = column.prefix { $0 != "(" }
         let readers = try await Self.granted(fixture.admin).filter {

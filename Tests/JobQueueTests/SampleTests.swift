@@ -47,7 +47,7 @@ import Testing
         #expect(try rows.allSatisfy { try $0.int(2) == 4 && $0.bool(3) })
     }
 
-    @Test func `Workers sample, and remove what has come of age`() async throws {
+    @Test func `Workers sample, and remove expired samples`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """

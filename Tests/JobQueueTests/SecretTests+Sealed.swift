@@ -39,7 +39,7 @@ extension SecretTests {
         #expect(try await self.query("SELECT count(*) FROM insp.secret WHERE seal = 0")[0].int(0) == 1)
     }
 
-    @Test func `What begins as a sealed secret and is none is refused everywhere`() async throws {
+    @Test func `What looks like a sealed secret but is not one is refused everywhere`() async throws {
         _ = try await self.query("SELECT insp.token_take($1)", [.int(self.endpoint)])
         let wrong = [
             "sealed:", "sealed:AQ==", "sealed:" + Data([1] + [UInt8](repeating: 7, count: 44)).base64EncodedString(),

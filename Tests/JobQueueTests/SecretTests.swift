@@ -112,7 +112,7 @@ import Testing
         #expect(try await Set(self.claimed().keys) == [last, third])
     }
 
-    @Test func `A key that nothing can be signed with is refused`() async throws {
+    @Test func `A key that cannot sign is refused`() async throws {
         func base64(_ bytes: Int) -> String { Data(repeating: 7, count: bytes).base64EncodedString() }
         let before = try await self.claimed().keys
         let wrong = [

@@ -86,7 +86,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `Steering calls refuse what they cannot mean`() async throws {
+    @Test func `Steering calls refuse arguments that make no sense`() async throws {
         let fixture = try await QueueFixture()
         let refused: [(String, String)] = [
             ("insp.pause('bulk', 'acme')", "IN113"), ("insp.resume('bulk', 'acme')", "IN113"),
@@ -230,7 +230,7 @@ import Testing
         #expect(try await fixture.count("insp.ready WHERE attempt = 0") == 1)
     }
 
-    @Test func `Being asked again and again makes a worker hand nothing back`() async throws {
+    @Test func `Repeated requests make a worker release nothing`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(300)
         var configuration = fixture.configuration(slots: 8)
@@ -253,7 +253,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A cancellation and a result that meet leave one outcome`() async throws {
+    @Test func `A cancellation and a result at the same time leave one outcome`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(120)
         let random = Mutex(TestRandom("cancellations that meet results"))

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `A result is summary and body, and a stage is handed out as it was stored`() async throws {
+    @Test func `A result is summary and body, and a stage is returned as it was stored`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let handler = Handler()
@@ -66,7 +66,7 @@ import Testing
         #expect(try await fixture.count("insp.step WHERE body IS NOT NULL") == 0)
     }
 
-    @Test func `What may name a person lies apart, and a job needs none of it`() async throws {
+    @Test func `What may identify a person is stored separately, and no job needs it`() async throws {
         let fixture = try await QueueFixture()
         let named =
             #","customerInternalReference":"zqmark","userReference":"zqmark","reportingCriteria":"zqmark","consent":{"userIp":"zqmark"},"callbackUrl":"https://hooks.example.com/zqmark"}"#
@@ -100,7 +100,7 @@ import Testing
     }
 
     /// What turns bytes into text reads them.
-    @Test func `Bytes are opened in these functions alone`() async throws {
+    @Test func `Only these functions open bytes`() async throws {
         let fixture = try await QueueFixture()
         let readers = try await fixture.admin.query(
             """

@@ -143,7 +143,7 @@ import Testing
         #expect(Self.sent(&machine, at: 5).claiming == nil)
     }
 
-    @Test func `Outcomes become the write that the policy says`() throws {
+    @Test func `Outcomes become the writes that the policy prescribes`() throws {
         let cases: [(WorkerMachine.Outcome, String)] = [
             (.success(Self.stored, waitsForReview: false), "finish"),
             (.success(Self.stored, waitsForReview: true), "review"),
@@ -283,7 +283,7 @@ import Testing
         #expect(machine.parked.isEmpty)
     }
 
-    @Test func `A worker that stops is over when all is written, or ten seconds past its deadline`() throws {
+    @Test func `A stopping worker ends when all is written, or ten seconds past its deadline`() throws {
         var machine = Self.machine()
         let job = Self.job(1, fence: 10)
         var actions = try Self.claim(&machine, [job])

@@ -152,7 +152,7 @@ struct ObjectStoreTests {
         }
     }
 
-    @Test func `Nothing listens, and the call ends`() async throws {
+    @Test func `If nothing listens, the call ends`() async throws {
         let store = ObjectStore(
             try ObjectStoreAddress("http://127.0.0.1:9/parts?credentials-file=/dev/null"))
         let object = store.address.newObject(key: Self.key)

@@ -115,7 +115,7 @@ import Testing
         #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)") == [other])
     }
 
-    @Test func `SQL refuses what is no place of a sealed part`() async throws {
+    @Test func `SQL refuses an invalid location of a sealed part`() async throws {
         let site = try await ObjectSite()
         let request = try await RequestSealer(site.keys).seal(
             payload: Data(#"{"partner":"acme","workflow":"id"}"#.utf8), parts: [.front: [Data("x".utf8)]],

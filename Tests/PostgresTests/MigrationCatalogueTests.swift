@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["DROP TABLE public.insp_object", "UPDATE public.insp_object SET server = server - 1"])
-    func `Lost digests are missed, and made of the files and not of what the database has`(loss: String) async throws {
+    func `Lost digests are noticed, and computed from the files, not from the database`(loss: String) async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await connection.execute(
             """
@@ -92,7 +92,7 @@ import Testing
         #expect(try row.int(0) == 1 && row.int(1) == 1)
     }
 
-    @Test func `An overload of somebody's own hides no change of the file's function`() async throws {
+    @Test func `Somebody's own overload hides no change of the file's function`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await connection.execute(
             """

@@ -11,7 +11,7 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off 
     )
     SELECT c.id, c.kind, c.partner_id, c.parent, c.wrapping_key, c.wrapped FROM chain c
 $$;
-COMMENT ON FUNCTION insp.fetch_keys(uuid[]) IS 'Keys with all keys above them; one that was destroyed is missing, and so are those above it';
+COMMENT ON FUNCTION insp.fetch_keys(uuid[]) IS 'Keys with all keys above them; a destroyed one is missing, and so are those above it';
 GRANT EXECUTE ON FUNCTION insp.fetch_keys(uuid[]) TO keys_custodian, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.partner_keys(p_partners integer[])
@@ -39,7 +39,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.add_partner_key(integer, uuid, text, bytea) IS
-    'Creates a partner''s key unless there is one, and returns the one that there is; none: the wrapping key is no longer the one for new keys';
+    'Creates a partner''s key if there is none, and returns the partner''s key; no row: the wrapping key is no longer the one for new keys';
 GRANT EXECUTE ON FUNCTION insp.add_partner_key(integer, uuid, text, bytea) TO keys_custodian;
 
 CREATE OR REPLACE FUNCTION insp.add_person_keys(
@@ -118,7 +118,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         JOIN insp.key k ON k.id = u.id AND k.partner_id = u.partner_id AND k.kind IN ('job', 'template')))
 $$;
 COMMENT ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) IS
-    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can name any key, and must not have another one destroyed. Returns how many';
+    'Destroys keys of jobs and templates, each if it belongs to the given partner: any producer can specify any key, and must not be able to destroy those of others. Returns how many';
 GRANT EXECUTE ON FUNCTION insp.destroy_job_keys(uuid[], integer[]) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.destroy_person_key(p_partner integer, p_subject bytea) RETURNS integer
@@ -163,7 +163,7 @@ BEGIN
     RETURN swept;
 END
 $$;
-COMMENT ON FUNCTION insp.sweep_keys(integer) IS 'Deletes at most that many rows below destroyed keys, and returns their number; 0: none is left';
+COMMENT ON FUNCTION insp.sweep_keys(integer) IS 'Deletes at most the given number of rows below destroyed keys, and returns how many; 0: none is left';
 GRANT EXECUTE ON FUNCTION insp.sweep_keys(integer) TO keys_eraser, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.old_job_keys(p_after uuid, p_age interval, p_limit integer) RETURNS SETOF uuid
@@ -173,7 +173,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     ORDER BY k.id LIMIT p_limit
 $$;
 COMMENT ON FUNCTION insp.old_job_keys(uuid, interval, integer) IS
-    'Ids of keys of jobs and templates of at least that age, from the one after this on; null: from the first on';
+    'Ids of job and template keys of at least the given age, after the given one; null: from the first on';
 GRANT EXECUTE ON FUNCTION insp.old_job_keys(uuid, interval, integer) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.idle_person_keys(p_after uuid, p_age interval, p_limit integer)

@@ -18,7 +18,7 @@ BEGIN
     RETURN QUERY SELECT * FROM insp.custody();
 END
 $$;
-COMMENT ON FUNCTION insp.begin_custody(text, bytea) IS 'Sets the first wrapping key, unless there is one, and returns the one that there is';
+COMMENT ON FUNCTION insp.begin_custody(text, bytea) IS 'Sets the first wrapping key, unless there is one, and returns the current one';
 GRANT EXECUTE ON FUNCTION insp.begin_custody(text, bytea) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea)
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.begin_rotation(text, bytea) IS
-    'Lets another wrapping key wrap new keys from now on, unless a rotation is under way, and returns what is so now';
+    'Makes another wrapping key wrap new keys from now on, unless a rotation is under way, and returns the current state';
 GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.end_rotation()
@@ -47,7 +47,7 @@ BEGIN
     RETURN QUERY SELECT * FROM insp.custody();
 END
 $$;
-COMMENT ON FUNCTION insp.end_rotation() IS 'Forgets the former wrapping key unless it is still needed, and returns what is so now';
+COMMENT ON FUNCTION insp.end_rotation() IS 'Forgets the former wrapping key unless it is still needed, and returns the current state';
 GRANT EXECUTE ON FUNCTION insp.end_rotation() TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.rewrap_keys(p_wrapping_key text, p_ids uuid[], p_olds bytea[], p_wrapped bytea[]) RETURNS integer
@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rewrap_keys(text, uuid[], bytea[], bytea[]) IS
-    'Stores partners'' keys as the wrapping key for new keys has wrapped them, where they are still as they were read; returns how many';
+    'Stores partners'' keys as rewrapped by the wrapping key for new keys, unless they have changed since they were read; returns how many';
 GRANT EXECUTE ON FUNCTION insp.rewrap_keys(text, uuid[], bytea[], bytea[]) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.all_partner_keys(p_after uuid, p_limit integer)

@@ -68,7 +68,7 @@ final class AnalyzerReserve: Sendable {
         return nil
     }
 
-    /// Fills the reserve in advance. A failure here occurs again, with its error, on a request.
+    /// Fills the reserve in advance. A failure here recurs, with its error, on the next request.
     func refill() {
         guard self.configuration.forksAhead else { return }
         self.queue.async { try? self.fill() }

@@ -4,7 +4,7 @@ internal import InspectCore
 /// How an analyzer was lost in the middle of a request.
 struct ProcessLoss {
     let failure: Frame.Failure
-    /// `nil` if the warm parent went with it.
+    /// `nil` if the warm parent was lost with it.
     let end: ProcessEnd?
     /// Its stderr. Only searched for messages of a failed allocation: it may quote anything.
     let complaint: String

@@ -1,7 +1,7 @@
 internal import CSystem
 internal import Foundation
 
-/// The memory through which one analyzer process gets its parts. The worker writes, the analyzer only reads.
+/// The memory that passes the parts to one analyzer process. The worker writes; the analyzer only reads.
 ///
 /// It belongs to one process, and so to one attempt: the kernel frees its pages when both ends are closed. The worker does not
 /// map it, so that no data remains in its own memory, and a shortage of memory is an error rather than SIGBUS.

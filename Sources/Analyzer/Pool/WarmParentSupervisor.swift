@@ -24,7 +24,7 @@ final class WarmParentSupervisor: Sendable {
         var isStopped = false
         /// Consecutive failed starts and early deaths of parents.
         var failures = 0
-        /// On the clock of `csys_now()`.
+        /// By the clock of `csys_now()`.
         var notBefore: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
         /// At most one start is scheduled, however many callers fail meanwhile.
@@ -105,7 +105,7 @@ final class WarmParentSupervisor: Sendable {
     func noteFork(of parent: WarmParent) {
         if parent.forks >= self.configuration.forksPerParent {
             self.renew(parent, because: .forks)
-        } else if csys_now() - parent.started > self.configuration.parentLifetime.nanoseconds {
+        } else if self.configuration.clock() - parent.started > self.configuration.parentLifetime.nanoseconds {
             self.renew(parent, because: .age)
         }
     }
@@ -207,7 +207,7 @@ final class WarmParentSupervisor: Sendable {
     /// Ends the parent and with it every analyzer; returns when they are gone. Blocks.
     func stop() {
         self.state.withLock { $0.isStopped = true }
-        // A start that is under way gives up or finishes first.
+        // A start under way is abandoned or finishes first.
         let parents = self.queue.sync { self.state.withLock { ($0.current.map { [$0] } ?? []) + $0.retired } }
         for parent in parents { parent.requestStop() }
         for parent in parents {

@@ -12,7 +12,7 @@ package struct BareLoop: Codable, Sendable {
     package var bodyBytes: Int
     package var certificateAuthorities: String
     /// Requests at once.
-    package var concurrency: Int
+    var concurrency: Int
     /// Requests that are measured, beside those that open the connections.
     package var count: Int
     /// Signs each request (`whsec_…`): a body of its own, with the headers that belong to it. `nil`: all requests are the same.

@@ -35,15 +35,15 @@ package struct CallbackBenchmark: Sendable {
         /// Unsigned POSTs a second of libcurl's bare loop over TLS to the same server, without a database.
         package var floorPerSecond: Double
         /// The same loop with each sender's minimal work for a request: its own body, signature and headers.
-        package var signingFloorPerSecond: Double
+        var signingFloorPerSecond: Double
         /// CPU microseconds of the loops' own processes for a request.
-        package var floorCpuMicrosPerPost: Double
-        package var signingFloorCpuMicrosPerPost: Double
+        var floorCpuMicrosPerPost: Double
+        var signingFloorCpuMicrosPerPost: Double
         /// CPU microseconds of the dispatcher's server process (PostgreSQL) for a callback; -1 if it runs elsewhere or may
         /// not be inspected.
-        package var databaseCpuMicrosPerPost: Double
+        var databaseCpuMicrosPerPost: Double
         /// CPU microseconds of the HTTPS server for a callback.
-        package var sinkCpuMicrosPerPost: Double
+        var sinkCpuMicrosPerPost: Double
         package var callbacks: Int
         package var endpoints: Int
     }
@@ -55,14 +55,14 @@ package struct CallbackBenchmark: Sendable {
         package var alonePerSecond: Double
         package var besidePerSecond: Double
         /// The slowest round of either.
-        package var aloneMinimum: Double
-        package var besideMinimum: Double
+        var aloneMinimum: Double
+        var besideMinimum: Double
         /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each
         /// other, so that a change of the machine's speed affects both. Below 0: noise.
         package var cost: Double
         /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
-        package var aloneCpuMicrosPerPost: Double
-        package var besideCpuMicrosPerPost: Double
+        var aloneCpuMicrosPerPost: Double
+        var besideCpuMicrosPerPost: Double
         package var callbacks: Int
         package var endpoints: Int
     }

@@ -57,7 +57,7 @@ final class HungPartner: Sendable {
 
     var url: String { "https://hung.bench.example:\(self.port)/\(self.mode == .drip ? "drip" : "ok")" }
 
-    /// Every name of the benchmark is the loopback interface; the hung one's look-up does not return, where that is the mode.
+    /// Every name in the benchmark resolves to the loopback interface; in that mode, the hung partner's look-up never returns.
     var resolver: Resolver {
         let hangs = self.mode == .dns
         return Resolver { [weak self] name in

@@ -31,37 +31,37 @@ extension QueueBenchmark.Backlog {
         /// Jobs waiting when the measurement began.
         package var backlog: Int
         package var partners: Int
-        package var fillSeconds: Double
+        var fillSeconds: Double
         /// Claims of one job each, one after the other, on a queue without other workers.
         package var claims: Int
         package var claimP50Ms: Double
         package var claimP99Ms: Double
-        package var claimMaxMs: Double
+        var claimMaxMs: Double
         /// The median of the 99th percentiles of ten runs of claims, which a short disturbance of the machine does not
         /// affect.
         package var claimSteadyP99Ms: Double
         /// The ratio of these figures to those of the shortest queue.
-        package var claimP50Ratio: Double
+        var claimP50Ratio: Double
         package var claimP99Ratio: Double
-        package var claimSteadyP99Ratio: Double
+        var claimSteadyP99Ratio: Double
         /// Claims of one job each while a worker drains the queue.
         package var loadedClaims: Int
-        package var loadedClaimP50Ms: Double
+        var loadedClaimP50Ms: Double
         package var loadedClaimP99Ms: Double
         /// The draining worker's round trips: results of the last jobs, claim of the next.
         package var roundTripP50Ms: Double
-        package var roundTripP99Ms: Double
+        var roundTripP99Ms: Double
         package var jobsPerRoundTrip: Double
         package var jobsPerSecond: Double
         /// How long the draining took; a short queue is empty before the time is over.
-        package var drainSeconds: Double
+        var drainSeconds: Double
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
     }
 
     /// Measures one length after the other; jobs that wait from an earlier run count towards the first.
     ///
-    /// - Parameter each: Given each report as soon as it is there.
+    /// - Parameter each: Receives each report as soon as it is ready.
     package func run(
         _ progress: @escaping QueueBenchmark.Progress = { _ in }, each: @escaping @Sendable (Report) -> Void
     ) async throws {

@@ -33,10 +33,10 @@ extension QueueBenchmark.Fairness {
         package var rounds: Int
         package var slots: Int
         /// From the enqueueing call to the start of each of the small partner's jobs, with nobody else's waiting.
-        package var aloneP50Ms: Double
+        var aloneP50Ms: Double
         package var aloneP95Ms: Double
         /// The same beside the large partner's backlog.
-        package var besideP50Ms: Double
+        var besideP50Ms: Double
         package var besideP95Ms: Double
         /// `besideP95Ms` over `aloneP95Ms`.
         package var ratio: Double
@@ -46,7 +46,7 @@ extension QueueBenchmark.Fairness {
         package var bulkShare: Double
         package var laneJobs: Int
         /// Longest time without a bulk job.
-        package var bulkLongestGapMs: Double
+        var bulkLongestGapMs: Double
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
     }
@@ -149,7 +149,7 @@ extension QueueBenchmark.Fairness {
         _ database: BenchmarkDatabase, _ workers: BenchmarkWorkers, _ starts: Starts,
         _ progress: QueueBenchmark.Progress
     ) async throws -> (share: Double, jobs: Int, gap: Double) {
-        // More than so many slots can take up in the time.
+        // More than that many slots can process in the time.
         let needed = Int(Double(self.slots) * self.laneSeconds / (self.duration.seconds)) + 1_000
         for (partner, lane) in [(Self.urgent, "urgent"), (Self.bulk, "bulk")] {
             try await BacklogFill(database).add(

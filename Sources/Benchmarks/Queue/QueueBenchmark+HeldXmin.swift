@@ -17,7 +17,7 @@ extension QueueBenchmark {
         /// Jobs that are kept waiting.
         package var depth = 20_000
         /// Whether the conventional queue is also measured.
-        package var comparesConventional = true
+        var comparesConventional = true
 
         package init(databaseURL: String, seconds: Double) {
             self.databaseURL = databaseURL
@@ -35,39 +35,39 @@ extension QueueBenchmark.HeldXmin {
 
     /// Measurements. Rates are in jobs per second, times in milliseconds.
     package struct Report: Codable, Sendable {
-        package var heldSeconds: Double
+        var heldSeconds: Double
         /// Length of the windows that `before` and `after` are taken over.
-        package var windowSeconds: Double
+        var windowSeconds: Double
         package var slots: Int
         package var workers: Int
         package var producers: Int
         package var depth: Int
-        /// Before the transaction was opened, and at the end of its holding.
+        /// Before the transaction was opened, and before it ended.
         package var before: Double
         package var after: Double
         /// `after` over `before`.
         package var ratio: Double
         package var finished: Int
         /// The worker's round trips before and at the end: results of the last jobs, claim of the next.
-        package var roundTripBeforeP50Ms: Double
-        package var roundTripBeforeP99Ms: Double
+        var roundTripBeforeP50Ms: Double
+        var roundTripBeforeP99Ms: Double
         package var roundTripAfterP50Ms: Double
-        package var roundTripAfterP99Ms: Double
+        var roundTripAfterP99Ms: Double
         /// Claims of one job each beside the worker, in the last window.
         package var claims: Int
         package var claimP50Ms: Double
         package var claimP99Ms: Double
         /// A heartbeat every few seconds, in the last window and at its longest ever.
         package var heartbeatP50Ms: Double
-        package var heartbeatMaxMs: Double
+        var heartbeatMaxMs: Double
         package var series: [Sample]
         /// The same for the conventional queue, with the product's average batch size.
-        package var conventionalBatch: Int?
+        var conventionalBatch: Int?
         package var conventionalBefore: Double?
         package var conventionalAfter: Double?
         package var conventionalRatio: Double?
-        package var conventionalRoundTripBeforeP50Ms: Double?
-        package var conventionalRoundTripAfterP50Ms: Double?
+        var conventionalRoundTripBeforeP50Ms: Double?
+        var conventionalRoundTripAfterP50Ms: Double?
         package var conventionalSeries: [Sample]?
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
@@ -81,7 +81,7 @@ extension QueueBenchmark.HeldXmin {
         }
     }
 
-    /// Measurements beside the rates.
+    /// Measurements besides the rates.
     private struct Latencies: Sendable {
         var before: [Double] = []
         var after: [Double] = []

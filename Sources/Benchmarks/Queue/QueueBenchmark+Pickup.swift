@@ -29,7 +29,7 @@ extension QueueBenchmark.Pickup {
         package var maxMs: Double
         /// From the enqueueing call to the start of the handler.
         package var callToStartP50Ms: Double
-        package var callToStartP99Ms: Double
+        var callToStartP99Ms: Double
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
         package var violations: Int
     }

@@ -20,7 +20,7 @@ extension QueueBenchmark {
         /// Connections that enqueue, one job in a call.
         package var producers = 4
         /// Jobs of one person.
-        package var jobsOfPerson = 10
+        var jobsOfPerson = 10
 
         package init(databaseURL: String, keys: KeyStore, keysURL: String) {
             self.databaseURL = databaseURL

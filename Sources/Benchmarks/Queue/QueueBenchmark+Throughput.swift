@@ -37,7 +37,7 @@ extension QueueBenchmark.Throughput {
         package var workflow: String
         /// Rows stored for each job's results, the final one included.
         package var stepsPerJob: Int
-        package var synchronousCommit: String
+        var synchronousCommit: String
         /// Enqueue alone, the queue growing.
         package var enqueueRate: Double
         /// Drain alone, from a full queue: first start to the last stored 128.
@@ -49,8 +49,8 @@ extension QueueBenchmark.Throughput {
         package var roundTripP99: Double
         package var jobsPerRoundTrip: Double
         /// Time from the claim to the stored 128, while draining.
-        package var jobP50: Double
-        package var jobP99: Double
+        var jobP50: Double
+        var jobP99: Double
         /// CPU time of this process for each job while draining, in microseconds; the server's is not in it.
         package var cpuMicrosecondsPerJob: Double
         /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.

@@ -8,11 +8,11 @@ package struct RecordBenchmark: Sendable {
         package var accesses: Int
         package var rounds: Int
         /// Microseconds for one access in the caller's transaction; the median of the rounds.
-        package var writeMicroseconds: Double
+        var writeMicroseconds: Double
         /// Microseconds for one row's place and hashes, by maintenance; the median of the rounds.
-        package var placeMicroseconds: Double
+        var placeMicroseconds: Double
         /// Of both.
-        package var walBytes: Double
+        var walBytes: Double
     }
 
     private let databaseURL: String

@@ -52,7 +52,8 @@ int csys_child_signal_descriptor(void);
 /// signals meant for the service (TERM, INT, HUP) are ignored, since the control socket decides when it ends. Freed memory is
 /// kept for the next block rather than given back.
 int csys_prepare_parent(int last_open);
-/// No core file of this process, neither written nor piped to a collector. What it executes starts without the second.
+/// No core file of this process, neither written nor piped to a collector, and no backtrace, which shows registers and memory.
+/// What it executes may be dumped by a collector and writes its own backtraces.
 int csys_disable_core_dumps(void);
 /// Readies the parent's memory for its forks, once all that they share is there: the heap has no holes, and comes with its next
 /// 30 MB in pages of 2 MB where the kernel can, so that a fork shares what is there and gets what is new by one entry or one fault

@@ -29,7 +29,7 @@ package struct AuthorizationRequest: Sendable {
 
     package let endpoint: Int64
     package let tokenURL: String?
-    package let clientID: String?
+    let clientID: String?
     package let clientSecret: String?
     /// Scopes, separated by spaces.
     package let scope: String?

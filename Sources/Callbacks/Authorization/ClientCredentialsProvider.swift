@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// The client-credentials grant of OAuth 2.0 (RFC 6749 section 4.4).
-package struct ClientCredentialsProvider: AuthorizationProvider {
+struct ClientCredentialsProvider: AuthorizationProvider {
     /// The lifetime in seconds of a token if the server does not state it (RFC 6749 section 5.1 leaves it open).
     static let defaultLifetime: Double = 300
 

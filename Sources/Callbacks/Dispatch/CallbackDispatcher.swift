@@ -8,7 +8,7 @@ internal import Synchronization
 /// A claim is committed before anything is sent, and an attempt is settled under that claim afterwards. A crash at any point
 /// therefore loses nothing: the claim lapses, and another dispatcher sends the callback again with the same `webhook-id`. One
 /// loop claims and another settles, each over its own connection, and a third sends what was claimed ahead, so that no loop
-/// waits for another, and libcurl's thread for none. The answers that arrive during one round trip are settled in the next,
+/// waits for another, and libcurl's thread for none. Answers that arrive during one round trip are settled in the next,
 /// while new callbacks are claimed in their place. Batches grow with the load. ``DispatchMachine`` decides; this class carries
 /// out its actions.
 package final class CallbackDispatcher: Sendable {

@@ -13,7 +13,7 @@ package struct WebhookVerifier: Sendable {
 
     /// Seconds by which the timestamp may differ from the receiver's clock (Standard Webhooks, "Verifying webhook
     /// authenticity").
-    package static let tolerance = 300
+    static let tolerance = 300
 
     private let secrets: [WebhookSecret]
     private let publicKeys: [WebhookPublicKey]

@@ -58,7 +58,7 @@ package enum SignatureScheme: Sendable, Hashable {
 ///
 /// Issuers omit absent parameters or write NULL, against the standards; both are accepted.
 package struct AlgorithmIdentifier: Sendable, Hashable {
-    package var objectIdentifier: String
+    var objectIdentifier: String
     /// `nil` when absent or NULL.
     package var parameters: TLV?
 

@@ -14,11 +14,11 @@ package struct CMSSignedData: Sendable {
         /// The signed attributes as a SET, which is what is signed; `nil` when the content itself is.
         package var signedAttributes: [UInt8]?
         /// The digest of the content, an attribute that every signer with attributes must have.
-        package var messageDigest: [UInt8]?
+        var messageDigest: [UInt8]?
         /// Content type that the attributes name.
         package var contentType: String?
         /// Signing time that the signer states, as UTCTime or GeneralizedTime; not proven by anything.
-        package var signingTime: String?
+        var signingTime: String?
         package var signatureAlgorithm: AlgorithmIdentifier
         package var signature: [UInt8]
     }

@@ -33,7 +33,7 @@ package struct TLV: Sendable, Hashable {
     static let mostNested = 4096
 
     /// Whether the value is made of elements (ISO/IEC 8825-1 §8.1.2.5).
-    package var isConstructed: Bool {
+    var isConstructed: Bool {
         var first = self.tag
         while first > 0xFF { first >>= 8 }
         return first & 0x20 != 0
@@ -144,7 +144,7 @@ package struct TLV: Sendable, Hashable {
     }
 
     /// An OBJECT IDENTIFIER in dotted decimals (ISO/IEC 8825-1 §8.19).
-    package func objectIdentifier() throws(LDSError) -> String {
+    func objectIdentifier() throws(LDSError) -> String {
         guard self.tag == Tag.objectIdentifier, (1...64).contains(self.content.count), self.content.last! < 0x80 else {
             throw .malformed("an object identifier is missing")
         }
@@ -167,13 +167,13 @@ package struct TLV: Sendable, Hashable {
     }
 
     /// Identifier octets of the universal types (ISO/IEC 8824-1 §8.4).
-    package enum Tag {
+    enum Tag {
         package static let integer: UInt32 = 0x02
-        package static let bitString: UInt32 = 0x03
-        package static let octetString: UInt32 = 0x04
+        static let bitString: UInt32 = 0x03
+        static let octetString: UInt32 = 0x04
         package static let null: UInt32 = 0x05
-        package static let objectIdentifier: UInt32 = 0x06
-        package static let printableString: UInt32 = 0x13
+        static let objectIdentifier: UInt32 = 0x06
+        static let printableString: UInt32 = 0x13
         package static let sequence: UInt32 = 0x30
         package static let set: UInt32 = 0x31
     }

@@ -5,7 +5,7 @@ enum AES256GCM {
     static let nonceCount = 12
     static let tagCount = 16
 
-    /// Looked up once: a look-up takes longer than sealing a small text.
+    /// Looked up once, since a look-up takes longer than sealing a small text.
     private nonisolated(unsafe) static let cipher = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
     /// 96 random bits: a key seals fewer than 2^32 texts, the limit of SP 800-38D section 8.3.

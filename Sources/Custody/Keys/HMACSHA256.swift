@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// HMAC (RFC 2104) with SHA-256.
-package enum HMACSHA256 {
+enum HMACSHA256 {
     /// The 32 bytes of the code.
     package static func code(of bytes: [UInt8], under key: SecretKey) -> [UInt8] {
         key.withBytes { self.code(of: bytes, under: $0) }

@@ -3,7 +3,7 @@ internal import InspectCore
 
 /// A key under another one: version 1, nonce, ciphertext and tag. What names the key is authenticated with it, so that no row of
 /// the key store opens in another's place.
-package enum KeyWrap {
+enum KeyWrap {
     private static let version: UInt8 = 1
     private static let headerCount = 1 + AES256GCM.nonceCount
     static let count = headerCount + SecretKey.count + AES256GCM.tagCount

@@ -1,10 +1,10 @@
 internal import CPKCS11
 internal import Foundation
-package import InspectCore
+internal import InspectCore
 internal import Synchronization
 
 /// An AES key that never leaves its PKCS#11 token (OASIS PKCS#11 2.40, mechanism `CKM_AES_GCM`).
-package final class PKCS11WrappingKey: WrappingKey {
+final class PKCS11WrappingKey: WrappingKey {
     package let id: String
     private let token: String
     private let pinFile: String

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import HTTPClient
-package import InspectCore
+internal import InspectCore
 internal import Synchronization
 
 /// A key in a KMS that speaks as Vault's transit engine does (HashiCorp Vault, "Transit secrets engine (API)"): the key stays
@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// What names a key goes as its SHA-256 behind the key's own bytes, and is compared afterwards: the engine's `rewrap` takes no
 /// associated data, and older versions ignore it everywhere.
-package final class VaultWrappingKey: WrappingKey {
+final class VaultWrappingKey: WrappingKey {
     package let id: String
     /// `https://HOST/v1/MOUNT`.
     private let mount: String

@@ -26,7 +26,7 @@ package struct AAMVACard: Sendable, Hashable {
     /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` where the barcode does not say.
     package let isSurnameTruncated: Bool?
     package let isFirstNameTruncated: Bool?
-    package let isMiddleNameTruncated: Bool?
+    let isMiddleNameTruncated: Bool?
 
     package let documentNumber: String?
     package let birthDate: CalendarDate?

@@ -12,11 +12,11 @@ extension ErrorCode {
         /// What is allowed, or what to do, where that does not depend on the request.
         package let hint: String?
         /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
-        package let jumio: String
+        let jumio: String
         /// The error of the face SDK's contract.
-        package let faceSDK: String
+        let faceSDK: String
         /// The error number of the payment SDK's contract, where it has one.
-        package let iZettle: Int?
+        let iZettle: Int?
     }
 
     /// The code's names in the contracts of partners' apps.
@@ -75,7 +75,7 @@ extension ErrorCode {
                         return name == key ? name : "\(name) (\(key))"
                     }))
         case .partMissing: refusal("IN006", "a part that the workflow needs is missing")
-        case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not have")
+        case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not use")
         case .partUnknown:
             refusal(
                 "IN008", "no part of that name exists",
@@ -105,7 +105,7 @@ extension ErrorCode {
             refusal("IN019", "no document format of that name exists", hint: "A document format is TD1, TD2 or TD3.")
         case .laneUnknown: refusal("IN020", "no lane of that name exists", hint: "A lane is urgent, normal or bulk.")
         case .regionInvalid: refusal("IN021", "no region of that name exists")
-        case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
+        case .consentMissing: refusal("IN022", "the partner's policy requires a recorded consent")
         case .idempotencyConflict:
             refusal("IN023", "the idempotency key was used before with another request", status: 409)
         case .jobUnknown: refusal("IN024", "no job of that id exists", status: 404, jumio: "J00000")
@@ -144,7 +144,7 @@ extension ErrorCode {
                 jumio: "N00000", faceSDK: "INVALID_ARGS", iZettle: nil)
         case .purposeMissing:
             refusal(
-                "IN156", "the read of personal data has no purpose", status: nil,
+                "IN156", "reading personal data requires a purpose", status: nil,
                 hint: "A purpose is review, support, export or delivery.")
         case .approvalNeeded: refusal("IN157", "the change needs the approval of a second login", status: nil)
         case .approvalRefused: refusal("IN158", "the proposal cannot be approved", status: nil)
@@ -162,7 +162,7 @@ extension ErrorCode {
         case .rateLimited: failure("IN112", "too many requests", status: 429, retryable: true, jumio: "A10000")
         case .parameterInvalid: refusal("IN113", "an argument is not valid")
         case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit", status: 413)
-        case .pathUnknown: refusal("IN115", "nothing is at this path", status: 404)
+        case .pathUnknown: refusal("IN115", "this path does not exist", status: 404)
         case .methodNotAllowed: refusal("IN116", "the path does not take this method", status: 405)
         case .mediaTypeUnsupported: refusal("IN117", "the call takes no body of this media type", status: 415)
         case .gatewayOverloaded:
@@ -177,10 +177,10 @@ extension ErrorCode {
                 retryable: true,
                 jumio: "N00000")
         case .faceFeatureInvalid:
-            refusal("IN263", "a face feature is not 1024 hexadecimal digits with its engine and model")
+            refusal("IN263", "a face feature must be 1024 hexadecimal digits with its engine and model")
         case .faceNotEnrolled:
             failure(
-                "IN264", "nothing that can be compared is enrolled under the face id", retryable: false,
+                "IN264", "no comparable template is enrolled under the face id", retryable: false,
                 jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .faceBusy:
             failure(
@@ -207,7 +207,7 @@ extension ErrorCode {
                 faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
             failure(
-                "IN042", "a part is none of JPEG, PNG, WebP, JPEG 2000", retryable: false, jumio: "N00000",
+                "IN042", "a part is not a JPEG, PNG, WebP or JPEG 2000 image", retryable: false, jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .corruptImage:
             failure(
@@ -228,14 +228,15 @@ extension ErrorCode {
             failure(
                 "IN051", "the analyzer did not answer within the stage's deadline", retryable: true, jumio: "F00000")
         case .analyzerOutOfMemory:
-            failure("IN052", "the analyzer ran out of its memory limit", retryable: true, jumio: "F00000")
+            failure("IN052", "the analyzer exceeded its memory limit", retryable: true, jumio: "F00000")
         case .analyzerUnavailable:
             failure("IN053", "no analyzer process could be started", retryable: true, jumio: "F00000")
         case .modelUnavailable:
             failure(
                 "IN054", "a model file is missing or damaged; run inspectd doctor", retryable: true, jumio: "F00000")
         case .vendorNotConfigured:
-            failure("IN060", "this worker knows no liveness vendor's server", retryable: false, jumio: "F00000")
+            failure(
+                "IN060", "no liveness vendor's server is configured on this worker", retryable: false, jumio: "F00000")
         case .vendorUnreachable:
             failure("IN061", "the liveness vendor's server could not be reached", retryable: true, jumio: "A10000")
         case .vendorRefused:
@@ -244,7 +245,7 @@ extension ErrorCode {
                 faceSDK: "LIVENESS_FAILED")
         case .vendorResponseInvalid:
             failure(
-                "IN063", "the liveness vendor's server gave an undocumented answer", retryable: false,
+                "IN063", "the liveness vendor's server returned an undocumented response", retryable: false,
                 jumio: "F00000", faceSDK: "LIVENESS_FAILED")
         case .vendorOutcomeUnknown:
             failure(
@@ -265,12 +266,12 @@ extension ErrorCode {
             failure("IN059", "the database could not be reached", status: 503, retryable: true, jumio: "A10000")
         case .keysUnavailable:
             failure(
-                "IN150", "the key store or the wrapping key's token or KMS does not answer", status: 503,
+                "IN150", "the key store, or the wrapping key's token or KMS, does not respond", status: 503,
                 retryable: true,
                 jumio: "A10000")
         case .objectStoreUnavailable:
             failure(
-                "IN170", "the object store does not answer as it should", status: 503, retryable: true, jumio: "A10000")
+                "IN170", "the object store does not respond properly", status: 503, retryable: true, jumio: "A10000")
         case .objectMissing:
             failure("IN171", "the object store does not have a part of the job", retryable: false, jumio: "F00000")
         case .keyUnknown:
@@ -280,7 +281,7 @@ extension ErrorCode {
                 jumio: "F00000")
         case .sealBroken:
             failure(
-                "IN152", "sealed bytes do not open: they were changed, or belong to another key or row",
+                "IN152", "sealed bytes cannot be opened: they were changed, or belong to another key or row",
                 retryable: false,
                 jumio: "F00000")
         case .keyMissing:
@@ -290,12 +291,12 @@ extension ErrorCode {
                 jumio: "F00000")
         case .keyMismatch:
             failure(
-                "IN154", "the wrapping key or the key store is not the one of the database", status: 503,
+                "IN154", "the wrapping key or the key store is not the database''s", status: 503,
                 retryable: true,
                 jumio: "F00000")
         case .keyFileInvalid:
             failure(
-                "IN155", "the file of wrapping keys is not acceptable", retryable: false,
+                "IN155", "the file of wrapping keys is not valid", retryable: false,
                 jumio: "F00000")
         case .internalError: failure("IN099", "an unexpected error", status: 500, retryable: true, jumio: "F00000")
 
@@ -304,7 +305,7 @@ extension ErrorCode {
         case .connectionFailed: network("IN072", "no connection to the server could be made")
         case .tlsFailed: network("IN073", "no TLS connection of version 1.2 or newer could be made")
         case .certificateInvalid: network("IN074", "the server's certificate is not valid for its name")
-        case .pinMismatch: network("IN075", "the server's public key is none of those that are pinned")
+        case .pinMismatch: network("IN075", "the server's public key does not match a pinned one")
         case .timedOut: network("IN076", "the server did not answer in time")
         case .responseTooLarge: network("IN077", "the server's answer exceeds its limit")
         case .responseBroken: network("IN078", "the server's answer is not valid HTTP, or was cut off")
@@ -321,7 +322,7 @@ extension ErrorCode {
             refusal(
                 "IN085", "the authorization provider does not accept the client id or its credentials",
                 jumio: "C00401", iZettle: -300)
-        case .attemptInterrupted: network("IN086", "the attempt was broken off and will be made again")
+        case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
         case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         }

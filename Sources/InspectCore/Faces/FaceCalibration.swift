@@ -100,7 +100,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
 extension FaceCalibration {
     /// Eye distance in pixels below which a face is not compared: at 16 px one genuine pair in ten is missed, at 12 px four.
-    package static let leastEyeDistance = 16.0
+    static let leastEyeDistance = 16.0
 
     /// The default engine's.
     ///

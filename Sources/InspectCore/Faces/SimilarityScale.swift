@@ -5,5 +5,5 @@ package enum SimilarityScale {
 
     /// The same where one of the faces is the portrait of a document. Not lower than the default, since no such pair was
     /// measured; a separate gate keeps out small and faint portraits (``SimilarityRules``).
-    package static let portraitThreshold = 0.85
+    static let portraitThreshold = 0.85
 }

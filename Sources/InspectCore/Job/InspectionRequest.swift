@@ -15,7 +15,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var challenge: LivenessChallenge?
     /// Whether passive signals without a finding pass liveness. The partner's setting: the database writes it into the
     /// payload, and no client can set it.
-    package var evidenceSuffices = false
+    package var passiveSignalsSuffice = false
 
     package init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
@@ -31,7 +31,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case workflow, documentFormat, documentTypes, countries, threshold, challenge, evidenceSuffices
+        case workflow, documentFormat, documentTypes, countries, threshold, challenge, passiveSignalsSuffice
         case faceID = "faceId"
     }
 
@@ -44,7 +44,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         self.faceID = try container.decodeIfPresent(String.self, forKey: .faceID)
         self.threshold = try container.decodeIfPresent(Double.self, forKey: .threshold)
         self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
-        self.evidenceSuffices = try container.decodeIfPresent(Bool.self, forKey: .evidenceSuffices) ?? false
+        self.passiveSignalsSuffice = try container.decodeIfPresent(Bool.self, forKey: .passiveSignalsSuffice) ?? false
     }
 }
 

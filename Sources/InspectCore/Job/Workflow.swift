@@ -25,7 +25,7 @@ extension Workflow {
         /// Parts of which a job must have one.
         package var needsOne: [PartKind] = []
         /// The event of the face SDK that it ends with, if that has one.
-        package var faceEvent: FaceSDKEvent.Kind?
+        var faceEvent: FaceSDKEvent.Kind?
     }
 
     package var row: Row {

@@ -70,7 +70,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         }
 
         /// Centre between the eyes in pixels of the frame.
-        package var eyeCentre: Point {
+        var eyeCentre: Point {
             let eyes = self.landmarks.prefix(4)
             guard eyes.count == 4 else { return Point(x: self.box.x, y: self.box.y) }
             return Point(x: eyes.map(\.x).reduce(0, +) / 4, y: eyes.map(\.y).reduce(0, +) / 4)

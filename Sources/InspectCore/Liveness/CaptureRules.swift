@@ -24,19 +24,19 @@ package enum CaptureRules {
         return nil
     }
 
-    package static func faceShare(_ capture: CaptureFacts) -> Double {
+    static func faceShare(_ capture: CaptureFacts) -> Double {
         guard !capture.frames.isEmpty else { return 0 }
         return Double(capture.frames.count { $0.face != nil }) / Double(capture.frames.count)
     }
 
     /// Share of the frames that repeat the previous one bit for bit, which camera noise rules out.
-    package static func repeatedShare(_ capture: CaptureFacts) -> Double {
+    static func repeatedShare(_ capture: CaptureFacts) -> Double {
         guard capture.frames.count > 1 else { return 0 }
         return Double(capture.frames.dropFirst().count(where: \.isRepeated)) / Double(capture.frames.count - 1)
     }
 
     /// Median movement of the eyes from frame to frame in eye distances: a living head is never still.
-    package static func movement(_ capture: CaptureFacts) -> Double? {
+    static func movement(_ capture: CaptureFacts) -> Double? {
         let faces = capture.frames.compactMap(\.face)
         return Statistics.median(
             zip(faces, faces.dropFirst()).map { before, after in

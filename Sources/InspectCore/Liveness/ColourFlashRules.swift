@@ -6,7 +6,7 @@ internal import Foundation
 /// white balance change both alike and cancel. Differences between successive colours are compared with those of what was
 /// shown. A weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image,
 /// and a living person to whom an attacker shows the colours.
-package enum ColourFlashRules {
+enum ColourFlashRules {
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in
             frame.face.map { Sample(time: time, face: $0) }

@@ -7,11 +7,11 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
     /// The editor of ``editors`` that the file names as its software.
     package var editor: String?
     /// Whether image resources of an editor are there (Photoshop File Formats, "Image Resource Section"), beside captions.
-    package var hasEditorResources = false
+    var hasEditorResources = false
     /// Whether the file calls itself a screenshot.
     package var isScreenshot = false
     /// Whether the file says that a generative model made it (IPTC, digital source type).
-    package var isGenerated = false
+    var isGenerated = false
 
     package init() {}
 

@@ -1,12 +1,12 @@
 internal import Foundation
 
 /// A motion that was seen.
-package struct MotionEvent: Sendable, Hashable {
+struct MotionEvent: Sendable, Hashable {
     package var step: LivenessChallenge.Step
     package var startMs: Double
     package var endMs: Double
     /// Extent over what is asked for, from 1.
-    package var extent: Double
+    var extent: Double
 }
 
 /// Finds motions of eyes, mouth and head in a track, each relative to the same face at rest.

@@ -1,7 +1,7 @@
 /// The fields of an MRZ that are certain: read clearly, and proven by check digits where the format has them.
 ///
 /// A value that is not certain is still the most likely reading, and is marked as uncertain.
-package struct MRZCertainty: Sendable {
+struct MRZCertainty: Sendable {
     /// Probability of the least certain character from which a field is certain that its check digits prove. Two digits
     /// hold by chance once in a hundred times, so the reader must also prefer each character to all others.
     private static let proven = 0.5

@@ -5,7 +5,7 @@ package struct MRZDate: Sendable, Hashable {
     /// The day, or `nil` if parts are unknown or no such day exists.
     package var date: CalendarDate?
     /// Six digits that name no day of the calendar: wrong whatever the check digit says.
-    package var isImpossible: Bool
+    var isImpossible: Bool
 
     enum Kind { case birth, expiry }
 

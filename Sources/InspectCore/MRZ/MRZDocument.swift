@@ -34,7 +34,7 @@ package struct MRZDocument: Sendable, Hashable {
     /// Every check digit of the format, and whether it holds as printed.
     package var checks: [MRZCheckKey: Bool]
     /// Whether the name fills its field, so that it may have been cut (Doc 9303-3 §4.6).
-    package var nameMayBeTruncated: Bool
+    var nameMayBeTruncated: Bool
 
     /// ``checks`` under the names that result documents use.
     package var checksByName: [String: Bool] {

@@ -21,7 +21,7 @@ package enum MRZText {
 
     /// Digit (0–9) over `bytes`: weights 7, 3, 1 repeating, modulo 10; A–Z count 10–35, `<` counts 0
     /// (Doc 9303-3 §4.9).
-    package static func checkDigit(_ bytes: some Sequence<UInt8>) -> UInt8 {
+    static func checkDigit(_ bytes: some Sequence<UInt8>) -> UInt8 {
         var sum = 0
         var position = 0
         for byte in bytes {

@@ -17,7 +17,7 @@ package struct ChipRecord: Codable, Sendable {
         package var lastName: String?
         package var dateOfBirth: String?
         package var expiryDate: String?
-        package var issuingCountry: String?
+        var issuingCountry: String?
         package var nationality: String?
         package var reason: String?
 
@@ -68,7 +68,7 @@ package struct ChipRecord: Codable, Sendable {
         /// Deviations from the standards that were accepted.
         package var deviations: [String]
         package var trustAnchors: Int
-        package var trustAnchorNotes: [String]
+        var trustAnchorNotes: [String]
 
         init(_ facts: PassiveAuthenticationFacts, _ rules: ChipRules) {
             self.status = rules.status.rawValue
@@ -96,7 +96,7 @@ package struct ChipRecord: Codable, Sendable {
         package var hashesOK: Bool?
         package var signatureOK: Bool?
         package var chainOK: Bool?
-        package var validPeriod: Bool?
+        var validPeriod: Bool?
         package var countryMatch: Bool?
 
         enum CodingKeys: String, CodingKey {

@@ -3,18 +3,18 @@ package struct ExtractionData: Codable, Sendable {
     /// PASSPORT, DRIVING_LICENSE, ID_CARD, VISA or UNSUPPORTED.
     package var type: String?
     /// ISO 3166-1 alpha-3, or a code of ICAO Doc 9303-3 section 5.
-    package var issuingCountry: String?
+    var issuingCountry: String?
     package var firstName: String?
     package var lastName: String?
     /// `YYYY-MM-DD`; unknown parts of a date of birth leave the whole date out.
     package var dateOfBirth: String?
-    package var issuingDate: String?
+    var issuingDate: String?
     package var expiryDate: String?
     package var documentNumber: String?
     package var personalNumber: String?
     package var nationality: String?
     /// M, F or X.
-    package var gender: String?
+    var gender: String?
     package var address: Address?
     package var mrz: MRZRecord?
     package var barcode: BarcodeRecord?
@@ -27,9 +27,9 @@ package struct ExtractionData: Codable, Sendable {
     package var reason: String?
 
     package struct Address: Codable, Sendable {
-        package var line1: String?
+        var line1: String?
         package var city: String?
-        package var subdivision: String?
+        var subdivision: String?
         package var postalCode: String?
         package var country: String?
 

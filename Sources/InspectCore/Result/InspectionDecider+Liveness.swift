@@ -14,7 +14,7 @@ extension InspectionDecider {
         }
         let passive = self.facts.liveness?.passive
         let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
-        let suffices = self.facts.request.evidenceSuffices
+        let suffices = self.facts.request.passiveSignalsSuffice
         var decision = LivenessRules.decide(
             faces: selfie.faces, passive: passive, image: selfie.image, suffices: suffices)
         var data = LivenessData(
@@ -38,7 +38,7 @@ extension InspectionDecider {
             return self.record([.face, .frames], decision, data)
         }
         if suffices {
-            data.evidenceSuffices = true
+            data.passiveSignalsSuffice = true
             if decision.type == .passed { data.reason = "no signal was found, and the partner accepts passive signals" }
         }
         if let capture = self.facts.liveness?.capture {

@@ -4,7 +4,7 @@ package struct InspectionFacts: Sendable {
     package var request: InspectionRequest
     /// All parts of the job, images or not.
     package var parts: [PartKind]
-    package var acquisition: AcquisitionFacts?
+    var acquisition: AcquisitionFacts?
     package var documents: DocumentStageFacts?
     package var faces: FaceStageFacts?
     package var liveness: LivenessStageFacts?

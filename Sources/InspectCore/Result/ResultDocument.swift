@@ -36,7 +36,7 @@ package struct Decision: Codable, Sendable, Equatable {
 extension DecisionType {
     /// The lower end of the class's band of risk scores (Jumio retrieval API: −1 not executed, 0–30 passed, 31–70 warning,
     /// 71–100 rejected). The score is no finer than the class.
-    package var riskScore: Int {
+    var riskScore: Int {
         switch self {
         case .notExecuted: -1
         case .passed: 0
@@ -95,7 +95,7 @@ package struct UsabilityData: Codable, Sendable {
 /// The image checks; a check that this version lacks is listed as not assessed.
 package struct ImageCheckData: Codable, Sendable {
     package var assessed: [String]
-    package var notAssessed: [String]
+    var notAssessed: [String]
     /// The fields behind a finding: names, never values.
     package var reason: String?
     /// The same where it was measured; absent where nothing is objected to.
@@ -154,7 +154,7 @@ package struct LivenessData: Codable, Sendable {
     /// The score of the operator's network; `nil` where none is configured.
     package var network: LivenessNetworkScore?
     /// Present and true where the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
-    package var evidenceSuffices: Bool?
+    package var passiveSignalsSuffice: Bool?
     /// Each colour or motion of a challenge.
     package var steps: [LivenessVerdict.Step]?
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; absent for its error LIVENESS_FAILED.

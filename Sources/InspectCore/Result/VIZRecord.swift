@@ -16,8 +16,8 @@ package struct VIZRecord: Codable, Sendable {
     package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
     package var comparedWith: String?
-    package var linesFound: Int
-    package var linesRead: Int
+    var linesFound: Int
+    var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
     package var cpuMs: Double
     package var modelSHA256: String

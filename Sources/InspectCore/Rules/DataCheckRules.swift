@@ -1,5 +1,5 @@
 /// Cross-checks of the extracted data (Jumio's capability `dataChecks`).
-package struct DataCheckRules {
+struct DataCheckRules {
     package let data: DataCheckData
     package let decision: CapabilityDecision
 

@@ -76,8 +76,8 @@ package struct CapabilityDecision: Codable, Sendable, Hashable {
     /// No objection.
     package static let passed = CapabilityDecision(type: .passed, label: .ok)
     /// An earlier capability of the chain was rejected, so this one did not run.
-    package static let preconditionNotFulfilled = CapabilityDecision(
+    static let preconditionNotFulfilled = CapabilityDecision(
         type: .notExecuted, label: .preconditionNotFulfilled)
     /// The capability could not run.
-    package static let technicalError = CapabilityDecision(type: .notExecuted, label: .technicalError)
+    static let technicalError = CapabilityDecision(type: .notExecuted, label: .technicalError)
 }

@@ -55,7 +55,7 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
 
 extension DecisionLabel {
     /// Whether this version can assign it.
-    package var isGiven: Bool {
+    var isGiven: Bool {
         switch self {
         case .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake: false
         default: true

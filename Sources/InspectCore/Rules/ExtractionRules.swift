@@ -20,7 +20,7 @@ package struct ExtractionRules {
     package let data: ExtractionData
 
     /// Whether any machine-readable field was read: only these can be checked.
-    package var hasData: Bool { !self.mrzs.isEmpty || !self.cards.isEmpty || self.chipMRZ != nil }
+    var hasData: Bool { !self.mrzs.isEmpty || !self.cards.isEmpty || self.chipMRZ != nil }
 
     /// Extraction never rejects (Jumio, "Extraction"): it passes or is NOT_EXECUTED.
     package var decision: CapabilityDecision {

@@ -1,5 +1,5 @@
 /// Whether front and back are two sides of one document (Jumio's image check MISMATCH_FRONT_BACK).
-package struct FrontBackRules {
+struct FrontBackRules {
     package let outcome: DataCheckData.Outcome
     /// Names of fields in which the sides differ.
     package let differing: [String]

@@ -16,7 +16,7 @@ package struct Limit: Sendable, Hashable {
 
     package let bound: Bound
     /// The source of the number: a section of a standard, or a measurement.
-    package let basis: String
+    let basis: String
 
     init(_ bound: Bound, _ basis: String) {
         self.bound = bound

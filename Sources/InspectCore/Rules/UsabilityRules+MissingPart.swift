@@ -1,8 +1,8 @@
 /// Whether a part of the document lies outside the image.
 extension UsabilityRules {
-    /// The evidence of the outline and the MRZ.
+    /// What the outline and the MRZ show.
     struct MissingPart {
-        /// How far the document extends beyond the frame by its MRZ, over its height; `nil` without an MRZ, or where the
+        /// How far the document extends beyond the frame according to its MRZ, relative to its height; `nil` without an MRZ, or where the
         /// whole outline is inside the frame.
         var beyondFrame: Double?
         /// How much of its height an outline on the frame lacks, where the MRZ agrees that something is missing.

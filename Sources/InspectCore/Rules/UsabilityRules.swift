@@ -208,7 +208,7 @@ extension UsabilityRules {
     /// The side that was not given although two images were: both show the same side of a two-sided card.
     ///
     /// - Returns: `nil` unless the images leave no doubt.
-    package static func missingSide(front: DocumentFacts, back: DocumentFacts) -> RejectReason? {
+    static func missingSide(front: DocumentFacts, back: DocumentFacts) -> RejectReason? {
         func isBack(_ side: DocumentFacts) -> Bool {
             side.faces.isEmpty && (!side.barcodes.isEmpty || side.mrz?.lines.count == 3)
         }

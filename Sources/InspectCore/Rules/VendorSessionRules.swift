@@ -1,5 +1,5 @@
 /// Decides by a vendor's answer about a liveness session. Only a literal `true` counts.
-package enum VendorSessionRules {
+enum VendorSessionRules {
     /// How far a vendor's answer can be trusted.
     package static let assurance = "certified-vendor"
 

@@ -8,7 +8,7 @@ struct VIZFields {
         var value: String
         /// The day, where the field is a date that can be read in one way only.
         var date: CalendarDate?
-        /// Of the least certain character of the value.
+        /// The certainty of the value's least certain character.
         var confidence: Double
         /// Index of the line that the value stands on.
         var line: Int

@@ -117,7 +117,7 @@ package struct VIZRules: Sendable {
 }
 
 /// Words that mark a document as a specimen.
-package enum SpecimenWords {
+enum SpecimenWords {
     private static let words: Set<String> = [
         "SPECIMEN", "SPECIMENS", "SAMPLE", "MUSTER", "MUESTRA", "ESPECIMEN", "CAMPIONE", "VZOR", "WZOR", "MINTA",
         "UZORAK", "VZOREC", "ORNEK", "NAIDIS", "PARAUGS", "FACSIMILE", "VOID", "NOTVALID", "EXEMPLAIRE", "MALLI",

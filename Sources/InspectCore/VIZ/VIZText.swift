@@ -32,7 +32,7 @@ enum VIZText {
         return words.filter { !$0.isEmpty }
     }
 
-    /// Letters and digits only, those that look alike made the same.
+    /// Letters and digits only, with those that look alike made equal.
     static func folded(_ text: String) -> String {
         String(self.words(text).joined().map { self.alike[$0] ?? $0 })
     }

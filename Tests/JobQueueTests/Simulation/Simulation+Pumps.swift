@@ -339,32 +339,6 @@ extension Simulation {
         }
     }
 
-    /// All of a worker's connections break, and answers that are on their way are lost.
-    mutating func disconnect(_ index: Int) async {
-        for number in self.workers[index].pumps.indices {
-            if case .answered(let trip, _) = self.workers[index].pumps[number].state {
-                self.workers[index].pumps[number].state = .broken(trip)
-            }
-        }
-        self.workers[index].beat = nil
-        await self.workers[index].drop(self.world)
-    }
-
-    /// Brings everything at hand to its end, and claims for as long as there is something.
-    mutating func finish(_ index: Int) async throws {
-        for _ in 0..<40 {
-            for number in self.workers[index].pumps.indices { try await self.pump(index, number) }
-            try await self.retryParked(index)
-            if self.workers[index].isIdle { return }
-            for place in self.workers[index].handlers.indices.reversed()
-            where !self.workers[index].handlers[place].isWaiting {
-                let job = self.workers[index].handlers[place].job
-                self.end(index, place, .success(self.result(of: job), waitsForReview: false))
-            }
-            try await self.check()
-        }
-    }
-
     /// Earlier stages of the jobs that run arrive once more, as after an answer that was lost.
     mutating func repeatStages() async throws {
         let before = try await self.world.snapshot()

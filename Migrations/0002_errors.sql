@@ -142,7 +142,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('FACE_RATE_LIMITED', 'IN262', 'too many attempts on the face id; try again later', true, 429, NULL),
     ('FACE_FEATURE_INVALID', 'IN263', 'a face feature must be 1024 hexadecimal digits with its engine and model', false, 400,
         NULL),
-    ('FACE_NOT_ENROLLED', 'IN264', 'no comparable template is enrolled under the face id', false, NULL, NULL),
+    ('FACE_NOT_ENROLLED', 'IN264', 'no comparable template is enrolled under the face id', false, 404, NULL),
     ('FACE_DELETED', 'IN265', 'the face id was deleted while the job was waiting or running', false, NULL, NULL),
     ('FACE_BUSY', 'IN266', 'another enrolment of the face id is under way', true, 429, NULL),
     ('FACE_TAKEN', 'IN267', 'the face id is enrolled for another userReference', false, 409,

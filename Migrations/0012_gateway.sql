@@ -10,7 +10,8 @@ COMMENT ON COLUMN insp.scope.meaning IS 'What it allows';
 GRANT SELECT ON insp.scope TO insp_operator, insp_auditor;
 INSERT INTO insp.scope (scope, meaning) VALUES
     ('create', 'Sends, cancels and reruns jobs, gets challenges'), ('read', 'Lists jobs, sees their status and results'),
-    ('images', 'Gets the parts of jobs back'), ('session', 'Runs liveness sessions');
+    ('images', 'Gets the parts of jobs back'), ('session', 'Runs liveness sessions'),
+    ('faces', 'Enrols, lists and deletes faces'), ('persons', 'Exports and erases all that is kept of a person');
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

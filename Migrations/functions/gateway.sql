@@ -164,7 +164,7 @@ BEGIN
     INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
     VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action,
         coalesce(p_job, '00000000-0000-0000-0000-000000000000')::text,
-        CASE WHEN p_action IN ('read', 'session', 'search', 'image') THEN 'delivery' END,
+        CASE WHEN p_action IN ('read', 'session', 'search', 'image', 'face') THEN 'delivery' WHEN p_action = 'export' THEN 'export' END,
         jsonb_build_object('scope', p_scope) || p_detail);
 END
 $$;
@@ -185,7 +185,7 @@ COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: an operator';
 COMMENT ON COLUMN insp.v_access.operator IS 'The operator''s login; null: a credential';
-COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part) or session; of no job: token, challenge or search';
+COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), export or session; of no job: token, challenge, search, face, face_delete or erase';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
 COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: nothing was read, or by a superuser';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

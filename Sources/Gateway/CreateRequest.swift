@@ -14,9 +14,11 @@ struct CreateRequest {
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
 
-    /// - Parameter key: The header `Idempotency-Key`.
+    /// - Parameters:
+    ///   - key: The header `Idempotency-Key`.
+    ///   - fixed: Members that the path determines.
     /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
-    init(_ body: Data, idempotencyKey key: String?) throws(InspectError) {
+    init(_ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
         let (members, texts) = try JSONBody.object(body)
         var object = members
         self.parts = [:]
@@ -26,7 +28,7 @@ struct CreateRequest {
             guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
             if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name, texts)] }
         }
-        try self.finish(&object, texts, key)
+        try self.finish(&object, texts, key, fixed)
     }
 
     /// The fields of a form whose values are numbers in JSON.
@@ -37,7 +39,8 @@ struct CreateRequest {
     /// - Parameters:
     ///   - form: Parts under their names, as bytes; `request`, a JSON object; any further member of that object as a text.
     ///   - key: The header `Idempotency-Key`.
-    init(_ form: FormData, idempotencyKey key: String?) throws(InspectError) {
+    ///   - fixed: Members that the path determines.
+    init(_ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
         let rest = form.fields.filter { $0.name == Self.rest }
         guard rest.count <= 1 else { throw InspectError(.payloadInvalid, "\(Self.rest) comes twice") }
         let (members, texts) = try JSONBody.object(rest.first?.value ?? Data("{}".utf8))
@@ -72,13 +75,19 @@ struct CreateRequest {
             }
             object[field.name] = number
         }
-        try self.finish(&object, texts, key)
+        try self.finish(&object, texts, key, fixed)
     }
 
     private mutating func finish(
-        _ object: inout [String: Any], _ texts: LongTexts, _ key: String?
+        _ object: inout [String: Any], _ texts: LongTexts, _ key: String?, _ fixed: [String: String]
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
+        for (name, value) in fixed {
+            guard (object[name] ?? value) as? String == value else {
+                throw InspectError(.payloadInvalid, "\(name) is not that of the path")
+            }
+            object[name] = value
+        }
         if let key {
             guard (object["idempotencyKey"] as? String ?? key) == key else {
                 throw InspectError(.payloadInvalid, "idempotencyKey is not that of the header")

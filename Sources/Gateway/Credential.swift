@@ -10,6 +10,8 @@ package struct GatewayCredential: Sendable {
         case read = "read"
         case session = "session"
         case images = "images"
+        case faces = "faces"
+        case persons = "persons"
 
         /// What it allows, as `insp.scope` says.
         package var meaning: String {
@@ -18,6 +20,8 @@ package struct GatewayCredential: Sendable {
             case .read: "Lists jobs, sees their status and results"
             case .images: "Gets the parts of jobs back"
             case .session: "Runs liveness sessions"
+            case .faces: "Enrols, lists and deletes faces"
+            case .persons: "Exports and erases all that is kept of a person"
             }
         }
     }

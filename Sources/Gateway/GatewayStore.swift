@@ -120,7 +120,7 @@ package final class GatewayStore: Sendable {
     }
 
     /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
-    private func opened(_ result: SealedResult) async throws(InspectError) -> Data {
+    func opened(_ result: SealedResult) async throws(InspectError) -> Data {
         do {
             return try await result.document(opening: self.keys)
         } catch {

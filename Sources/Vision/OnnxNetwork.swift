@@ -1,6 +1,6 @@
 internal import CVision
 internal import Foundation
-package import InspectCore
+internal import InspectCore
 
 /// A network in an ONNX file, as configured by an operator.
 package struct OnnxModel: Codable, Sendable, Hashable {

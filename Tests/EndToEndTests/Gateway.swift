@@ -94,7 +94,8 @@ struct Gateway {
 
     /// A form with files, as clients send it.
     func form(
-        _ fields: [(name: String, value: Data)], bearer: String? = nil, headers: [String: String] = [:]
+        _ fields: [(name: String, value: Data)], path: String = "/inspectionjob/create", bearer: String? = nil,
+        headers: [String: String] = [:]
     ) async throws -> Answer {
         var body = Data()
         for field in fields {
@@ -106,7 +107,7 @@ struct Gateway {
         }
         body += Data("--cut--\r\n".utf8)
         return try await self.send(
-            "POST", "/inspectionjob/create", body, bearer: bearer,
+            "POST", path, body, bearer: bearer,
             headers: headers.merging(["Content-Type": "multipart/form-data; boundary=cut"]) { $1 })
     }
 

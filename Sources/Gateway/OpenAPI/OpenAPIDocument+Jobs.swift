@@ -12,7 +12,7 @@ extension OpenAPIDocument {
                 "description": "Requires the scope create; with wait, also read. The same request under the same idempotency key is one job.",
                 "parameters": [
                   { "$ref": "#/components/parameters/wait" },
-                  { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
+                  { "$ref": "#/components/parameters/idempotencyKey" },
                   { "name": "traceparent", "in": "header", "description": "W3C Trace Context", "schema": { "type": "string" } }
                 ],
                 "requestBody": {

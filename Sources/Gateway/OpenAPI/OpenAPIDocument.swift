@@ -19,6 +19,7 @@ enum OpenAPIDocument {
           "paths": {
         \#(Self.jobs),
         \#(Self.sessions),
+        \#(Self.persons),
         \#(Self.contract)
           },
           "components": {
@@ -33,6 +34,9 @@ enum OpenAPIDocument {
             },
             "parameters": {
               "id": { "name": "id", "in": "path", "required": true, "description": "A job's id", "schema": { "type": "string", "format": "uuid" } },
+              "faceId": { "name": "faceId", "in": "path", "required": true, "description": "Your own name for a face", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" } },
+              "userReference": { "name": "userReference", "in": "path", "required": true, "description": "Your own name for a person", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]+$" } },
+              "idempotencyKey": { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
               "wait": {
                 "name": "wait",
                 "in": "query",
@@ -62,7 +66,8 @@ enum OpenAPIDocument {
               }
             },
             "schemas": {
-        \#(Self.schemas)
+        \#(Self.schemas),
+        \#(Self.personSchemas)
             }
           }
         }

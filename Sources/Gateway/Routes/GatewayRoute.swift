@@ -130,6 +130,15 @@ struct GatewayCall: Sendable {
         return id
     }
 
+    /// The parameter `after`: the last job of the page before.
+    func after() throws(InspectError) -> String? {
+        guard let id = self.request.query["after"] else { return nil }
+        guard UUID(uuidString: id) != nil else {
+            throw InspectError(.parameterInvalid, "after is no job's id", hint: "Send next of the page before.")
+        }
+        return id
+    }
+
     /// A parameter of the query that is a whole number.
     func number(_ name: String, _ range: ClosedRange<Int>) throws(InspectError) -> Int? {
         guard let text = self.request.query[name] else { return nil }

@@ -7,19 +7,7 @@ extension GatewayRoute {
         GatewayRoute(
             "POST", "/inspectionjob/create", .jsonOrFiles,
             .scope(.create) { (call) throws(InspectError) in
-                let (key, wait) = (try call.idempotencyKey(), try call.wait())
-                let type = call.request.headers["content-type"] ?? ""
-                let boundary = FormData.boundary(of: type)
-                guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
-                    throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
-                }
-                return { body in
-                    let request = try await call.service.largeBodies.parse(call.credential.partner, body) { body in
-                        guard let boundary else { return try CreateRequest(body, idempotencyKey: key) }
-                        return try CreateRequest(try FormData(body, boundary: boundary), idempotencyKey: key)
-                    }
-                    return try await call.create(request, wait)
-                }
+                try call.create(.create)
             }),
         GatewayRoute(
             "GET", "/inspectionjob", .none,
@@ -93,14 +81,37 @@ private struct Cancellation: Encodable {
 }
 
 extension GatewayCall {
-    /// `POST /inspectionjob/create`, and the legacy call that waits for the result.
-    fileprivate func create(_ request: CreateRequest, _ wait: Duration) async throws -> GatewayAnswer {
+    /// `POST /inspectionjob/create` and its kin, and the legacy call that waits for the result.
+    ///
+    /// - Parameter fixed: Members that the path determines.
+    func create(
+        _ scope: GatewayCredential.Scope, fixed: [String: String] = [:]
+    ) throws(InspectError) -> GatewayRoute.Work {
+        let (key, wait) = (try self.idempotencyKey(), try self.wait())
+        let type = self.request.headers["content-type"] ?? ""
+        let boundary = FormData.boundary(of: type)
+        guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
+            throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
+        }
+        return { body in
+            let request = try await self.service.largeBodies.parse(self.credential.partner, body) { body in
+                guard let boundary else { return try CreateRequest(body, idempotencyKey: key, fixed: fixed) }
+                let form = try FormData(body, boundary: boundary)
+                return try CreateRequest(form, idempotencyKey: key, fixed: fixed)
+            }
+            return try await self.create(request, scope, wait)
+        }
+    }
+
+    private func create(
+        _ request: CreateRequest, _ scope: GatewayCredential.Scope, _ wait: Duration
+    ) async throws -> GatewayAnswer {
         // Checked before the job is created: waiting for a result requires the right to read it.
         guard wait == .zero || self.credential.scopes.contains(GatewayCredential.Scope.read.rawValue) else {
             throw InspectError(.scopeMissing, GatewayCredential.Scope.read.rawValue)
         }
         let job = try await self.store.create(
-            self.credential, .create, payload: request.payload, parts: request.parts, traceparent: self.traceparent)
+            self.credential, scope, payload: request.payload, parts: request.parts, traceparent: self.traceparent)
         var response = try HTTPResponse.json(
             JobProgress(id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil),
             status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])

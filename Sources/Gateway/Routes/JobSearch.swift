@@ -44,10 +44,7 @@ struct JobSearch: Sendable {
         guard self.status.map({ JobStatus(rawValue: Int16($0)) != nil }) != false else {
             throw InspectError(.parameterInvalid, "status", hint: "A status is 1, 2, 4, 8, 16, 32, 64 or 128.")
         }
-        self.after = call.request.query["after"]
-        guard self.after.map({ UUID(uuidString: $0) != nil }) != false else {
-            throw InspectError(.parameterInvalid, "after is no job's id", hint: "Send next of the page before.")
-        }
+        self.after = try call.after()
         self.limit = try call.number("limit", 1...100) ?? 50
     }
 }

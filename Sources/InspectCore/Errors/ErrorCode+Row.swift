@@ -180,7 +180,7 @@ extension ErrorCode {
             refusal("IN263", "a face feature must be 1024 hexadecimal digits with its engine and model")
         case .faceNotEnrolled:
             failure(
-                "IN264", "no comparable template is enrolled under the face id", retryable: false,
+                "IN264", "no comparable template is enrolled under the face id", status: 404, retryable: false,
                 jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .faceBusy:
             failure(

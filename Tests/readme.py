@@ -127,6 +127,11 @@ def check_partners(said):
     assert not said["Get a part back"].strip()
     (challenge,) = documents(said["Challenges"])
     assert challenge["method"] == "motion" and len(challenge["steps"]) == 2, challenge
+    faces, deleted = documents(said["Faces"], '{"')
+    assert len(faces["templates"]) == 1 and deleted["templates"] == 1, said["Faces"]
+    export, erased = documents(said["Persons"], '{"')
+    # The one that was sent as a form, and the enrolment.
+    assert len(export["jobs"]) == 2 and export["faces"] == [] and erased == {"jobs": 2}, said["Persons"]
     problem = next(documents(said["Errors"]))
     assert problem["code"] == "DOCUMENT_FORMAT_UNKNOWN" and problem["contractCodes"]["mobile"] == "N00000", problem
 

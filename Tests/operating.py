@@ -33,7 +33,7 @@ SHOWN = {
                                          "at most 10000 waiting, at most 50000000000 bytes of parts"],
     "A poison job": ["UNSUPPORTED_FORMAT"],
     "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"', "bank: review warning", "bank: review never"],
-    "What holds back vacuum": ["pg_terminate_backend", "idle in transaction"],
+    "What holds the xmin horizon": ["pg_terminate_backend", "idle in transaction"],
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
     "Passive liveness": ["bank: passive signals suffice", "bank: passive signals do not suffice"],
     "Empty a worker": ["draining"],
@@ -233,7 +233,7 @@ def run(site):
         "one job was erased": "(SELECT count(*) FROM insp.step WHERE summary ? 'erasedAt') = 1",
         "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",
         "no partner's settings were changed by hand": "(SELECT count(*) FROM insp.v_operator_events WHERE action = 'set_partner') = 5",
-        "nobody holds back vacuum": "NOT EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')",
+        "nobody holds the xmin horizon": "NOT EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')",
         "what the operator read is recorded": f"EXISTS (SELECT FROM insp.v_access WHERE operator = '{site.roles[0]}' AND job = '{job}')",
         "the dead callback was sent again": "NOT EXISTS (SELECT FROM insp.v_callback_dead)",
     }

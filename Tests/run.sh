@@ -48,6 +48,44 @@ check() {
     took "$name" "$begun"
 }
 
+# Counts a check that runs beside one other: it has a server and folders of its own, and keeps no time.
+beside() {
+    local name=$1 number=${#besides[@]} begun
+    shift
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || true; done
+    say "$name"
+    begun=$SECONDS
+    {
+        status=0
+        "$@" >"$scratch/beside.$number" 2>&1 || status=$?
+        took "$name" "$begun"
+        echo "$status" >"$scratch/beside.$number.status"
+    } &
+    besides+=("$name")
+    pids+=("$!")
+    remember "$!"
+}
+besides=()
+pids=()
+
+# Waits for what runs beside, and judges it.
+joined() {
+    local number name
+    for number in "${!besides[@]}"; do
+        name=${besides[number]}
+        wait "${pids[number]}" || true
+        forget "${pids[number]}"
+        if [ "$(cat "$scratch/beside.$number.status" 2>/dev/null)" = 0 ]; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            failures+=("$name" "$(tail -n 12 "$scratch/beside.$number" | cut -c1-300)")
+            tail -n 60 "$scratch/beside.$number"
+            echo "failed: $name"
+        fi
+    done
+}
+
 # Notes what a check or the tests of a target took, in seconds.
 took() { printf '%5d s  %s\n' "$((SECONDS - $2))" "$1" >>"$scratch/times"; }
 
@@ -71,7 +109,8 @@ unset INSPECTD_DATABASE_URL
 whole() { [ -z "$filter$quick" ]; }
 
 if [ -z "$filter" ]; then check "formatting" swift format lint --strict -r Sources Tests Package.swift; fi
-if [ -z "$filter" ]; then check "scripts" shellcheck -x -S warning deploy/*.sh Tests/*.sh Tests/*/*.sh .ci/run; fi
+shell_style() { find . -path ./.build -prune -o -name '*.sh' -print0 | xargs -0 shellcheck -x -S warning .ci/run; }
+if [ -z "$filter" ]; then check "scripts" shell_style; fi
 cxx_style() { find Sources \( -name '*.[ch]' -o -name '*.[ch]pp' \) -exec clang-format --dry-run --Werror {} +; }
 if [ -z "$filter" ]; then check "formatting of C and C++" cxx_style; fi
 sql_style() {
@@ -97,27 +136,30 @@ took build "$begun"
 passed=$((passed + 1))
 if whole; then
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
-    check "fuzzing" Tests/fuzz.sh --seconds 5
-    check "the schema's dump" Tests/schema.sh --bin .build/tests/debug
-    check "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    check "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
-    check "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
-    check "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
-    check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
+    beside "fuzzing" Tests/fuzz.sh --seconds 5
+    beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
+    beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
+    beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
+    beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     # The data is others' and not in this repository.
     for suite in http11 wycheproof jose webhooks pkits chips; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
-            check "$suite as others have it" Tests/referees.sh "$suite" --bin .build/tests/debug
+            beside "$suite as others have it" Tests/referees.sh "$suite" --bin .build/tests/debug
         else
             say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
         fi
     done
-    check "deployment" Tests/deployment.sh --bin .build/tests/debug
-    check "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
-    check "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
-    check "backup and restore" Tests/restore.sh --bin .build/tests/debug
-    check "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
-    check "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
+    beside "deployment" Tests/deployment.sh --bin .build/tests/debug
+    beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
+    beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
+    beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
+    beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
+    beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
+    beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
+    joined
+    # It compares times.
+    check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
 fi
 
 # Counts the tests that ended so, by Swift Testing's lines. The log may hold any bytes; cases of a test do not count.

@@ -63,17 +63,6 @@ CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURN
     SET lock_timeout TO '50ms'
     AS ...
 
-CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET jit TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    AS ...
-
 CREATE FUNCTION insp.approval_call(p_action text, p_arguments jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -586,7 +575,7 @@ CREATE TABLE insp.queue (
     CONSTRAINT queue_lane_check CHECK (((lane >= 0) AND (lane <= 2)))
 );
 
-CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[], job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[], key_id uuid, partner_id integer)
+CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_limits integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, limits integer[], queues insp.queue[], job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[], key_id uuid, partner_id integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2358,6 +2347,17 @@ CREATE FUNCTION insp.why_waiting(p_queues integer[]) RETURNS TABLE(queue integer
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.within_limits(p_queues integer[], p_floors bigint[], p_limits integer[]) RETURNS integer[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
@@ -4137,7 +4137,6 @@ REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approve(proposal bigint) FROM PUBLIC;
@@ -4291,8 +4290,8 @@ REVOKE ALL ON FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) FRO
 REVOKE ALL ON FUNCTION insp.checkpoint_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_limits integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_limits integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operator;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
@@ -4750,6 +4749,7 @@ REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FRO
 REVOKE ALL ON FUNCTION insp.why_waiting(p_queues integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_operator;
 GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.within_limits(p_queues integer[], p_floors bigint[], p_limits integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_drained() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) FROM PUBLIC;

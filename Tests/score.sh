@@ -12,7 +12,7 @@
 #   faces        faces alone and in more detail: pairs, detection, appearance, quality, speed; the last line is JSON
 #   --det FILE   draws the curve of false non-matches over false matches
 #   --contour FILE   dlib's 68-point model, for eyes, mouth, smile and pose [INSPECTD_FACE_CONTOUR]
-#   --ofiq DIR   OFIQ's conformance pictures, which ISO publishes; skipped without them
+#   --ofiq DIR   OFIQ's conformance images, which ISO publishes; skipped without them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 swift build -c release --product inspectd >&2

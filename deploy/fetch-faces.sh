@@ -13,7 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:?usage: fetch-faces.sh DIR}
 package=face_recognition
 version=1.3.0
-pictures=(
+images=(
     "0930e3aa8cae5920329c0c8cbc6a2ab70f47b0e67b432875beaa95cbf7e741f6 obama.jpg"
     "a7efcc907375274796f39646510704aa86672d59f6d5469d69af3c85590976a6 obama2.jpg"
     "3c17508bb91554c637a2eabddfae790e5bb1caba93130814fc2ac50be9760c4c biden.jpg"
@@ -21,8 +21,8 @@ pictures=(
 )
 
 missing=()
-for picture in "${pictures[@]}"; do
-    sha256_is "$folder/${picture#* }" "${picture% *}" || missing+=("$picture")
+for image in "${images[@]}"; do
+    sha256_is "$folder/${image#* }" "${image% *}" || missing+=("$image")
 done
 [ "${#missing[@]}" -gt 0 ] || exit 0
 
@@ -31,8 +31,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "fetch-faces: downloading $package $version (3 MB)" >&2
 archive=$(sdist_fetch "$package" "$version" "$work")
-for picture in "${missing[@]}"; do
-    digest=${picture% *} name=${picture#* }
+for image in "${missing[@]}"; do
+    digest=${image% *} name=${image#* }
     tar -xzOf "$archive" "$package-$version/tests/test_images/$name" >"$work/$name"
     sha256_is "$work/$name" "$digest" || { echo "fetch-faces: $name is not the file that is expected" >&2; exit 1; }
     install -m 644 "$work/$name" "$folder/.$name.$$"

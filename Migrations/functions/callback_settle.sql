@@ -20,8 +20,8 @@ DECLARE
     note record;
     change text;
 BEGIN
-    IF EXISTS (SELECT FROM unnest(p_outcomes) o WHERE o NOT IN ('delivered', 'retry', 'dead', 'release', 'unsent')) THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'outcomes', 'An outcome is delivered, retry, dead, release or unsent.');
+    IF EXISTS (SELECT FROM unnest(p_outcomes) o WHERE o NOT IN ('delivered', 'retry', 'uncounted', 'dead', 'release')) THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'outcomes', 'An outcome is delivered, retry, uncounted, dead or release.');
     END IF;
     WITH freed AS (
         -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
@@ -30,11 +30,11 @@ BEGIN
             AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
         WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
         RETURNING l.callback_id, l.endpoint_id, l.ordering_key,
-            CASE u.outcome WHEN 'unsent' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
+            CASE u.outcome WHEN 'release' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
             coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
-            CASE WHEN u.outcome IN ('release', 'unsent') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
-            CASE u.outcome WHEN 'release' THEN l.released + 1 ELSE l.released END AS released,
-            CASE WHEN u.outcome IN ('retry', 'release', 'unsent') THEN moment + u.delay * interval '1 millisecond'
+            CASE WHEN u.outcome IN ('uncounted', 'release') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
+            CASE u.outcome WHEN 'uncounted' THEN l.released + 1 ELSE l.released END AS released,
+            CASE WHEN u.outcome IN ('retry', 'uncounted', 'release') THEN moment + u.delay * interval '1 millisecond'
                 WHEN u.outcome = 'dead' THEN moment ELSE l.due_at END AS due_at,
             nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
             CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
@@ -53,7 +53,7 @@ BEGIN
         SELECT j.callback_id, coalesce(j.recorded,
                 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
             j.started, j.duration, j.status, j.code, j.error, p_worker
-        FROM freed j WHERE j.outcome <> 'unsent'
+        FROM freed j WHERE j.outcome <> 'release'
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- Callbacks never sent, or failed through our fault, say nothing about the endpoint.
@@ -96,6 +96,6 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or unsent (a release without any attempt: it waits again); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; started is in microseconds since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), uncounted (the same, but the attempt does not count), dead, or release (no attempt was made); status 0, code and error empty mean none; empty arrays of outcomes, delays, codes and errors mean delivered and none for all; started is in microseconds since 1970. Returns the callbacks whose claim had lapsed (lost), which are left unchanged, and changes of endpoints (failing, recovered, disabled)';
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

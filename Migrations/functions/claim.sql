@@ -2,12 +2,12 @@
 -- from the given keys): the tables change between empty and millions of rows faster than statistics follow, and a plan made
 -- for the one is ruinous for the other.
 
-CREATE OR REPLACE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
+CREATE OR REPLACE FUNCTION insp.within_limits(p_queues integer[], p_floors bigint[], p_limits integer[]) RETURNS integer[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    caps integer[] := p_caps;
+    limits integer[] := p_limits;
     limited record;
     allowed integer;
     share integer;
@@ -28,7 +28,7 @@ BEGIN
             SELECT limited.id, coalesce(limited.burst, 0), clock_timestamp()
             WHERE NOT EXISTS (SELECT FROM insp.partner_tokens t WHERE t.partner_id = limited.id)
             ON CONFLICT DO NOTHING;
-            -- One claim at a time for a partner with limits, so that two cannot both use the same allowance. The second does not
+            -- One claim at a time for a partner with limits, so that two cannot both use up what a limit leaves. The second does not
             -- wait: it takes other partners' jobs.
             SELECT CASE WHEN limited.rate_per_second IS NULL THEN 1000000 ELSE floor(least(limited.burst, t.tokens
                 + limited.rate_per_second * greatest(0, extract(epoch FROM clock_timestamp() - t.at)))) END,
@@ -48,21 +48,21 @@ BEGIN
             END IF;
         END IF;
         FOREACH place IN ARRAY limited.places LOOP
-            share := least(caps[place], greatest(allowed, 0));
+            share := least(limits[place], greatest(allowed, 0));
             IF share > 0 AND cardinality(limited.places) > 1 THEN
-                -- No more than waits there: otherwise an empty queue would withhold the allowance from the partner's others for ever.
+                -- No more than waits there: otherwise an empty queue would withhold it from the partner's others for ever.
                 SELECT count(*) INTO share FROM (
                     SELECT FROM insp.ready x WHERE x.queue = p_queues[place] AND x.seq >= p_floors[place]
                     ORDER BY x.seq LIMIT share) waiting;
             END IF;
-            caps[place] := share;
+            limits[place] := share;
             allowed := allowed - share;
         END LOOP;
     END LOOP;
-    RETURN caps;
+    RETURN limits;
 END
 $$;
-COMMENT ON FUNCTION insp.allowance(integer[], bigint[], integer[]) IS
+COMMENT ON FUNCTION insp.within_limits(integer[], bigint[], integer[]) IS
     'How many jobs may be claimed from each queue: the given limits, or less for partners that are paused or have limits, whose tokens are locked for the claim''s transaction';
 
 CREATE OR REPLACE FUNCTION insp.spend(p_queues integer[]) RETURNS void
@@ -78,10 +78,10 @@ COMMENT ON FUNCTION insp.spend(integer[]) IS 'Deducts the tokens of jobs that we
 
 CREATE OR REPLACE FUNCTION insp.claim(
     p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer,
-    p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer,
+    p_queues integer[], p_floors bigint[], p_limits integer[], p_known integer,
     p_fence bigint, p_seq bigint, p_horizon boolean
 ) RETURNS TABLE (
-    epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[],
+    epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, limits integer[], queues insp.queue[],
     job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint,
     public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[], key_id uuid, partner_id integer
 )
@@ -91,7 +91,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 #variable_conflict use_column
 DECLARE
     paused smallint[];
-    allowed integer[] := p_caps;
+    allowed integer[] := p_limits;
     restricted boolean;
     taken_from integer[];
     is_same boolean;
@@ -123,16 +123,16 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'off', true);
     END IF;
     IF paused IS NOT NULL THEN
-        SELECT array_agg(CASE WHEN q.lane = ANY (paused) THEN 0 ELSE u.cap END ORDER BY u.place) INTO allowed
-        FROM unnest(p_queues, p_caps) WITH ORDINALITY AS u (queue, cap, place) LEFT JOIN insp.queue q ON q.id = u.queue;
+        SELECT array_agg(CASE WHEN q.lane = ANY (paused) THEN 0 ELSE u.most END ORDER BY u.place) INTO allowed
+        FROM unnest(p_queues, p_limits) WITH ORDINALITY AS u (queue, most, place) LEFT JOIN insp.queue q ON q.id = u.queue;
     END IF;
     IF restricted THEN
-        allowed := insp.allowance(p_queues, p_floors, allowed);
+        allowed := insp.within_limits(p_queues, p_floors, allowed);
     END IF;
-    -- What the caller must know even if no job waits. The caps applied: a caller that took a paused queue for an empty one
+    -- What the caller must know even if no job waits. The limits applied: a caller that took a paused queue for an empty one
     -- would raise its floor over all jobs waiting there.
     IF paused IS NOT NULL OR restricted THEN
-        caps := allowed;
+        limits := allowed;
     END IF;
     -- last_seq was read before this snapshot: a transaction that drew a place up to there has an id below its xmax, or that very
     -- one if it got it at the same moment, and has ended once a later snapshot's xmin exceeds it. The worker waits for xmin to
@@ -145,12 +145,12 @@ BEGIN
     RETURN NEXT;
     RETURN QUERY
     WITH picked AS MATERIALIZED (
-        SELECT r.row FROM unnest(p_queues, p_floors, allowed) AS q (queue, floor, cap),
+        SELECT r.row FROM unnest(p_queues, p_floors, allowed) AS q (queue, floor, most),
             LATERAL (
                 SELECT x.ctid AS row FROM insp.ready x
                 WHERE x.queue = q.queue AND x.seq >= q.floor
-                ORDER BY x.seq LIMIT q.cap FOR UPDATE SKIP LOCKED) r
-        WHERE q.cap > 0
+                ORDER BY x.seq LIMIT q.most FOR UPDATE SKIP LOCKED) r
+        WHERE q.most > 0
         LIMIT p_limit
     ), taken AS (
         -- By row address: a join on the key would be estimated from a LIMIT that is a parameter, and become a hash join.
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker has seen. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the caps applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. No row at all: the worker is unknown or must drain';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker has seen. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the limits applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. No row at all: the worker is unknown or must drain';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;
 

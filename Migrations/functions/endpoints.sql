@@ -270,7 +270,7 @@ BEGIN
     ELSIF coalesce(p_purpose, purpose) <> purpose OR purpose NOT IN ('signing_secret', 'signing_key') THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'the purpose', 'A purpose is signing_secret (whsec_) or signing_key (whsk_).');
     ELSIF NOT coalesce(p_overlap >= '0' AND insp.is_within_year(p_overlap), false) THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to 366 days, without a negative part.');
+        PERFORM insp.refuse('ENDPOINT_INVALID', format('overlap %s', p_overlap), 'An overlap is 0 to 366 days, without a negative part.');
     ELSIF p_overlap > '0' AND (SELECT count(*) FROM insp.secrets(name, ARRAY[purpose])) >= most THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', format('%s keys of this kind are valid', most),
             'No more are allowed. Wait until an overlap has passed; the overlap ''0'' ends all older keys at once.');

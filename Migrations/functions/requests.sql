@@ -36,7 +36,7 @@ DECLARE
     needle text;
 BEGIN
     IF NOT p ? 'partner' THEN
-        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload specifies no partner');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'partner is missing');
     END IF;
     needle := insp.request_text(p, 'partner');
     SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
@@ -58,7 +58,7 @@ DECLARE
     flow insp.workflow;
 BEGIN
     IF NOT p ? 'workflow' THEN
-        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload specifies no workflow');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'workflow is missing');
     END IF;
     -- Jumio's keys come as numbers and as strings.
     needle := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow'

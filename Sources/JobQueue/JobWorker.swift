@@ -71,10 +71,9 @@ package final class JobWorker: Sendable {
             group.addTask { await self.runListener() }
             group.addTask { await self.runWatchdog() }
             if self.configuration.maintains {
-                group.addTask { await self.runMaintenance() }
-                group.addTask { await self.runRetention() }
-                if let keys = self.configuration.keys { group.addTask { await self.runKeyDuty(keys) } }
-                if let objects = self.configuration.objects { group.addTask { await self.runObjectDuty(objects) } }
+                let maintenance = Maintenance(
+                    configuration: self.configuration, connection: self.duties, report: self.report)
+                group.addTask { await maintenance.run() }
             }
             await self.runPumps()
             group.cancelAll()

@@ -54,12 +54,12 @@ struct OutsideJobs: Sendable {
     }
 
     /// The most jobs to claim of partners whose jobs requested permits recently; others are not limited.
-    mutating func caps(at now: ContinuousClock.Instant) -> [Int: Int] {
+    mutating func room(at now: ContinuousClock.Instant) -> [Int: Int] {
         if self.seen.isEmpty { return [:] }
         self.seen = self.seen.filter { self.shares[$0.key] != nil || now - $0.value < Self.memory }
         self.refused = self.refused.filter { now - $0.value < Self.pause }
-        return self.seen.reduce(into: [:]) { caps, partner in
-            caps[partner.key] = self.refused[partner.key] == nil ? self.room(for: partner.key) : 0
+        return self.seen.reduce(into: [:]) { room, partner in
+            room[partner.key] = self.refused[partner.key] == nil ? self.room(for: partner.key) : 0
         }
     }
 

@@ -25,11 +25,11 @@ package struct QueueFloors: Sendable {
         /// Adopts the limits that the database allowed, if it lowered any.
         ///
         /// - Returns: Whether it lowered any.
-        mutating func restrict(to caps: [Int]?) -> Bool {
-            guard let caps, caps.count == self.scans.count else { return false }
-            for (index, cap) in caps.enumerated() { self.scans[index].cap = cap }
+        mutating func restrict(to limits: [Int]?) -> Bool {
+            guard let limits, limits.count == self.scans.count else { return false }
+            for (index, limit) in limits.enumerated() { self.scans[index].most = limit }
             // Nothing was seen of a queue with limit 0.
-            self.scans.removeAll { $0.cap == 0 }
+            self.scans.removeAll { $0.most == 0 }
             return true
         }
     }
@@ -39,7 +39,7 @@ package struct QueueFloors: Sendable {
         package var queue: Int
         package var floor: Int64
         /// Most jobs to take from it.
-        package var cap: Int
+        package var most: Int
     }
 
     private let regions: Set<Int>
@@ -131,9 +131,9 @@ package struct QueueFloors: Sendable {
     ///   - limit: Jobs wanted.
     ///   - onlyActive: Leave out queues that were empty at the last scan. Otherwise these come first: with few jobs wanted, they
     ///     would hardly ever be scanned.
-    ///   - caps: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learned
+    ///   - most: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learned
     ///     about them.
-    package mutating func plan(limit: Int, onlyActive: Bool, caps most: [Int: Int] = [:]) -> Plan {
+    package mutating func plan(limit: Int, onlyActive: Bool, most: [Int: Int] = [:]) -> Plan {
         if !onlyActive { self.generation += 1 }
         var busy: [Int: Int] = [:]
         for id in self.active {
@@ -142,17 +142,17 @@ package struct QueueFloors: Sendable {
         let served = self.lanes.filter { self.rings[$0] != nil && (!onlyActive || busy[$0] != nil) }
         let weight = served.reduce(0) { $0 + (self.weights[$1] ?? 1) }
         // A fair share for each lane and, in it, for each busy partner; the rest follows with the next claim.
-        let caps = Dictionary(
+        let shares = Dictionary(
             uniqueKeysWithValues: served.map { lane in
                 let share = (Double(limit) * (self.weights[lane] ?? 1) / weight).rounded(.up)
                 return (lane, min(limit, max(1, Int((share / Double(max(1, busy[lane] ?? 1))).rounded(.up)))))
             })
         var scans: [Scan] = []
         func add(_ queue: Queue) {
-            let cap = min(caps[queue.lane] ?? 1, most.isEmpty ? .max : most[queue.partner] ?? .max)
-            guard cap > 0 else { return }
+            let wanted = min(shares[queue.lane] ?? 1, most.isEmpty ? .max : most[queue.partner] ?? .max)
+            guard wanted > 0 else { return }
             let floor = (onlyActive ? self.fronts[queue.id] : nil) ?? self.floors[queue.id] ?? 0
-            scans.append(Scan(queue: queue.id, floor: floor, cap: cap))
+            scans.append(Scan(queue: queue.id, floor: floor, most: wanted))
         }
         if !onlyActive {
             for lane in served { self.rings[lane]?.filter { !self.active.contains($0.id) }.forEach(add) }
@@ -205,7 +205,7 @@ package struct QueueFloors: Sendable {
                 // The last in the requested order, not the highest.
                 if let queue = self.queues[scan.queue] { self.lastServed[queue.lane] = queue }
             }
-            if sawAll && count < scan.cap {
+            if sawAll && count < scan.most {
                 if count == 0 { self.active.remove(scan.queue) }
                 // A scan from a front says nothing about what is before it.
                 if plan.isFull { self.raise(scan.queue, to: high - Self.slack) }

@@ -48,7 +48,7 @@ package enum QueueStatements {
             [
                 .int(identity.id), .text(identity.incarnation), .double(leaseTime.seconds), .int(Int64(limit)),
                 .intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)),
-                .intArray(scans.map { Int64($0.cap) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
+                .intArray(scans.map { Int64($0.most) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
                 .bool(horizon),
             ])
     }
@@ -287,7 +287,7 @@ package enum QueueStatements {
         /// Running transactions; `nil` if not requested.
         package var horizon: FloorHorizon.Scan?
         /// The limits that applied, in the requested order; `nil`: as requested.
-        package var caps: [Int]?
+        package var limits: [Int]?
         /// Queues that were unknown.
         package var queues: [QueueFloors.Queue]
         package var jobs: [Claim]
@@ -328,7 +328,7 @@ package enum QueueStatements {
             }
         return Claims(
             epoch: try head.int("epoch"), high: high, horizon: horizon,
-            caps: try head.isNull("caps") ? nil : head.intArray("caps").map { Int($0) },
+            limits: try head.isNull("limits") ? nil : head.intArray("limits").map { Int($0) },
             queues: try head.records("queues", "id", "region", "lane", "partner_id").map { queue in
                 QueueFloors.Queue(
                     id: Int(try queue.int("id")), region: Int(try queue.int("region")),

@@ -80,7 +80,7 @@ extension WorkerMachine {
         if isFull { self.isHinted = false }
         return Claiming(
             identity: identity, limit: limit,
-            plan: self.floors.plan(limit: limit, onlyActive: !isFull, caps: self.outside.caps(at: now)),
+            plan: self.floors.plan(limit: limit, onlyActive: !isFull, most: self.outside.room(at: now)),
             known: self.floors.newest, seen: self.seen)
     }
 
@@ -139,7 +139,7 @@ extension WorkerMachine {
         from answer: QueueStatements.Claims, of claiming: Claiming, at now: ContinuousClock.Instant, random: Double
     ) {
         var plan = claiming.plan
-        let isRestricted = plan.restrict(to: answer.caps)
+        let isRestricted = plan.restrict(to: answer.limits)
         self.floors.learn(
             plan, limit: claiming.limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
             horizon: answer.horizon, at: now)

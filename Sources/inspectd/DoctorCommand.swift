@@ -42,7 +42,7 @@ extension Command {
         var outcome: Outcome
         var detail: String
         /// The command or the step that fixes it; absent when there is no fault.
-        var mend: String?
+        var fix: String?
     }
 
     /// The reference BLAS gives the same results fifteen times slower, which nothing else reveals.
@@ -58,14 +58,14 @@ extension Command {
         guard !files.isEmpty else {
             return Finding(
                 check: "blas", outcome: .inconclusive, detail: "no BLAS library is loaded into this process",
-                mend: "run deploy/install-deps.sh")
+                fix: "run deploy/install-deps.sh")
         }
         // dlib calls the library behind libblas.so.3; OpenBLAS loaded for another library does not help.
         let chosen = files.filter { $0.contains("/libblas.so") }
         let isOpenBLAS = !chosen.isEmpty && !chosen.contains { !$0.contains("openblas") }
         return Finding(
             check: "blas", outcome: isOpenBLAS ? .pass : .fail, detail: files.joined(separator: ", "),
-            mend: isOpenBLAS
+            fix: isOpenBLAS
                 ? nil
                 : "apt-get install libopenblas0-serial; update-alternatives --config libblas.so.3-x86_64-linux-gnu")
     }
@@ -84,15 +84,15 @@ extension Command {
                 return Finding(
                     check: "arithmetic", outcome: .pass,
                     detail: "\(check.compared) sums equal plain ones, with registers of \(check.lanes) floats",
-                    mend: nil)
+                    fix: nil)
             case .inconclusive(let reason):
                 return Finding(
                     check: "arithmetic", outcome: .inconclusive, detail: reason,
-                    mend: "nothing is wrong; a processor with AVX2 would be faster")
+                    fix: "nothing is wrong; a processor with AVX2 would be faster")
             case .fail(let reason):
                 return Finding(
                     check: "arithmetic", outcome: .fail, detail: reason,
-                    mend: "report the processor and OpenCV's version; do not use this machine")
+                    fix: "report the processor and OpenCV's version; do not use this machine")
             }
         } catch {
             return Finding(check: "arithmetic", outcome: .fail, detail: "\(error)")
@@ -104,16 +104,16 @@ extension Command {
         guard Confinement.hasFilters else {
             return Finding(
                 check: "confinement", outcome: .fail, detail: "no system-call filters: analyzers do not start",
-                mend: "use a kernel with CONFIG_SECCOMP_FILTER, and allow seccomp(2) where the service is confined")
+                fix: "use a kernel with CONFIG_SECCOMP_FILTER, and allow seccomp(2) where the service is confined")
         }
         guard let version = Confinement.landlockVersion else {
             return Finding(
                 check: "confinement", outcome: .inconclusive, detail: "system-call filters; no Landlock beside them",
-                mend: "Linux 5.13 or newer has it, if lsm= names landlock and no filter forbids landlock_create_ruleset"
+                fix: "Linux 5.13 or newer has it, if lsm= names landlock and no filter forbids landlock_create_ruleset"
             )
         }
         return Finding(
-            check: "confinement", outcome: .pass, detail: "system-call filters, Landlock ABI \(version)", mend: nil)
+            check: "confinement", outcome: .pass, detail: "system-call filters, Landlock ABI \(version)", fix: nil)
     }
 
     /// Starts one analyzer and has it analyse a small image: this covers models, fork, sandbox and shared memory.
@@ -131,11 +131,11 @@ extension Command {
             }
             return Finding(
                 check: "analyzer", outcome: .pass,
-                detail: "models in \(configuration.models) load; an image without a face took \(time) ms", mend: nil)
+                detail: "models in \(configuration.models) load; an image without a face took \(time) ms", fix: nil)
         } catch {
             return Finding(
                 check: "analyzer", outcome: .fail, detail: "\(error)",
-                mend: "run deploy/install-models.sh, or name the folder with INSPECTD_MODELS")
+                fix: "run deploy/install-models.sh, or name the folder with INSPECTD_MODELS")
         }
     }
 
@@ -150,10 +150,10 @@ extension Command {
                 Finding(
                     check: "database", outcome: version >= 150_000 ? .pass : .fail,
                     detail: "PostgreSQL \(version / 10_000).\(version % 10_000)",
-                    mend: version >= 150_000 ? nil : "PostgreSQL 15 or newer is required"),
+                    fix: version >= 150_000 ? nil : "PostgreSQL 15 or newer is required"),
                 Finding(
                     check: "encoding", outcome: encoding == "UTF8" ? .pass : .fail, detail: encoding,
-                    mend: encoding == "UTF8" ? nil : "create the database with ENCODING 'UTF8'"),
+                    fix: encoding == "UTF8" ? nil : "create the database with ENCODING 'UTF8'"),
             ]
             // Closed by the end of the process.
             findings.append(try await Self.migrations(configuration, connection))
@@ -162,7 +162,7 @@ extension Command {
             return [
                 Finding(
                     check: "database", outcome: .fail, detail: "\(error)",
-                    mend: "set INSPECTD_DATABASE_URL or libpq's PG… variables, and check that the server is running")
+                    fix: "set INSPECTD_DATABASE_URL or libpq's PG… variables, and check that the server is running")
             ]
         }
     }
@@ -177,15 +177,15 @@ extension Command {
                 check: "migrations", outcome: pending.isEmpty ? .pass : .fail,
                 detail: pending.isEmpty
                     ? "all applied" : "not applied, or changed since: \(pending.joined(separator: ", "))",
-                mend: pending.isEmpty ? nil : "run inspectd migrate")
+                fix: pending.isEmpty ? nil : "run inspectd migrate")
         } catch let error as PostgresError where [.migration, .firstVersion].contains(error.code) {
             return Finding(
                 check: "migrations", outcome: .fail, detail: error.message,
-                mend: "use the database and the folder (--migrations) of this version")
+                fix: "use the database and the folder (--migrations) of this version")
         } catch let error as PostgresError where error.isForbidden {
             return Finding(
                 check: "migrations", outcome: .inconclusive, detail: error.message,
-                mend: "also run it as the schema's owner")
+                fix: "also run it as the schema's owner")
         }
     }
 }

@@ -1,5 +1,7 @@
+import Callbacks
 import Foundation
 import InspectCore
+import Postgres
 
 extension Command {
     static let endpoint = Command(
@@ -54,12 +56,24 @@ extension Command {
         }
     )
 
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if the database has sealed data and no key store is configured.
+    private static func store(_ configuration: Configuration) async throws -> EndpointStore {
+        let keys = try await configuration.checkedKeyStore()
+        do {
+            let connection = try await PostgresConnection.connect(
+                configuration.databaseURL, options: ConnectionOptions(name: "inspectd endpoint"))
+            return EndpointStore(connection, keys)
+        } catch let error as PostgresError {
+            throw error.meaning
+        }
+    }
+
     private static func create(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let partner = arguments["partner"], let url = arguments["url"] else {
             throw UsageError("endpoint create needs --partner and --url")
         }
-        let desk = try await EndpointDesk(configuration)
-        let made = try await desk.create(
+        let store = try await Self.store(configuration)
+        let made = try await store.create(
             partner: partner, isNew: arguments.has("new-partner"), url: url,
             allowsHTTP: arguments.has("allow-http"), allowsPrivate: arguments.has("allow-private"))
         Output.line(ResultEnvelope.json(made))
@@ -69,16 +83,16 @@ extension Command {
         guard !arguments.has("ed25519") || arguments["secret"] == nil else {
             throw UsageError("--ed25519 and --secret exclude each other")
         }
-        let source: EndpointDesk.SigningSource =
+        let source: EndpointStore.SigningSource =
             if let path = arguments["secret"] {
                 .given(try Self.secret(path, of: "--secret"))
             } else {
                 arguments.has("ed25519") ? .newSigningKey : .newSecret
             }
-        let desk = try await EndpointDesk(configuration)
+        let store = try await Self.store(configuration)
         Output.line(
             ResultEnvelope.json(
-                try await desk.rotate(number, to: source, overlap: arguments["overlap"] ?? "24 hours")))
+                try await store.rotate(number, to: source, overlap: arguments["overlap"] ?? "24 hours")))
     }
 
     private static func set(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {
@@ -102,18 +116,18 @@ extension Command {
         guard !settings.isEmpty else {
             throw UsageError("endpoint set needs --settings, or a file with a key or certificate")
         }
-        let desk = try await EndpointDesk(configuration)
-        Output.line(ResultEnvelope.json(try await desk.set(number, to: settings)))
+        let store = try await Self.store(configuration)
+        Output.line(ResultEnvelope.json(try await store.set(number, to: settings)))
     }
 
     private static func authorize(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws
     {
         let secret = try arguments["client-secret"].map { try Self.secret($0, of: "--client-secret") }
-        let desk = try await EndpointDesk(configuration)
-        let client = EndpointDesk.Client(
+        let store = try await Self.store(configuration)
+        let client = EndpointStore.Client(
             id: arguments["client-id"], secret: secret, tokenURL: arguments["token-url"], scope: arguments["scope"],
             method: arguments["method"] ?? "basic", provider: arguments["provider"] ?? "client_credentials")
-        Output.line(ResultEnvelope.json(try await desk.authorize(number, client)))
+        Output.line(ResultEnvelope.json(try await store.authorize(number, client)))
     }
 
     /// A file of one line.

@@ -21,7 +21,7 @@ enum KeyExamination {
         } catch {
             return [
                 Self.refused(
-                    "keyStore", error, "mend the database first: it knows whether it is sealed", .inconclusive)
+                    "keyStore", error, "correct the database first: it knows whether it is sealed", .inconclusive)
             ]
         }
         if configuration.keysURL.isEmpty && configuration.wrappingKeys.isEmpty {
@@ -42,7 +42,7 @@ enum KeyExamination {
             return findings + [
                 Finding(
                     check: "keyStore", outcome: .fail, detail: "wrapping keys are configured, and no key store is",
-                    mend: "set --keys-url or INSPECTD_KEYS_URL")
+                    fix: "set --keys-url or INSPECTD_KEYS_URL")
             ]
         }
         let store = KeyStore(configuration.keysURL, wrappingKeys: keys)
@@ -55,12 +55,12 @@ enum KeyExamination {
         guard let noted else {
             return Finding(
                 check: "keyStore", outcome: .warning, detail: "none is configured: what is stored is not sealed",
-                mend: "deploy/SEALING.md, \"Wrapping keys\"")
+                fix: "deploy/SEALING.md, \"Wrapping keys\"")
         }
         return Finding(
             check: "keyStore", outcome: .fail,
             detail: "none is configured, and the database is sealed with the keys of key store \(noted.keyStore)",
-            mend: "set INSPECTD_KEYS_URL and INSPECTD_WRAPPING_KEYS")
+            fix: "set INSPECTD_KEYS_URL and INSPECTD_WRAPPING_KEYS")
     }
 
     private static func store(
@@ -83,7 +83,7 @@ enum KeyExamination {
                 check: "keyStore", outcome: noted == nil ? .fail : .pass,
                 detail: "\(state.keyStore), wrapping key \(state.wrappingKey)"
                     + (noted == nil ? "; the database does not know it" : ""),
-                mend: noted == nil ? "run inspectd keys init" : nil)
+                fix: noted == nil ? "run inspectd keys init" : nil)
         ]
         findings.append(await Self.cluster(store, configuration))
         findings.append(await Self.rotation(store, state))
@@ -103,7 +103,7 @@ enum KeyExamination {
             return Finding(
                 check: "keyStoreCluster", outcome: .warning,
                 detail: "the database's own: its old backups bring back what was erased together with the keys",
-                mend: "a cluster of its own, with a shorter backup: deploy/DEPLOYING.md, \"Keys\"")
+                fix: "a cluster of its own, with a shorter backup: deploy/DEPLOYING.md, \"Keys\"")
         } catch {
             return Self.refused("keyStoreCluster", error, nil, .inconclusive)
         }
@@ -118,7 +118,7 @@ enum KeyExamination {
                 return Finding(
                     check: "rotation", outcome: .warning,
                     detail: "partners' keys that a former wrapping key has wrapped: \(counts)",
-                    mend: "run inspectd keys rewrap")
+                    fix: "run inspectd keys rewrap")
             }
             return Finding(
                 check: "rotation", outcome: .pass, detail: "every partner's key is under \(state.wrappingKey)")
@@ -128,7 +128,7 @@ enum KeyExamination {
             }
             return Finding(
                 check: "rotation", outcome: .warning, detail: "a rotation from \(former) has not ended",
-                mend: "run inspectd keys rewrap, with a login in keys_locksmith")
+                fix: "run inspectd keys rewrap, with a login in keys_locksmith")
         }
     }
 
@@ -142,7 +142,7 @@ enum KeyExamination {
             return Finding(
                 check: "keysToDestroy", outcome: isLate ? .fail : .pass,
                 detail: "\(Int(depth.keysGone)), the oldest for \(Int(depth.keysGoneOldest)) s",
-                mend: isLate ? "deploy/RUNBOOKS.md, \"Keys that must be destroyed\"" : nil)
+                fix: isLate ? "deploy/RUNBOOKS.md, \"Keys that must be destroyed\"" : nil)
         } catch {
             await observer.close()
             return Self.refused("keysToDestroy", error, "use a login in insp_operator or insp_auditor", .inconclusive)
@@ -158,7 +158,7 @@ enum KeyExamination {
             check: "keyMemory", outcome: isLocked ? .pass : .warning,
             detail: isLocked
                 ? "can be locked" : "\(Self.lockedBytes >> 10) KiB cannot be locked, so keys may reach the swap space",
-            mend: isLocked ? nil : "LimitMEMLOCK= of systemd, --ulimit memlock= of a container, or no swap")
+            fix: isLocked ? nil : "LimitMEMLOCK= of systemd, --ulimit memlock= of a container, or no swap")
     }
 
     private static func noted(_ configuration: Configuration) async throws -> CustodyState? {
@@ -180,11 +180,11 @@ enum KeyExamination {
     }
 
     private static func refused(
-        _ check: String, _ error: any Error, _ mend: String?, _ outcome: Finding.Outcome = .fail
+        _ check: String, _ error: any Error, _ fix: String?, _ outcome: Finding.Outcome = .fail
     ) -> Finding {
         let known = error as? InspectError
         let reason =
             known.map { "\($0.code.rawValue): \($0.text)" } ?? (error as? PostgresError)?.reason ?? "\(error)"
-        return Finding(check: check, outcome: outcome, detail: reason, mend: known?.hint ?? mend)
+        return Finding(check: check, outcome: outcome, detail: reason, fix: known?.hint ?? fix)
     }
 }

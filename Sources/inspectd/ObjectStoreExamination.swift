@@ -15,7 +15,7 @@ enum ObjectStoreExamination {
             address = configured
         } catch {
             return [
-                Command.Finding(check: Self.check, outcome: .fail, detail: error.message, mend: "correct the setting")
+                Command.Finding(check: Self.check, outcome: .fail, detail: error.message, fix: "correct the setting")
             ]
         }
         let store = ObjectStore(address, timeout: .seconds(10))
@@ -25,7 +25,7 @@ enum ObjectStoreExamination {
             return [
                 Command.Finding(
                     check: Self.check, outcome: .fail, detail: Self.text(error),
-                    mend:
+                    fix:
                         "see that INSPECTD_OBJECT_STORE names the server, the bucket and its region, and that its credentials may PutObject, GetObject, DeleteObject and ListBucket"
                 )
             ]
@@ -42,14 +42,14 @@ enum ObjectStoreExamination {
                 Command.Finding(
                     check: Self.check, outcome: .fail,
                     detail: "the bucket keeps former versions: what is deleted stays",
-                    mend: "suspend versioning of the bucket, and expire its noncurrent versions")
+                    fix: "suspend versioning of the bucket, and expire its noncurrent versions")
             ]
         } catch {
             return [
                 Command.Finding(
                     check: Self.check, outcome: .inconclusive,
                     detail: "\(place) works; whether it keeps former versions cannot be asked: \(Self.text(error))",
-                    mend: "allow GetBucketVersioning, or see for yourself that versioning is off")
+                    fix: "allow GetBucketVersioning, or see for yourself that versioning is off")
             ]
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Callbacks
 
-/// A claim reads what it takes and little more, however much waits and however long an old transaction holds back vacuum.
+/// A claim reads what it takes and little more, however much waits and however long an old transaction holds the xmin horizon.
 @Suite struct ClaimCostTests {
     private static let endpoints = 50
     private static let waiting = 100_000

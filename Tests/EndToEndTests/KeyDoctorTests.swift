@@ -6,7 +6,7 @@ import Testing
 
 /// What `inspectd doctor` says of keys.
 @Suite struct KeyDoctorTests {
-    private typealias Findings = [String: (outcome: String, detail: String, mend: String?)]
+    private typealias Findings = [String: (outcome: String, detail: String, fix: String?)]
 
     /// Runs the doctor; the status follows from all findings, so it is compared with those.
     private static func findings(_ environment: [String: String], _ words: String...) async throws -> Findings {
@@ -15,7 +15,7 @@ import Testing
         for line in done.output.split(separator: 0x0A) {
             let object = try members(Data(line))
             found[object["check"] as? String ?? ""] = (
-                object["outcome"] as? String ?? "", object["detail"] as? String ?? "", object["mend"] as? String
+                object["outcome"] as? String ?? "", object["detail"] as? String ?? "", object["fix"] as? String
             )
         }
         #expect((done.status == 1) == found.values.contains { $0.outcome == "fail" }, "\(done.errors)")
@@ -39,12 +39,12 @@ import Testing
         let setting = try await KeySetting()
         let main = ["INSPECTD_DATABASE_URL": setting.main.url]
         let missing = try #require(try await Self.findings(main)["keyStore"])
-        #expect(missing.outcome == "fail" && missing.mend?.contains("INSPECTD_KEYS_URL") == true)
+        #expect(missing.outcome == "fail" && missing.fix?.contains("INSPECTD_KEYS_URL") == true)
         let plain = ["INSPECTD_DATABASE_URL": try await ScratchDatabase.migrated().url]
         #expect(try await Self.findings(plain)["keyStore"]?.outcome == "warning")
         // What the key store has and the database does not know.
         let strange = try await Self.findings(setting.environment.merging(plain) { $1 })
-        #expect(strange["keyStore"]?.outcome == "fail" && strange["keyStore"]?.mend == "run inspectd keys init")
+        #expect(strange["keyStore"]?.outcome == "fail" && strange["keyStore"]?.fix == "run inspectd keys init")
         var half = setting.environment
         half["INSPECTD_KEYS_URL"] = ""
         #expect(try await Self.findings(half)["keyStore"]?.outcome == "fail")
@@ -92,7 +92,7 @@ import Testing
         try await gone("5 s")
         let found = try await Self.findings(setting.environment)
         #expect(found["rotation"]?.outcome == "warning" && found["rotation"]?.detail.hasSuffix("3 by one") == true)
-        #expect(found["rotation"]?.mend == "run inspectd keys rewrap")
+        #expect(found["rotation"]?.fix == "run inspectd keys rewrap")
         #expect(found["keysToDestroy"]?.outcome == "pass" && found["keysToDestroy"]?.detail.hasPrefix("1, ") == true)
         try await gone("20 min")
         #expect(try await setting.run("rewrap").status == 0)

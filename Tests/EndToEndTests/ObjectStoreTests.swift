@@ -239,7 +239,7 @@ import Testing
             versions["outcome"] as? String == "fail" && (versions["detail"] as? String)?.contains("versions") == true)
         for mode in ["forbidden", "deaf", "changed", "no-bucket"] {
             let bad = try await finding(mode)
-            #expect(bad["outcome"] as? String == "fail" && bad["mend"] != nil, "\(mode): \(bad)")
+            #expect(bad["outcome"] as? String == "fail" && bad["fix"] != nil, "\(mode): \(bad)")
         }
     }
 }

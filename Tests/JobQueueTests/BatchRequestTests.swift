@@ -13,9 +13,9 @@ import Testing
         let fixture = try await QueueFixture()
         let good = QueueFixture.byURL
         let bad: [(String, ErrorCode)] = [
-            (#"{"workflow":"id","parts":{"FRONT":\#(Self.part)}}"#, .partnerUnknown),
+            (#"{"workflow":"id","parts":{"FRONT":\#(Self.part)}}"#, .payloadInvalid),
             (#"{"partner":null,"workflow":"id","parts":{"FRONT":\#(Self.part)}}"#, .payloadInvalid),
-            (#"{"partner":"acme","parts":{"FRONT":\#(Self.part)}}"#, .workflowUnknown),
+            (#"{"partner":"acme","parts":{"FRONT":\#(Self.part)}}"#, .payloadInvalid),
             (#"{"partner":"acme","workflow":"id"}"#, .partMissing),
             ("null", .payloadInvalid), ("7", .payloadInvalid), (#""acme""#, .payloadInvalid), ("[]", .payloadInvalid),
         ]
@@ -39,8 +39,8 @@ import Testing
         let other = keyed.replacing("img.example.com", with: "img.example.org")
         let refusals: [(batch: [String], code: ErrorCode, detail: String?)] = [
             (
-                [good, #"{"partner":"acme"}"#, good], .workflowUnknown,
-                "payload 2 of 3: the payload specifies no workflow"
+                [good, #"{"partner":"acme"}"#, good], .payloadInvalid,
+                "payload 2 of 3: workflow is missing"
             ),
             ([good, good, "null"], .payloadInvalid, "payload 3 of 3: not an object"),
             ([good, good.replacing("acme", with: "nobody")], .partnerUnknown, "payload 2 of 2: 'nobody'"),

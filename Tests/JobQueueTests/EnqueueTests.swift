@@ -40,10 +40,10 @@ import Testing
         with("a number for a string", #""userReference":7"#, .payloadInvalid)
         with("null for a string", #""userReference":null"#, .payloadInvalid)
         with("too large", #""consent":{"x":"\#(String(repeating: "y", count: 17_000))"}"#, .payloadTooLarge)
-        add("no partner", #"{"workflow":"id"}"#, .partnerUnknown)
+        add("no partner", #"{"workflow":"id"}"#, .payloadInvalid)
         add("an unknown partner", #"{"partner":"nobody","workflow":"id"}"#, .partnerUnknown)
         add("a disabled partner", #"{"partner":"gone","workflow":"id"}"#, .partnerDisabled)
-        add("no workflow", #"{"partner":"acme"}"#, .workflowUnknown)
+        add("no workflow", #"{"partner":"acme"}"#, .payloadInvalid)
         add("an unknown workflow", #"{"partner":"acme","workflow":"astrology"}"#, .workflowUnknown)
         add("an unknown workflow number", #"{"partner":"acme","workflow":4}"#, .workflowUnknown)
         with("no FRONT", "", .partMissing, [:])
@@ -252,7 +252,7 @@ import Testing
         let error = await #expect(throws: InspectError.self) {
             try await fixture.enqueue(many: [good, Data(#"{"partner":"acme"}"#.utf8), good])
         }
-        #expect(error?.code == .workflowUnknown)
+        #expect(error?.code == .payloadInvalid)
         #expect(try await fixture.count("insp.job") == 0)
         let payloads = (0..<50).map {
             Data((QueueFixture.byURL.dropLast() + #","userReference":"u\#($0)"}"#).utf8)

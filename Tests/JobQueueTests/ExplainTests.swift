@@ -56,7 +56,7 @@ import Testing
         #expect(said["state"] == "Waits in its partner's queue, with 1 before it.")
         #expect(said["reason"] == "No live worker serves the lane and region.")
         #expect(said["next step"] == "Start a worker that serves region any and lane normal.")
-        #expect(said["deadline"]?.hasPrefix("Ends as EXPIRED in 7 d") == true)
+        #expect(said["deadline"]?.hasPrefix("Ends as EXPIRED if it is not finished within 7 d") == true)
         #expect(said["attempts"] == nil && said["callback"] == nil && said["history"] == nil)
         #expect(try await self.explain(fixture, ids[0])["state"] == "Waits in its partner's queue, as the first.")
 
@@ -124,7 +124,7 @@ import Testing
         let scheduled = try await self.enqueue(fixture, #","delaySeconds":3600"#)[0]
         let then = try await self.explain(fixture, scheduled)
         #expect(then["state"] == "Scheduled for a later time.")
-        #expect(then["reason"]?.hasPrefix("Its time comes in 60 min, at ") == true)
+        #expect(then["reason"]?.hasPrefix("It becomes ready in 60 min, at ") == true)
         #expect(then["next step"] == "Wait." && then["attempts"] == nil)
 
         let id = try await self.enqueue(fixture)[0]
@@ -137,7 +137,7 @@ import Testing
             #expect(
                 said["attempts"]
                     == "Attempts made: 1. The last failed with PART_UNREACHABLE (a part's URL could not be fetched).")
-            #expect(said["reason"]?.hasPrefix("Its time comes in ") == true && said["next step"] == "Wait.")
+            #expect(said["reason"]?.hasPrefix("It becomes ready in ") == true && said["next step"] == "Wait.")
             #expect(said["history"]?.contains(" ago: attempt 1 failed with PART_UNREACHABLE ") == true)
 
             fails.withLock { $0 = InspectError(.corruptImage, "CANARY") }
@@ -149,7 +149,7 @@ import Testing
             #expect(said["attempts"] == "Dead-lettered after 1 attempt.")
             #expect(
                 said["next step"]
-                    == "Once the cause is gone, SELECT insp.rerun('\(dead)'). If nothing is to be done, SELECT insp.resolve_dead('\(dead)')."
+                    == "Once the cause is removed, SELECT insp.rerun('\(dead)'). If nothing can be done, SELECT insp.resolve_dead('\(dead)')."
             )
             _ = try await fixture.admin.query("SELECT insp.resolve_dead('\(dead)')")
             #expect(
@@ -189,7 +189,7 @@ import Testing
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
         }
         said = try await self.explain(fixture, id)
-        #expect(said["history"]?.contains("taken back in attempt 1: worker \(hand.identity.id) was lost") == true)
+        #expect(said["history"]?.contains("rescued in attempt 1: worker \(hand.identity.id) was lost") == true)
 
         let late = try await self.enqueue(
             fixture,
@@ -257,7 +257,7 @@ import Testing
             (enrolled, "None. It cannot run again: its parts or its request were removed."),
             (
                 dead,
-                "It cannot run again: its parts or its request are removed. SELECT insp.resolve_dead('\(dead)')."
+                "It cannot run again: its parts or its request were removed. SELECT insp.resolve_dead('\(dead)')."
             ),
         ] {
             #expect(try await self.explain(fixture, id)["next step"] == next)

@@ -22,7 +22,7 @@ struct Hand {
         _ limit: Int, floor: Int64 = 0, on connection: PostgresConnection
     ) async throws -> QueueStatements.Claims {
         let statement = QueueStatements.claim(
-            self.identity, leaseTime: .seconds(330), limit: limit, [.init(queue: 1, floor: floor, cap: limit)],
+            self.identity, leaseTime: .seconds(330), limit: limit, [.init(queue: 1, floor: floor, most: limit)],
             known: 0,
             seen: self.seen)
         let rows = try await connection.query(statement.sql, statement.parameters)

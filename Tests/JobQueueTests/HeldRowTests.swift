@@ -118,8 +118,12 @@ import Testing
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 7")
             #expect(try await fixture.count("insp.lease") == 5)
             try await fixture.wait { log.count { if case .rowHeld = $0 { true } else { false } } == 5 }
-            // Past several heartbeats, each of which finds leases that nobody works on.
-            try await Task.sleep(for: .seconds(1))
+            // Each heartbeat finds leases that nobody works on.
+            for _ in 0..<3 {
+                let before = try await fixture.admin.query("SELECT max(heartbeat_at)::text FROM insp.worker").single()
+                    .string(0)
+                try await fixture.wait(for: "(SELECT max(heartbeat_at) FROM insp.worker) > '\(before)'")
+            }
             try await operate.execute("COMMIT")
             await operate.close()
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")

@@ -265,19 +265,19 @@ import Testing
         _ = floors.add([
             .init(id: 1, region: 0, lane: 1, partner: 1), .init(id: 2, region: 0, lane: 1, partner: 2),
         ])
-        let first = floors.plan(limit: 8, onlyActive: false, caps: [1: 3])
-        #expect(first.scans.map(\.queue) == [1, 2] && first.scans[0].cap == 3)
+        let first = floors.plan(limit: 8, onlyActive: false, most: [1: 3])
+        #expect(first.scans.map(\.queue) == [1, 2] && first.scans[0].most == 3)
         floors.learn(first, limit: 8, claimed: [(1, 10), (2, 11)], high: 100_000, at: .now)
         let before = floors.reported
-        let second = floors.plan(limit: 8, onlyActive: false, caps: [1: 0])
-        #expect(second.scans.map(\.queue) == [2] && second.scans[0].cap == 8)
+        let second = floors.plan(limit: 8, onlyActive: false, most: [1: 0])
+        #expect(second.scans.map(\.queue) == [2] && second.scans[0].most == 8)
         floors.learn(second, limit: 8, claimed: [], high: 1_000_000, at: .now)
         let after = Dictionary(uniqueKeysWithValues: zip(floors.reported.queues, floors.reported.seqs))
         #expect(after[1] == Dictionary(uniqueKeysWithValues: zip(before.queues, before.seqs))[1])
         #expect(after[2] ?? 0 > 900_000)
         // It is still one that gave jobs.
         #expect(floors.hasActive)
-        #expect(floors.plan(limit: 8, onlyActive: true, caps: [1: 0]).scans.isEmpty)
+        #expect(floors.plan(limit: 8, onlyActive: true, most: [1: 0]).scans.isEmpty)
         #expect(floors.plan(limit: 8, onlyActive: true).scans.map(\.queue) == [1])
     }
 }

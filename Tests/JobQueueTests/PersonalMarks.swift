@@ -246,7 +246,7 @@ struct PersonalMarks: Sendable {
         for row in taken {
             let job = try row.string("job")
             if let named = outcomes[job], named == nil { continue }
-            let outcome = outcomes[job] ?? "release"
+            let outcome = outcomes[job] ?? "uncounted"
             _ = try await self.fixture.admin.query(
                 """
                 SELECT insp.callback_settle(ARRAY[$1::bigint], ARRAY[$2::bigint], ARRAY[$3::bigint], ARRAY[$4], ARRAY[CASE $4 WHEN 'retry' THEN 3600000 ELSE 0 END],
@@ -256,7 +256,7 @@ struct PersonalMarks: Sendable {
                 """,
                 [
                     .int(try row.int("endpoint_id")), .int(try row.int("id")), .int(try row.int("claim_id")),
-                    .text(outcome ?? "release"),
+                    .text(outcome ?? "uncounted"),
                 ])
         }
     }

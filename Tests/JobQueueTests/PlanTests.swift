@@ -162,7 +162,7 @@ import Testing
             QueueStatements.heartbeat(
                 identity, busy: 0, fenceFloor: 100_000,
                 floors: (queues.map(Int64.init), queues.map { _ in floor })), rows: 300, pages: 100)
-        let scans = queues.map { QueueFloors.Scan(queue: $0, floor: floor, cap: 1) }
+        let scans = queues.map { QueueFloors.Scan(queue: $0, floor: floor, most: 1) }
         let rows = try await bounded(
             "claim", QueueStatements.claim(identity, leaseTime: .seconds(330), limit: 60, scans, known: 0), rows: 1000,
             pages: 3500)

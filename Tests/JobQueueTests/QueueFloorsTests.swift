@@ -14,7 +14,7 @@ import Testing
             var claimed: [(queue: Int, seq: Int64)] = []
             for scan in plan.scans {
                 let found = (self.seqs[scan.queue] ?? []).filter { $0 >= scan.floor }.sorted()
-                    .prefix(min(scan.cap, limit - claimed.count))
+                    .prefix(min(scan.most, limit - claimed.count))
                 claimed += found.map { (scan.queue, $0) }
                 self.seqs[scan.queue]?.subtract(found)
             }

@@ -91,7 +91,7 @@ import Testing
             "method 'dance'", ["basic", "post", "tls"]),
         Refusal(
             "insp.callback_settle('{1}', '{1}', '{1}', '{delivered,NULL,bogus}', '{0}', '{0}', '{0}', '{0}', '{x}', '{x}', 'w')",
-            .parameterInvalid, "outcomes", ["delivered", "retry", "dead", "release", "unsent"]),
+            .parameterInvalid, "outcomes", ["delivered", "retry", "uncounted", "dead", "release"]),
         Refusal(
             "insp.worker_register(gen_random_uuid(), 'h', 1, '0', 'MOON', '{1}', 1)", .regionInvalid, "'MOON'",
             ["US", "EU", "SG"]),

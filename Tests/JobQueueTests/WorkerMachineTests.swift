@@ -32,7 +32,7 @@ import Testing
         _ jobs: [ClaimedJob], epoch: Int64 = 1, isOpen: Bool = true, isExpired: Bool = false
     ) -> QueueStatements.Claims {
         QueueStatements.Claims(
-            epoch: epoch, high: 0, horizon: nil, caps: nil, queues: [],
+            epoch: epoch, high: 0, horizon: nil, limits: nil, queues: [],
             jobs: jobs.map { .init(job: $0, queue: 1, seq: 1, isOpen: isOpen, isExpired: isExpired) })
     }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares faces with inspectd and with others from PyPI over the same labelled pictures: errors and CPU, in about five
+# Compares faces with inspectd and with others from PyPI over the same labelled images: errors and CPU, in about five
 # minutes. Rewrites FACES.md beside it; the last line is JSON. Installs the others into a folder of its own under .build.
 #
 # Usage: Tests/Peers/faces.sh [DATA]     DATA: folder with faces/pairs.csv [../shared/testdata]
@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 data=${1:-../shared/testdata}
 if [ ! -f "$data/faces/pairs.csv" ]; then
-    echo "faces.sh: skipped, no labelled pictures in $data" >&2
+    echo "faces.sh: skipped, no labelled images in $data" >&2
     exit 0
 fi
 swift build -c release --product inspectd >&2

@@ -110,7 +110,7 @@ final class AnalyzerSlot: @unchecked Sendable {
             guard answer.kind == .reply || answer.kind == .failure else { throw .garbage }
         } catch {
             let cancelled = call.isCancelled
-            let loss = self.bury(child, failure: error, stage: stage, deadline: deadline, cancelled: cancelled)
+            let loss = self.discard(child, failure: error, stage: stage, deadline: deadline, cancelled: cancelled)
             throw cancelled ? CancellationError() : loss
         }
         child.discardComplaints()
@@ -143,7 +143,7 @@ final class AnalyzerSlot: @unchecked Sendable {
     }
 
     /// Kills a process and returns the job's error.
-    private func bury(
+    private func discard(
         _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool
     ) -> InspectError {
         self.child = nil

@@ -197,7 +197,7 @@ struct CallbackStore: Sendable {
         case .delivered: "delivered"
         case .retry: "retry"
         case .deadLetter: "dead"
-        case .release(_, let isCounted): isCounted ? "release" : "unsent"
+        case .release(_, let isCounted): isCounted ? "uncounted" : "release"
         }
     }
 

@@ -291,7 +291,7 @@ extension ErrorCode {
                 jumio: "F00000")
         case .keyMismatch:
             failure(
-                "IN154", "the wrapping key or the key store is not the database''s", status: 503,
+                "IN154", "the wrapping key or the key store is not the database's", status: 503,
                 retryable: true,
                 jumio: "F00000")
         case .keyFileInvalid:

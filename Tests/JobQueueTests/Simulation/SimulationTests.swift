@@ -104,10 +104,10 @@ import Testing
                 CREATE TRIGGER stay BEFORE DELETE ON insp.step FOR EACH ROW EXECUTE FUNCTION public.stay();
                 """),
         .init(
-            foundBy: 1, noticed: "runs more than", function: "allowance", rule: "limited.max_running - count(*)",
+            foundBy: 1, noticed: "runs more than", function: "within_limits", rule: "limited.max_running - count(*)",
             replacement: "limited.max_running - 0 * count(*)"),
         .init(
-            foundBy: 5, noticed: "runs more than", function: "allowance", rule: "FOR UPDATE SKIP LOCKED",
+            foundBy: 5, noticed: "runs more than", function: "within_limits", rule: "FOR UPDATE SKIP LOCKED",
             replacement: ""),
         .around(.hidesEpochs, foundBy: 41, noticed: "jobs are stuck"),
         .around(.startsTwice, foundBy: 1, noticed: "slots"),

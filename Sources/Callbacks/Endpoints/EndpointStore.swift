@@ -1,14 +1,13 @@
-import Callbacks
-import Custody
-import Foundation
-import InspectCore
-import Postgres
+package import Custody
+internal import Foundation
+internal import InspectCore
+package import Postgres
 
 /// Makes an operator's changes of endpoints. Where a key store is configured, PostgreSQL sees secrets sealed, and this program
 /// validates what the database then cannot.
-struct EndpointDesk {
+package struct EndpointStore {
     /// Which key will sign an endpoint's callbacks.
-    enum SigningSource {
+    package enum SigningSource {
         case newSecret
         case newSigningKey
         /// `whsec_` or `whsk_`.
@@ -16,17 +15,28 @@ struct EndpointDesk {
     }
 
     /// An OAuth 2.0 client.
-    struct Client {
+    package struct Client {
         var id: String?
         var secret: String?
         var tokenURL: String?
         var scope: String?
         var method: String
         var provider: String
+
+        package init(
+            id: String?, secret: String?, tokenURL: String?, scope: String?, method: String, provider: String
+        ) {
+            self.id = id
+            self.secret = secret
+            self.tokenURL = tokenURL
+            self.scope = scope
+            self.method = method
+            self.provider = provider
+        }
     }
 
-    /// What a command prints.
-    struct Answer: Encodable {
+    /// An endpoint as it is after a change.
+    package struct Answer: Encodable {
         var endpoint: Int64
         var partner: Int64?
         /// A new signing secret, which is shown only here.
@@ -40,19 +50,14 @@ struct EndpointDesk {
     private let connection: PostgresConnection
     private let keys: KeyStore?
 
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` where the database has sealed data and no key store is configured:
-    ///   a secret would become plain unnoticed.
-    init(_ configuration: Configuration) async throws {
-        self.keys = try await configuration.checkedKeyStore()
-        do {
-            self.connection = try await PostgresConnection.connect(
-                configuration.databaseURL, options: ConnectionOptions(name: "inspectd endpoint"))
-        } catch let error as PostgresError {
-            throw error.meaning
-        }
+    /// - Parameter keys: What seals secrets; `nil` only where the database is not sealed: otherwise a secret would become plain
+    ///   unnoticed.
+    package init(_ connection: PostgresConnection, _ keys: KeyStore?) {
+        self.connection = connection
+        self.keys = keys
     }
 
-    func create(
+    package func create(
         partner: String, isNew: Bool, url: String, allowsHTTP: Bool, allowsPrivate: Bool
     ) async throws -> Answer {
         try await self.query("BEGIN")
@@ -73,7 +78,7 @@ struct EndpointDesk {
         return answer
     }
 
-    func rotate(_ number: Int64, to source: SigningSource, overlap: String) async throws -> Answer {
+    package func rotate(_ number: Int64, to source: SigningSource, overlap: String) async throws -> Answer {
         let seal = try await self.seal(of: number)
         var answer = Answer(endpoint: number, isSealed: seal != nil)
         var purpose = SecretSeal.Purpose.signingSecret
@@ -101,12 +106,13 @@ struct EndpointDesk {
                 "SELECT insp.callback_rotate_secret($1, $2::interval, $3, $4)",
                 [.int(number), .text(overlap), .text(text), .text(purpose.rawValue)])
         } catch let error as PostgresError where error.sqlState?.hasPrefix("22") == true {
-            throw UsageError("--overlap takes a time such as '7 days' or '12 hours', not '\(overlap)'")
+            throw InspectError(
+                .parameterInvalid, "overlap '\(overlap)'", hint: "An overlap is a time such as '7 days' or '12 hours'.")
         }
     }
 
     /// - Parameter settings: As `insp.set_endpoint` takes them.
-    func set(_ number: Int64, to settings: [String: Any]) async throws -> Answer {
+    package func set(_ number: Int64, to settings: [String: Any]) async throws -> Answer {
         var settings = settings
         let seal = try await self.seal(of: number)
         if let seal {
@@ -124,7 +130,7 @@ struct EndpointDesk {
         return Answer(endpoint: number, isSealed: seal != nil)
     }
 
-    func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
+    package func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
         let seal = try await self.seal(of: number)
         var secret = client.secret
         if let seal, let plain = client.secret {

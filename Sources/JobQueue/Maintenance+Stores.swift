@@ -1,7 +1,7 @@
 internal import InspectCore
 internal import Postgres
 
-extension JobWorker {
+extension Maintenance {
     /// Performs a duty of maintenance that calls a store outside the database, until the worker stops.
     ///
     /// The row of the duty is not locked meanwhile, since that would hold the xmin horizon for as long as the store is slow. So two workers may do

@@ -3,7 +3,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-extension JobWorker {
+extension Maintenance {
     private static let keyPage = 500
 
     /// Destroys the keys of what was erased or purged. Keys that no job has are left to `inspectd keys sweep`: beside a database that

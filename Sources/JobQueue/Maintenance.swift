@@ -2,7 +2,23 @@ internal import Foundation
 internal import Glibc
 internal import Postgres
 
-extension JobWorker {
+/// What a worker does beside its jobs: the duties of `insp.duty`, each round by one worker of the fleet, on connections of their own.
+struct Maintenance: Sendable {
+    let configuration: JobWorkerConfiguration
+    /// For short duties; parked jobs use it, too.
+    let connection: ReconnectingConnection
+    let report: @Sendable (JobQueueEvent) -> Void
+
+    /// Performs duties until the task is cancelled.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.runShortDuties() }
+            group.addTask { await self.runRetention() }
+            if let keys = self.configuration.keys { group.addTask { await self.runKeyDuty(keys) } }
+            if let objects = self.configuration.objects { group.addTask { await self.runObjectDuty(objects) } }
+        }
+    }
+
     /// One duty of maintenance; the worker that locks its row in `insp.duty` performs it.
     private struct Duty: Sendable {
         /// Names as in `insp.duty`.
@@ -67,7 +83,7 @@ extension JobWorker {
 
     /// Handles delayed jobs, dead workers, deadlines and stragglers. There is no leader: each round of a duty locks the duty's row
     /// for its transaction, and a worker that does not get the lock leaves the round to the other.
-    func runMaintenance() async {
+    private func runShortDuties() async {
         let policy = self.configuration.retryPolicy
         let tick = self.configuration.maintenanceInterval
         let rescue: [PostgresValue] = [
@@ -89,12 +105,12 @@ extension JobWorker {
             // Once a minute; called often enough to miss none.
             Duty(.samples, by: self.worker, every: .seconds(5), "insp.sample_queue()"),
         ]
-        await self.run(&duties, on: self.duties, keepsConnection: true)
+        await self.run(&duties, on: self.connection, keepsConnection: true)
     }
 
     /// Work that can wait and may take long, on its own connection, so that nothing waits for it. The connection is closed between
     /// two rounds.
-    func runRetention() async {
+    private func runRetention() async {
         var duties = [
             Duty(.partitions, by: self.worker, every: .seconds(60), "insp.ensure_partitions()"),
             Duty(.faces, by: self.worker, every: .seconds(60), "insp.face_purge()"),
@@ -133,7 +149,9 @@ extension JobWorker {
                 return
             } catch {
                 pause = max(pause, backoff.next())
-                self.unavailable("maintenance", error, retryAfter: pause)
+                self.report(
+                    .databaseUnavailable(
+                        role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
             }
             if !keepsConnection, !duties.contains(where: \.isUnfinished) { await source.close() }
             try? await Task.sleep(for: pause)

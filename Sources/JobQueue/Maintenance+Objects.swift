@@ -3,7 +3,7 @@ internal import InspectCore
 internal import ObjectStore
 internal import Postgres
 
-extension JobWorker {
+extension Maintenance {
     /// Objects that one round deletes, and those deleted at once.
     private static let objectPage = 2_000
     private static let deletionsAtOnce = 32

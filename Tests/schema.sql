@@ -1083,6 +1083,32 @@ CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OU
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 20) RETURNS TABLE(id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1108,6 +1134,11 @@ CREATE FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.gateway_names(p_names text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1118,6 +1149,13 @@ CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_
 CREATE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS uuid
@@ -4424,14 +4462,25 @@ REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_job(p_partner integer, p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[], p_status smallint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[], p_status smallint, p_after uuid, p_limit integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_names(p_names text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;

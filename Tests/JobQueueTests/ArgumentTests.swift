@@ -83,7 +83,8 @@ import Testing
         "action": ["'create_endpoint'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'", "'{user}'"],
         "p_contents": ["'{front}'"],
-        "p_kind": ["'FRONT'"], "p_values": ["'{u}'"], "p_names": ["'{u}'", "'{face}'", "'{gone}'"], "p_pseudonyms": ["'{}'"], "p_scopes": ["'{read}'"],
+        "p_kind": ["'FRONT'"], "p_values": ["'{u}'"], "p_names": ["'{u}'", "'{face}'", "'{gone}'"],
+        "p_pseudonyms": ["'{}'"], "p_scopes": ["'{read}'"],
         "p_options": ["'{}'", #"'{"colours":6}'"#, #"'{"lifetimeSeconds":1e400}'"#], "p_ordinal": ["0"],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
         "p_locations": [

@@ -8,7 +8,10 @@ internal import Postgres
 extension GatewayStore {
     /// A page of the partner's jobs with these references.
     func jobs(_ credential: GatewayCredential, _ search: JobSearch) async throws -> JobPage {
-        let kinds = search.references.sorted { $0.key.rawValue < $1.key.rawValue }
+        // Jobs are read by the first one: the one that fewest have.
+        let kinds = JobSearch.Reference.allCases.compactMap { kind in
+            search.references[kind].map { (key: kind, value: $0) }
+        }
         // Sealed jobs have pseudonyms in place of references, jobs of producers that do not seal the references themselves.
         var sealed: [String] = []
         if let keys = try self.keys {

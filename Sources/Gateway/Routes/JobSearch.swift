@@ -10,7 +10,7 @@ struct JobSearch: Sendable {
     var after: String?
     var limit: Int
 
-    /// A reference by which jobs are found. `insp.job_reference.kind` has the same values.
+    /// A reference by which jobs are found, from the one that fewest jobs share. `insp.job_reference.kind` has the same values.
     enum Reference: String, Sendable, CaseIterable {
         case customer = "customer"
         case user = "user"

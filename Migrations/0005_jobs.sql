@@ -248,7 +248,7 @@ COMMENT ON COLUMN insp.person.erased_at IS 'When retention or erasure removed th
 
 CREATE TABLE insp.job_reference (
     partner_id integer NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('customer', 'user')),
+    kind text NOT NULL CHECK (kind IN ('customer', 'user', 'criteria')),
     index bytea NOT NULL,
     job_id bigint NOT NULL,
     PRIMARY KEY (partner_id, kind, index, job_id)
@@ -256,7 +256,7 @@ CREATE TABLE insp.job_reference (
 CREATE INDEX job_reference_job ON insp.job_reference (job_id);
 COMMENT ON TABLE insp.job_reference IS 'Jobs by their partners'' references; a row only where a reference is given';
 COMMENT ON COLUMN insp.job_reference.partner_id IS 'Whose job';
-COMMENT ON COLUMN insp.job_reference.kind IS 'customer: customerInternalReference; user: userReference';
+COMMENT ON COLUMN insp.job_reference.kind IS 'customer: customerInternalReference; user: userReference; criteria: reportingCriteria';
 COMMENT ON COLUMN insp.job_reference.index IS 'The reference as hashed by insp.reference_index';
 COMMENT ON COLUMN insp.job_reference.job_id IS 'The job';
 

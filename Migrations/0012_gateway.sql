@@ -1,4 +1,4 @@
--- The HTTP gateway: credentials of partners.
+-- The HTTP gateway: credentials of partners, and the access tokens that it issues for them.
 
 CREATE TABLE insp.scope (
     scope text PRIMARY KEY CHECK (scope ~ '^[a-z]+$'),
@@ -9,7 +9,9 @@ COMMENT ON COLUMN insp.scope.scope IS 'The scope';
 COMMENT ON COLUMN insp.scope.meaning IS 'What it allows';
 GRANT SELECT ON insp.scope TO insp_operator, insp_auditor;
 INSERT INTO insp.scope (scope, meaning) VALUES
-    ('create', 'Sends jobs'), ('read', 'Sees jobs'' status and results'), ('session', 'Runs liveness sessions');
+    ('create', 'Sends, cancels and reruns jobs, gets challenges'), ('read', 'Lists jobs, sees their status and results'),
+    ('images', 'Gets the parts of jobs back'), ('session', 'Runs liveness sessions'),
+    ('faces', 'Enrols, lists and deletes faces'), ('persons', 'Exports and erases all that is kept of a person');
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -40,3 +42,23 @@ COMMENT ON COLUMN insp.credential.created_by IS 'Who created it';
 COMMENT ON COLUMN insp.credential.expires_at IS 'When it expires; null: never';
 COMMENT ON COLUMN insp.credential.revoked_at IS 'When it was revoked';
 COMMENT ON COLUMN insp.credential.used_at IS 'Last use, to the hour';
+
+CREATE TABLE insp.credential_token (
+    key_id text PRIMARY KEY CHECK (key_id ~ '^it_[0-9a-f]{16}$'),
+    credential_id bigint NOT NULL REFERENCES insp.credential ON DELETE CASCADE,
+    secret_sha256 bytea NOT NULL UNIQUE CHECK (length(secret_sha256) = 32),
+    scopes text[] NOT NULL CHECK (cardinality(scopes) > 0),
+    issued_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX credential_token_credential ON insp.credential_token (credential_id);
+CREATE INDEX credential_token_expires ON insp.credential_token (expires_at);
+COMMENT ON TABLE insp.credential_token IS
+    'Access tokens (OAuth 2.0) that the gateway issued for credentials; each expires soon. A token is 256 random bits, of which this table has the SHA-256';
+COMMENT ON COLUMN insp.credential_token.key_id IS 'Its public name: the part of the token before the point';
+COMMENT ON COLUMN insp.credential_token.credential_id IS 'The credential for which it was issued, and with which it ends';
+COMMENT ON COLUMN insp.credential_token.secret_sha256 IS 'SHA-256 of the rest of the token';
+COMMENT ON COLUMN insp.credential_token.scopes IS 'What it allows: some or all of the credential''s scopes';
+COMMENT ON COLUMN insp.credential_token.issued_at IS 'When it was issued';
+COMMENT ON COLUMN insp.credential_token.expires_at IS 'Refused from then on';
+GRANT SELECT (key_id, credential_id, scopes, issued_at, expires_at) ON insp.credential_token TO insp_operator, insp_auditor;

@@ -29,13 +29,13 @@ CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 
 COMMENT ON TABLE insp.record IS
     'Who did what; append-only. Rows get their place in the chain after their commit (insp.link_record), so that no writer waits for another; insp.verify_record verifies a chain';
 COMMENT ON COLUMN insp.record.chain IS
-    'operator: what operators did, and searches for persons; access: jobs that came in through the gateway, and who read or was sent a result; session: liveness sessions sent to the vendor''s server; endpoint: changes of endpoints';
+    'operator: what operators did, and searches for persons; access: jobs that came in and what went out through the gateway, and who else read or was sent a result; session: liveness sessions sent to the vendor''s server; endpoint: changes of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
 COMMENT ON COLUMN insp.record.at IS 'When it happened';
 COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or the worker';
 COMMENT ON COLUMN insp.record.action IS
-    'What was done: the function that was called; create, read, session, callback or consent; session_begin or session_end; failing, recovered, disabled or enabled';
-COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id, or a partner, lane, worker, endpoint';
+    'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled';
+COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros: a call of the gateway about no job), or a partner, lane, worker, endpoint';
 COMMENT ON COLUMN insp.record.purpose IS 'What personal data was read for: review, support, export or delivery (what a partner got); null: nothing was read, or by a superuser, who is not asked';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
 COMMENT ON COLUMN insp.record.words IS 'Texts of operators and reviewers, and details of a job; removed when the job''s person is erased';

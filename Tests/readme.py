@@ -111,14 +111,28 @@ def check_producers(said):
 
 def check_partners(said):
     assert '"openapi": "3.1.0"' in said["Try it"], said["Try it"]
-    (created,) = documents(said["Create a job"], '{"id"')
+    form, created = documents(said["Create a job"], '{"id"')
+    assert form["status"] == 1 and form["id"] != created["id"]
     polled, waited = documents(said["Get the result"], '{"id"')
     assert created["status"] == 1 and polled["id"] == waited["id"] == created["id"], said
     check_finished(waited)
     (legacy,) = documents(said["Create and wait"], '{"id"')
     check_finished(legacy)
     assert legacy["id"] != created["id"]
-    (problem,) = documents(said["Errors"])
+    (listed,) = documents(said["Find jobs"])
+    assert [job["id"] for job in listed["jobs"]] == [form["id"]], listed
+    cancelled, rerun = documents(said["Cancel and rerun"], '{"')
+    # It was finished by then.
+    assert not cancelled["cancelled"] and rerun["status"] == 1 and rerun["id"] != created["id"], said
+    assert not said["Get a part back"].strip()
+    (challenge,) = documents(said["Challenges"])
+    assert challenge["method"] == "motion" and len(challenge["steps"]) == 2, challenge
+    faces, deleted = documents(said["Faces"], '{"')
+    assert len(faces["templates"]) == 1 and deleted["templates"] == 1, said["Faces"]
+    export, erased = documents(said["Persons"], '{"')
+    # The one that was sent as a form, and the enrolment.
+    assert len(export["jobs"]) == 2 and export["faces"] == [] and erased == {"jobs": 2}, said["Persons"]
+    problem = next(documents(said["Errors"]))
     assert problem["code"] == "DOCUMENT_FORMAT_UNKNOWN" and problem["contractCodes"]["mobile"] == "N00000", problem
 
 

@@ -1068,17 +1068,50 @@ CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
     AS ...
 
 CREATE FUNCTION insp.free_producer(login text) RETURNS text
+CREATE FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT job bigint) RETURNS record
+CREATE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb DEFAULT '{}'::jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 20) RETURNS TABLE(id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1092,8 +1125,48 @@ CREATE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.gateway_job(p_partner integer, p_id uuid) RETURNS insp.job
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[] DEFAULT '{}'::text[], p_status smallint DEFAULT NULL::smallint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, status smallint, workflow text, created_at text, completed_at text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_names(p_names text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1101,6 +1174,12 @@ CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, 
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[] DEFAULT NULL::text[], OUT token text, OUT seconds integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
 
@@ -1699,7 +1778,7 @@ CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
+CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql
     AS ...
 
@@ -2515,6 +2594,19 @@ ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE insp.credential_token (
+    key_id text NOT NULL,
+    credential_id bigint NOT NULL,
+    secret_sha256 bytea NOT NULL,
+    scopes text[] NOT NULL,
+    issued_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT credential_token_key_id_check CHECK ((key_id ~ '^it_[0-9a-f]{16}$'::text)),
+    CONSTRAINT credential_token_scopes_check CHECK ((cardinality(scopes) > 0)),
+    CONSTRAINT credential_token_secret_sha256_check CHECK ((length(secret_sha256) = 32))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
+
 CREATE TABLE insp.custody (
     single boolean DEFAULT true NOT NULL,
     key_store uuid NOT NULL,
@@ -2800,7 +2892,7 @@ CREATE TABLE insp.job_reference (
     kind text NOT NULL,
     index bytea NOT NULL,
     job_id bigint NOT NULL,
-    CONSTRAINT job_reference_kind_check CHECK ((kind = ANY (ARRAY['customer'::text, 'user'::text])))
+    CONSTRAINT job_reference_kind_check CHECK ((kind = ANY (ARRAY['customer'::text, 'user'::text, 'criteria'::text])))
 );
 ALTER TABLE ONLY insp.job_reference ALTER COLUMN index SET STATISTICS 0;
 
@@ -3127,7 +3219,7 @@ CREATE VIEW insp.v_access AS
             ELSE NULL::text
         END AS operator,
     r.action,
-    (r.subject)::uuid AS job,
+    NULLIF((r.subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid) AS job,
     r.purpose
    FROM ((insp.record r
      LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
@@ -3818,6 +3910,10 @@ ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_key_id_key UNIQUE (key_id);
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.credential_token
+    ADD CONSTRAINT credential_token_pkey PRIMARY KEY (key_id);
+ALTER TABLE ONLY insp.credential_token
+    ADD CONSTRAINT credential_token_secret_sha256_key UNIQUE (secret_sha256);
 ALTER TABLE ONLY insp.custody
     ADD CONSTRAINT custody_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.dead
@@ -3967,6 +4063,8 @@ CREATE INDEX callback_waiting_order ON insp.callback_waiting USING btree (endpoi
 CREATE INDEX callback_waiting_retry ON insp.callback_waiting USING btree (due_at) WHERE ((attempts > 0) AND (state = 'pending'::text));
 CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
 CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
+CREATE INDEX credential_token_credential ON insp.credential_token USING btree (credential_id);
+CREATE INDEX credential_token_expires ON insp.credential_token USING btree (expires_at);
 CREATE INDEX dead_died ON insp.dead USING btree (died_at);
 CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
@@ -4063,6 +4161,8 @@ ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.credential_token
+    ADD CONSTRAINT credential_token_credential_id_fkey FOREIGN KEY (credential_id) REFERENCES insp.credential(id) ON DELETE CASCADE;
 ALTER TABLE ONLY insp.endpoint
     ADD CONSTRAINT endpoint_alert_endpoint_id_fkey FOREIGN KEY (alert_endpoint_id) REFERENCES insp.endpoint(id);
 ALTER TABLE ONLY insp.endpoint_authorization
@@ -4383,13 +4483,39 @@ REVOKE ALL ON FUNCTION insp.free_producer(login text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.free_producer(login text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_job(p_partner integer, p_id uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[], p_status smallint, p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[], p_status smallint, p_after uuid, p_limit integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_names(p_names text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
@@ -4535,7 +4661,7 @@ REVOKE ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb, p_purpose text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_chain_guard() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_operator;
@@ -4786,6 +4912,16 @@ GRANT SELECT ON TABLE insp.control TO insp_operator;
 GRANT SELECT ON TABLE insp.control TO insp_auditor;
 GRANT SELECT ON TABLE insp.country TO insp_operator;
 GRANT SELECT ON TABLE insp.country TO insp_auditor;
+GRANT SELECT(key_id) ON TABLE insp.credential_token TO insp_operator;
+GRANT SELECT(key_id) ON TABLE insp.credential_token TO insp_auditor;
+GRANT SELECT(credential_id) ON TABLE insp.credential_token TO insp_operator;
+GRANT SELECT(credential_id) ON TABLE insp.credential_token TO insp_auditor;
+GRANT SELECT(scopes) ON TABLE insp.credential_token TO insp_operator;
+GRANT SELECT(scopes) ON TABLE insp.credential_token TO insp_auditor;
+GRANT SELECT(issued_at) ON TABLE insp.credential_token TO insp_operator;
+GRANT SELECT(issued_at) ON TABLE insp.credential_token TO insp_auditor;
+GRANT SELECT(expires_at) ON TABLE insp.credential_token TO insp_operator;
+GRANT SELECT(expires_at) ON TABLE insp.credential_token TO insp_auditor;
 GRANT SELECT ON TABLE insp.dead TO insp_operator;
 GRANT SELECT ON TABLE insp.dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.delayed TO insp_operator;

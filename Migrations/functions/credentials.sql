@@ -63,12 +63,13 @@ BEGIN
         RETURN false;
     END IF;
     DELETE FROM insp.secret s WHERE s.owner = 'credential ' || number;
+    DELETE FROM insp.credential_token t WHERE t.credential_id = number;
     PERFORM insp.record('revoke_credential', 'credential ' || revoke_credential.key_id);
     RETURN true;
 END
 $$;
 COMMENT ON FUNCTION insp.revoke_credential(text) IS
-    'Revokes a credential at once; false: there is none of that name, or it was revoked before';
+    'Revokes a credential with its tokens at once; false: there is none of that name, or it was revoked before';
 GRANT EXECUTE ON FUNCTION insp.revoke_credential(text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_credential AS

@@ -122,7 +122,7 @@ BEGIN
     FROM (SELECT x.*, x.idempotency_key IS NULL OR x.id = ANY (ARRAY(SELECT k.job_id FROM keyed k)) AS is_fresh
         FROM checked x ORDER BY x.n) c;
 
-    IF EXISTS (SELECT FROM unnest(p_payloads) AS p WHERE p ?| ARRAY['customerInternalReference', 'userReference']) THEN
+    IF EXISTS (SELECT FROM unnest(p_payloads) AS p WHERE p ?| ARRAY['customerInternalReference', 'userReference', 'reportingCriteria']) THEN
         PERFORM insp.note_references(job_ids, p_payloads);
     END IF;
     IF conflicts THEN

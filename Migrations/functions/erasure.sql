@@ -76,9 +76,9 @@ BEGIN
     chain := insp.lock_chains(ARRAY[job]);
     SELECT j.public_id INTO open FROM insp.job j WHERE j.id = ANY (chain) AND j.status < 128 ORDER BY j.id LIMIT 1;
     IF open = p_id THEN
-        PERFORM insp.refuse('JOB_NOT_FINISHED', NULL, 'insp.cancel ends it.');
+        PERFORM insp.refuse('JOB_NOT_FINISHED', NULL, 'Cancel it first.');
     ELSIF open IS NOT NULL THEN
-        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns', 'insp.cancel ends it.');
+        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns', 'Cancel it first.');
     END IF;
     SELECT * INTO gone FROM insp.erase_jobs(chain);
     IF gone.removed = 0 THEN

@@ -10,40 +10,53 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 #variable_conflict use_column
 DECLARE
     number bigint;
+    allowed text[];
 BEGIN
-    SELECT x.id INTO number FROM insp.credential x
-    WHERE x.key_id = p_key_id AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now())
-        AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
+    IF p_key_id LIKE 'it\_%' THEN
+        SELECT x.id, t.scopes INTO number, allowed FROM insp.credential_token t JOIN insp.credential x ON x.id = t.credential_id
+        WHERE t.key_id = p_key_id AND t.secret_sha256 = p_secret_sha256 AND t.expires_at > now()
+            AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now());
+    ELSE
+        SELECT x.id, x.scopes INTO number, allowed FROM insp.credential x
+        WHERE x.key_id = p_key_id AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now())
+            AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
+    END IF;
     -- A row is written at most once an hour, without waiting for its lock.
     UPDATE insp.credential c SET used_at = date_trunc('hour', now()) WHERE c.ctid = (
         SELECT x.ctid FROM insp.credential x
         WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
     RETURN QUERY
-    SELECT c.id, p.name, p.id, c.scopes, c.rate_per_second, c.rate_burst
+    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst
     FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id WHERE c.id = number;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
-    'A credential that is valid now, given the SHA-256 of its secret; no row: there is none of that name and secret. Records its use';
+    'A credential that is valid now, given its own name and the SHA-256 of its secret, or those of a token, with what that allows; no row: there is none of that name and secret. Records its use';
 GRANT EXECUTE ON FUNCTION insp.gateway_credential(text, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     c insp.credential;
+    allowed text[];
 BEGIN
-    SELECT * INTO c FROM insp.credential x WHERE x.id = p_credential
-        AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
-    IF NOT FOUND OR c.revoked_at IS NOT NULL OR c.expires_at <= now() THEN
+    SELECT * INTO c FROM insp.credential x WHERE x.id = p_credential;
+    IF EXISTS (SELECT FROM insp.secrets('credential ' || c.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256) THEN
+        allowed := c.scopes;
+    ELSE
+        SELECT t.scopes INTO allowed FROM insp.credential_token t
+        WHERE t.secret_sha256 = p_secret_sha256 AND t.credential_id = c.id AND t.expires_at > now();
+    END IF;
+    IF allowed IS NULL OR c.revoked_at IS NOT NULL OR c.expires_at <= now() THEN
         PERFORM insp.refuse('UNAUTHENTICATED');
-    ELSIF (p_scope = ANY (c.scopes)) IS NOT TRUE THEN
+    ELSIF (p_scope = ANY (allowed)) IS NOT TRUE THEN
         PERFORM insp.refuse('SCOPE_MISSING', p_scope);
     END IF;
     RETURN c.partner_id;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_partner(bigint, bytea, text) IS
-    'The partner of a credential, if the SHA-256 of its secret is right and it allows the scope';
+    'The partner of a credential, if the SHA-256 is that of its secret or of one of its tokens, and this allows the scope';
 
 CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_credential bigint,
@@ -59,7 +72,9 @@ CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_digests bytea[] DEFAULT NULL,
     p_sizes integer[] DEFAULT NULL,
     OUT id uuid,
-    OUT job bigint
+    OUT job bigint,
+    OUT status smallint,
+    OUT repeated boolean
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -82,7 +97,15 @@ BEGIN
             || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
         p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes)
     INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
-    SELECT j.id INTO gateway_create.job FROM insp.job j WHERE j.public_id = gateway_create.id;
+    SELECT j.id, CASE WHEN j.status = 1 AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN 2 ELSE j.status END,
+        j.created_at < now()
+    INTO gateway_create.job, gateway_create.status, gateway_create.repeated
+    FROM insp.job j WHERE j.public_id = gateway_create.id;
+    IF NOT FOUND THEN
+        -- Retention has removed it; its key is still known.
+        status := 128;
+        repeated := true;
+    END IF;
     -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span.
     IF p_traceparent IS NOT NULL THEN
         UPDATE insp.job j SET traceparent = p_traceparent
@@ -92,7 +115,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
-    'insp.enqueue_parts for the partner of a credential; returns the public id and the internal number';
+    'insp.enqueue_parts for the partner of a credential; returns the public id, the internal number (null: retention has removed the job), the status, and whether the request had been accepted before under its idempotency key';
 GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
@@ -133,31 +156,36 @@ GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
 -- In plpgsql, which keeps the statement's plan: as SQL it is planned for each access, at twice the cost. Its callers have set the
 -- search path.
-CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
+CREATE OR REPLACE FUNCTION insp.record_access(
+    p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb DEFAULT '{}'
+) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
-    VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action, p_job::text,
-        CASE WHEN p_action <> 'create' THEN 'delivery' END, jsonb_build_object('scope', p_scope));
+    VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action,
+        coalesce(p_job, '00000000-0000-0000-0000-000000000000')::text,
+        CASE WHEN p_action IN ('read', 'session', 'search', 'image', 'face') THEN 'delivery' WHEN p_action = 'export' THEN 'export' END,
+        jsonb_build_object('scope', p_scope) || p_detail);
 END
 $$;
-COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
-    'Records that a job was created or a result was read through the gateway';
+COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid, jsonb) IS
+    'Records a call of the gateway about a job, or about none (null)';
 
 CREATE OR REPLACE VIEW insp.v_access AS
 SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
         ELSE (SELECT x.name FROM insp.job j JOIN insp.partner x ON x.id = j.partner_id WHERE j.public_id = r.subject::uuid) END AS partner,
-    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action, r.subject::uuid AS job, r.purpose
+    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action,
+    nullif(r.subject::uuid, '00000000-0000-0000-0000-000000000000') AS job, r.purpose
 -- Only the gateway's rows have a scope: a login may have a credential's name.
 FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
 WHERE r.chain = 'access' AND (NOT r.detail ? 'scope' OR c.id IS NOT NULL);
-COMMENT ON VIEW insp.v_access IS 'Who created which job, who read its result and who was sent it; add WHERE or LIMIT';
+COMMENT ON VIEW insp.v_access IS 'Who created, cancelled or ran which job again, and who read or was sent its result or its parts; add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
 COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer or producer, or the worker that sent a callback; null: a credential';
-COMMENT ON COLUMN insp.v_access.action IS 'create, read, session, callback or consent';
-COMMENT ON COLUMN insp.v_access.job IS 'The job';
-COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: it was created, its consent was compared, or a superuser read it';
+COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), export, session, callback or consent; of no job: token, challenge, search, face, face_delete or erase';
+COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
+COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: nothing was read, or by a superuser';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

@@ -36,6 +36,7 @@ BEGIN
     DELETE FROM insp.secret s WHERE s.owner IN (
         SELECT 'endpoint ' || e FROM unnest(endpoints) e UNION ALL SELECT 'credential ' || c FROM unnest(credentials) c);
     GET DIAGNOSTICS secrets = ROW_COUNT;
+    DELETE FROM insp.credential_token t WHERE t.credential_id = ANY (credentials);
     DELETE FROM insp.challenge c WHERE c.partner_id = p.id;
     PERFORM insp.record('erase_partner', 'partner ' || p.name, jsonb_build_object('endpoints', cardinality(endpoints),
         'credentials', cardinality(credentials), 'secrets', secrets));

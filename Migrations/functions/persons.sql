@@ -91,8 +91,9 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     WITH named AS MATERIALIZED (
         SELECT j.partner_id, k.kind, insp.reference_index(u.payload ->> k.key) AS index, j.id, j.person_id
         FROM unnest(p_jobs, p_payloads) AS u (job_id, payload) JOIN insp.job j ON j.id = ANY (ARRAY[u.job_id])
-            CROSS JOIN (VALUES ('customer', 'customerInternalReference'), ('user', 'userReference')) AS k (kind, key)
-        WHERE u.payload ? k.key
+            CROSS JOIN (VALUES ('customer', 'customerInternalReference'), ('user', 'userReference'),
+                ('criteria', 'reportingCriteria')) AS k (kind, key)
+        WHERE u.payload ->> k.key <> ''
     ), unlinked AS (
         INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT now() + interval '1 minute', 'links', n.id FROM named n WHERE n.kind = 'user' AND n.person_id IS NULL

@@ -355,6 +355,9 @@ BEGIN
     DELETE FROM insp.challenge c WHERE c.id = ANY (ARRAY(
         SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    DELETE FROM insp.credential_token t WHERE t.key_id = ANY (ARRAY(
+        SELECT x.key_id FROM insp.credential_token x WHERE x.expires_at < now() - interval '1 hour'
+        ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
     DELETE FROM insp.secret s WHERE s.id = ANY (ARRAY(
         SELECT x.id FROM insp.secret x WHERE x.valid_until < now() - interval '1 hour'
         ORDER BY x.valid_until LIMIT p_limit FOR UPDATE SKIP LOCKED));
@@ -366,4 +369,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes due idempotency keys, rows of the record, batches of events, challenges and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';
+    'Removes due idempotency keys, rows of the record, batches of events, challenges, tokens and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';

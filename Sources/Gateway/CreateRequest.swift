@@ -4,7 +4,7 @@ internal import InspectCore
 /// The parsed body of `POST /inspectionjob/create`: images as bytes, the rest in the form of `insp.enqueue`.
 ///
 /// Images come as Base64 under the names that capture clients give them (`encodedFrontImage`, …), or in `parts` under the
-/// names of parts, where URLs are also accepted. The gateway does not inspect their content.
+/// names of parts, where URLs are also accepted, or as bytes in the fields of a form. The gateway does not inspect their content.
 struct CreateRequest {
     var payload: Data
     var parts: [PartKind: [Data]]
@@ -14,9 +14,11 @@ struct CreateRequest {
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
 
-    /// - Parameter key: The header `Idempotency-Key`.
+    /// - Parameters:
+    ///   - key: The header `Idempotency-Key`.
+    ///   - fixed: Members that the path determines.
     /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
-    init(_ body: Data, idempotencyKey key: String?) throws(InspectError) {
+    init(_ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
         let (members, texts) = try JSONBody.object(body)
         var object = members
         self.parts = [:]
@@ -26,7 +28,66 @@ struct CreateRequest {
             guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
             if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name, texts)] }
         }
+        try self.finish(&object, texts, key, fixed)
+    }
+
+    /// The fields of a form whose values are numbers in JSON.
+    private static let numbers: Set<String> = ["delaySeconds", "threshold"]
+    /// The field with further members, as a JSON object.
+    static let rest = "request"
+
+    /// - Parameters:
+    ///   - form: Parts under their names, as bytes; `request`, a JSON object; any further member of that object as a text.
+    ///   - key: The header `Idempotency-Key`.
+    ///   - fixed: Members that the path determines.
+    init(_ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
+        let rest = form.fields.filter { $0.name == Self.rest }
+        guard rest.count <= 1 else { throw InspectError(.payloadInvalid, "\(Self.rest) comes twice") }
+        let (members, texts) = try JSONBody.object(rest.first?.value ?? Data("{}".utf8))
+        var object = members
+        self.parts = [:]
+        self.payload = Data()
+        for field in form.fields where field.name != Self.rest {
+            if let kind = PartKind(rawValue: field.name) {
+                let count = self.parts[kind]?.count ?? 0
+                guard count == 0 || kind.row.isMany else {
+                    throw InspectError(.partUnexpected, "\(field.name): more than one")
+                }
+                guard field.value.count <= PartKind.byteLimit, count < PartKind.countLimit else {
+                    throw InspectError(.partTooLarge, field.name)
+                }
+                self.parts[kind, default: []].append(field.value)
+                continue
+            }
+            guard field.value.count <= LongTexts.threshold else { throw InspectError(.payloadTooLarge) }
+            guard let text = String(data: field.value, encoding: .utf8), !text.utf8.contains(0) else {
+                throw InspectError(.payloadInvalid, "a field is not a text in UTF-8")
+            }
+            guard object[field.name] == nil else {
+                throw InspectError(.payloadInvalid, "'\(field.name.prefix(40))' comes twice")
+            }
+            guard Self.numbers.contains(field.name) else {
+                object[field.name] = text
+                continue
+            }
+            guard let number = Double(text), number.isFinite else {
+                throw InspectError(.payloadInvalid, "\(field.name) is not a number")
+            }
+            object[field.name] = number
+        }
+        try self.finish(&object, texts, key, fixed)
+    }
+
+    private mutating func finish(
+        _ object: inout [String: Any], _ texts: LongTexts, _ key: String?, _ fixed: [String: String]
+    ) throws(InspectError) {
         try self.takeParts(&object, texts)
+        for (name, value) in fixed {
+            guard (object[name] ?? value) as? String == value else {
+                throw InspectError(.payloadInvalid, "\(name) is not that of the path")
+            }
+            object[name] = value
+        }
         if let key {
             guard (object["idempotencyKey"] as? String ?? key) == key else {
                 throw InspectError(.payloadInvalid, "idempotencyKey is not that of the header")

@@ -9,6 +9,21 @@ package struct GatewayCredential: Sendable {
         case create = "create"
         case read = "read"
         case session = "session"
+        case images = "images"
+        case faces = "faces"
+        case persons = "persons"
+
+        /// What it allows, as `insp.scope` says.
+        package var meaning: String {
+            switch self {
+            case .create: "Sends, cancels and reruns jobs, gets challenges"
+            case .read: "Lists jobs, sees their status and results"
+            case .images: "Gets the parts of jobs back"
+            case .session: "Runs liveness sessions"
+            case .faces: "Enrols, lists and deletes faces"
+            case .persons: "Exports and erases all that is kept of a person"
+            }
+        }
     }
 
     package var id: Int64
@@ -19,6 +34,8 @@ package struct GatewayCredential: Sendable {
     /// strangers spend the gateway's time.
     package var secretSHA256: Data
     package var scopes: Set<String>
+    /// Whether the secret is that of a token, which expires soon and gets no further tokens.
+    package var isToken = false
     /// Requests a second; `nil`: the gateway's default.
     var ratePerSecond: Double?
     var rateBurst: Int?
@@ -32,7 +49,7 @@ package struct GatewayCredential: Sendable {
 }
 
 /// The credential that a request presents: HTTP Basic (RFC 7617) with the key id as user name, or a bearer token (RFC 6750)
-/// of the key id, a full stop and the secret.
+/// of the key id, a full stop and the secret. The key id of a credential begins with `ik_`, that of a token with `it_`.
 struct PresentedCredential: Equatable {
     var keyID: String
     var secret: String
@@ -59,9 +76,15 @@ struct PresentedCredential: Equatable {
         default: return nil
         }
         guard let cut = text.firstIndex(of: separator) else { return nil }
-        self.keyID = String(text[..<cut])
-        self.secret = String(text[text.index(after: cut)...])
-        guard self.keyID.utf8.count == 19, self.keyID.hasPrefix("ik_"), self.secret.utf8.count == 43,
+        self.init(keyID: String(text[..<cut]), secret: String(text[text.index(after: cut)...]))
+    }
+
+    /// - Returns: `nil` for what is neither a credential nor a token.
+    init?(keyID: String, secret: String) {
+        self.keyID = keyID
+        self.secret = secret
+        guard self.keyID.utf8.count == 19, self.keyID.hasPrefix("ik_") || self.keyID.hasPrefix("it_"),
+            self.secret.utf8.count == 43,
             self.keyID.utf8.dropFirst(3).allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
         else { return nil }
     }

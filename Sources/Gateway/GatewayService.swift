@@ -38,31 +38,6 @@ package struct GatewayAccess: Sendable {
 
 /// Answers requests: creates and looks up jobs, runs sessions, and refuses everything else.
 package final class GatewayService: Sendable {
-    enum Route: String {
-        case create = "/inspectionjob/create"
-        case result = "/inspectionjob/{id}"
-        case session = "/facetec/session"
-        case description = "/openapi.json"
-
-        var method: String {
-            switch self {
-            case .create, .session: "POST"
-            case .result, .description: "GET"
-            }
-        }
-
-        var allowed: String { self.method == "GET" ? "GET, HEAD, OPTIONS" : "POST, OPTIONS" }
-
-        var scope: GatewayCredential.Scope? {
-            switch self {
-            case .create: .create
-            case .result: .read
-            case .session: .session
-            case .description: nil
-            }
-        }
-    }
-
     let store: GatewayStore
     let configuration: GatewayConfiguration
     let waits: ResultWaits
@@ -95,7 +70,7 @@ package final class GatewayService: Sendable {
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
             .refuse(self.note(&access, response, start))
         }
-        let address = TrustedProxies.bucket(self.configuration.proxies.client(request))
+        let address = self.address(of: request)
         let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "")
         // Many clients may share an address, so a valid credential is not limited by it.
         if presented.map({ self.credentials.knows($0) }) != true,
@@ -106,114 +81,91 @@ package final class GatewayService: Sendable {
         }
         // Of the server as a whole (RFC 9110, section 9.3.7).
         if request.path == "*" {
-            return refuse(HTTPResponse(status: 204, headers: [("Allow", "GET, HEAD, POST, OPTIONS")]))
+            return refuse(HTTPResponse(status: 204, headers: [("Allow", "GET, HEAD, POST, DELETE, OPTIONS")]))
         }
-        guard let (route, id) = Self.route(request.path) else { return refuse(.problem(.pathUnknown)) }
-        access.route = route.rawValue
+        let (routes, values) = GatewayRoute.find(request.segments)
+        guard let path = routes.first?.path else { return refuse(.problem(.pathUnknown)) }
+        access.route = path
         if request.method == "OPTIONS" {
-            return refuse(HTTPResponse(status: 204, headers: [("Allow", route.allowed)]))
+            return refuse(HTTPResponse(status: 204, headers: [("Allow", routes.allowed)]))
         }
         let method = request.method == "HEAD" ? "GET" : request.method
-        guard method == route.method else {
-            return refuse(.problem(.methodNotAllowed, headers: [("Allow", route.allowed)]))
+        guard let route = routes.first(where: { $0.method == method }) else {
+            return refuse(.problem(.methodNotAllowed, headers: [("Allow", routes.allowed)]))
         }
-        // The body of an unknown client is not worth its memory.
-        guard route.method == "POST" || !request.hasBody else {
-            return refuse(.problem(.parameterInvalid, "\(route.method) has no body"))
-        }
-        guard let scope = route.scope else {
-            let access = access
-            return .accept { _ in
-                var access = access
-                return self.note(
-                    &access,
-                    .json(Data(OpenAPIDocument.text(longestWaitSeconds: self.configuration.longestWaitSeconds).utf8)),
-                    start)
-            }
-        }
-        let credential: GatewayCredential
         do {
-            guard let presented else { return refuse(.problem(.unauthenticated)) }
-            credential = try await self.verify(presented, address)
-            access.credential = presented.keyID
-            let rate = credential.ratePerSecond ?? self.configuration.credentialRate
-            if let seconds = self.limits.take(
-                "c \(credential.id)", rate: rate,
-                burst: credential.rateBurst.map(Double.init) ?? max(rate, self.configuration.credentialBurst))
-            {
-                return refuse(Self.later(seconds))
-            }
-            guard credential.scopes.contains(scope.rawValue) else { throw InspectError(.scopeMissing, scope.rawValue) }
-            let work = try self.work(route, request, credential, id)
-            let admitted = access
-            return .accept(share: credential.partner) { body in
-                var access = admitted
-                do {
-                    let (response, job) = try await work(body)
-                    access.job = job ?? access.job
-                    return self.note(&access, response, start)
-                } catch {
-                    return self.note(&access, Self.problem(error), start)
+            try self.checkContent(route.content, request)
+            let admitted: GatewayAccess
+            let share: String?
+            var isDeprecated = false
+            let work: GatewayRoute.Work
+            switch route.access {
+            case .everyone(let answer):
+                (share, work) = (nil, { body in GatewayAnswer(response: try await answer(self, request, body)) })
+                admitted = access
+            case .scope(let scope, let prepare):
+                guard let presented else { return refuse(.problem(.unauthenticated)) }
+                let credential = try await self.admitted(presented, address)
+                access.credential = presented.keyID
+                guard credential.scopes.contains(scope.rawValue) else {
+                    throw InspectError(.scopeMissing, scope.rawValue)
                 }
+                work = try prepare(
+                    GatewayCall(service: self, credential: credential, request: request, values: values))
+                share = credential.partner
+                isDeprecated = !credential.isToken
+                admitted = access
+            }
+            let deprecation = isDeprecated ? Self.deprecation : []
+            return .accept(share: share, limit: route.content.limit) { body in
+                var access = admitted
+                var response: HTTPResponse
+                do {
+                    let answer = try await work(body)
+                    access.job = answer.job
+                    response = answer.response
+                } catch {
+                    response = Self.problem(error)
+                }
+                response.headers += deprecation
+                return self.note(&access, response, start)
             }
         } catch {
             return refuse(Self.problem(error))
         }
     }
 
-    private typealias Work = @Sendable (Data) async throws -> (HTTPResponse, job: String?)
-
-    /// Checks the rest of the head.
-    private func work(
-        _ route: Route, _ request: HTTPRequest, _ credential: GatewayCredential, _ id: String?
-    ) throws(InspectError) -> Work {
-        guard route.method == "POST" else {
-            let wait = try self.wait(request, .zero)
-            return { _ in (try await self.result(credential, id ?? "", wait), id) }
+    /// A body is read only where one belongs: that of an unknown client is not worth its memory.
+    private func checkContent(_ content: GatewayRoute.Content, _ request: HTTPRequest) throws(InspectError) {
+        if case .none = content {
+            guard !request.hasBody else { throw InspectError(.parameterInvalid, "\(request.method) has no body here") }
+            return
         }
         let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
-        guard type?.trimmingCharacters(in: .whitespaces) == "application/json" else {
-            throw InspectError(.mediaTypeUnsupported)
-        }
-        guard (request.contentLength ?? 0) <= self.configuration.bodyBytes else { throw InspectError(.requestTooLarge) }
-        let traceparent = request.headers["traceparent"].flatMap { TraceContext(traceparent: $0) != nil ? $0 : nil }
-        if route == .session {
-            return { body in
-                let request = try await self.largeBodies.parse(credential.partner, body) { try SessionRequest($0) }
-                return try await self.session(credential, request, traceparent)
-            }
-        }
-        let wait = try self.wait(request, .zero)
-        let key = request.headers["idempotency-key"]
-        guard
-            key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
-        else { throw InspectError(.parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters") }
-        return { body in
-            let request = try await self.largeBodies.parse(credential.partner, body) {
-                try CreateRequest($0, idempotencyKey: key)
-            }
-            return try await self.create(credential, request, wait, traceparent)
+            .trimmingCharacters(in: .whitespaces)
+        let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
+        guard isEmpty || content.types.contains(type ?? "") else { throw InspectError(.mediaTypeUnsupported) }
+        guard (request.contentLength ?? 0) <= min(content.limit ?? .max, self.configuration.bodyBytes) else {
+            throw InspectError(.requestTooLarge)
         }
     }
 
-    /// The parameter `wait`: seconds.
-    private func wait(_ request: HTTPRequest, _ otherwise: Duration) throws(InspectError) -> Duration {
-        guard let text = request.query["wait"] else { return otherwise }
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int(text),
-            seconds <= self.configuration.longestWaitSeconds
-        else {
-            throw InspectError(
-                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWaitSeconds)")
+    /// The presented credential, if it is valid and within its rate.
+    func admitted(_ presented: PresentedCredential, _ address: String) async throws -> GatewayCredential {
+        let credential = try await self.verify(presented, address)
+        let rate = credential.ratePerSecond ?? self.configuration.credentialRate
+        if let seconds = self.limits.take(
+            "c \(credential.id)", rate: rate,
+            burst: credential.rateBurst.map(Double.init) ?? max(rate, self.configuration.credentialBurst))
+        {
+            throw Later(seconds: seconds)
         }
-        return .seconds(seconds)
+        return credential
     }
 
-    private static func route(_ path: String) -> (Route, id: String?)? {
-        if let route = Route(rawValue: path), route != .result { return (route, nil) }
-        let prefix = "/inspectionjob/"
-        guard path.hasPrefix(prefix) else { return nil }
-        let id = path.dropFirst(prefix.count)
-        return id.isEmpty || id.contains("/") ? nil : (.result, String(id))
+    /// The address by which a client without a known credential is limited.
+    func address(of request: HTTPRequest) -> String {
+        TrustedProxies.bucket(self.configuration.proxies.client(request))
     }
 
     /// The presented credential, if it is valid. Only wrong ones count against an address and a key id.
@@ -228,6 +180,12 @@ package final class GatewayService: Sendable {
         if let seconds = waits.max() { throw Later(seconds: seconds) }
         throw InspectError(.unauthenticated)
     }
+
+    /// Of the secret of a credential where a token would do (RFC 9745): deprecated since there are tokens, 2026-11-24.
+    private static let deprecation = [
+        (name: "Deprecation", value: "@1795478400"),
+        (name: "Link", value: #"</openapi.json>; rel="deprecation"; type="application/json""#),
+    ]
 
     private struct Later: Error {
         var seconds: Double

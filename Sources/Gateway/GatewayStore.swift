@@ -58,7 +58,8 @@ package final class GatewayStore: Sendable {
         self.sealing.withLock { if case .unknown = $0 { $0 = .unknown(code) } }
     }
 
-    private var keys: KeyStore? {
+    /// `nil`: nothing is sealed.
+    var keys: KeyStore? {
         get throws(InspectError) {
             switch self.sealing.withLock({ $0 }) {
             case .unknown(let code): throw InspectError(code)
@@ -67,7 +68,7 @@ package final class GatewayStore: Sendable {
         }
     }
 
-    private var objects: ObjectStore? {
+    var objects: ObjectStore? {
         if case .known(_, let objects) = self.sealing.withLock({ $0 }) { objects } else { nil }
     }
 
@@ -87,7 +88,8 @@ package final class GatewayStore: Sendable {
             GatewayCredential(
                 id: try row.int("id"), partner: try row.string("partner"), partnerID: try row.int("partner_id"),
                 secretSHA256: secretSHA256,
-                scopes: Set(try row.textArray("scopes")), ratePerSecond: try row.optionalDouble("rate_per_second"),
+                scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"),
+                ratePerSecond: try row.optionalDouble("rate_per_second"),
                 rateBurst: try row.optionalInt("rate_burst").map(Int.init))
         }
     }
@@ -108,15 +110,17 @@ package final class GatewayStore: Sendable {
         ]
         let row = try await PlacedParts.place(parts, of: request, in: self.objects) { parts in
             try await self.ask(
-                "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                "SELECT id, job, status, repeated FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                 start + parts.contents + [.optional(request?.sealed), .optional(request?.hmac)] + parts.places
             ).single()
         }
-        return CreatedJob(id: try row.string("id"), number: try row.int("job"))
+        return CreatedJob(
+            id: try row.string("id"), number: try row.optionalInt("job"), status: Int(try row.int("status")),
+            isRepeated: try row.bool("repeated"))
     }
 
     /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
-    private func opened(_ result: SealedResult) async throws(InspectError) -> Data {
+    func opened(_ result: SealedResult) async throws(InspectError) -> Data {
         do {
             return try await result.document(opening: self.keys)
         } catch {
@@ -156,7 +160,7 @@ package final class GatewayStore: Sendable {
         await self.looker.close()
     }
 
-    private func ask(
+    func ask(
         _ sql: String, _ parameters: [PostgresValue], on pool: ConnectionPool? = nil
     ) async throws -> [PostgresRow] {
         // Refused until it is known whether the database is sealed.
@@ -188,8 +192,11 @@ package enum GatewayFault: Sendable {
 struct CreatedJob: Sendable {
     /// The public id.
     var id: String
-    /// Internal number; never leaves the process.
-    var number: Int64
+    /// Internal number; never leaves the process. `nil`: retention has removed the job.
+    var number: Int64?
+    var status: Int
+    /// Whether it had been accepted before, under the same idempotency key.
+    var isRepeated: Bool
 }
 
 /// The current state of a job for its partner.
@@ -198,4 +205,13 @@ struct JobAnswer: Sendable {
     var isFinished: Bool
     /// The result document, JSON.
     var document: Data
+
+    /// A strong entity tag (RFC 9110, section 8.8.3): equal for equal documents.
+    var tag: String {
+        "\""
+            + SHA256.digest([UInt8](self.document)).prefix(12).map {
+                String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+            }
+            .joined() + "\""
+    }
 }

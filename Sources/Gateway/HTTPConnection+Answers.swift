@@ -81,7 +81,8 @@ extension HTTPResponse {
     fileprivate func head(staysOpen: Bool) -> [UInt8] {
         var text = "HTTP/1.1 \(self.status) \(Self.phrase(self.status))\r\nDate: \(HTTPSyntax.date(time(nil)))\r\n"
         for (name, value) in self.headers { text += "\(name): \(value)\r\n" }
-        if self.status != 204 { text += "Content-Length: \(self.body.count)\r\n" }
+        // RFC 9110, section 8.6.
+        if self.status != 204, self.status != 304 { text += "Content-Length: \(self.body.count)\r\n" }
         text += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
         if !staysOpen { text += "Connection: close\r\n" }
         return Array((text + "\r\n").utf8)

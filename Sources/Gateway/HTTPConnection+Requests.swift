@@ -76,8 +76,9 @@ extension HTTPConnection {
         guard let head = self.head else { return }
         switch admission {
         case .refuse(let response): self.refuse(response, head)
-        case .accept(let share, let work):
-            if case .length(let count) = head.framing, count > self.loop.core.limits.bodyBytes {
+        case .accept(let share, let limit, let work):
+            self.bodyLimit = min(limit ?? .max, self.loop.core.limits.bodyBytes)
+            if case .length(let count) = head.framing, count > self.bodyLimit {
                 return self.refuse(.problem(.requestTooLarge), head)
             }
             guard self.loop.takePlace(share) else {
@@ -135,7 +136,7 @@ extension HTTPConnection {
         }
         if isKept {
             self.loop.hold(self.share, arrived)
-            if self.body.count > self.loop.core.limits.bodyBytes {
+            if self.body.count > self.bodyLimit {
                 return self.giveUp(.problem(.requestTooLarge), bytes)
             }
             if self.loop.holdsTooMuch(self.share) { return self.giveUp(.problem(.gatewayOverloaded), bytes) }

@@ -46,6 +46,8 @@ final class HTTPConnection {
     var head: HTTPHead?
     var reader = HTTPBodyReader(.none)
     var body = Data()
+    /// Bytes that the body may have.
+    var bodyLimit = 0
     var dropped = 0
     var output: [UInt8] = []
     var written = 0

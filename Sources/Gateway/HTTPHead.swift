@@ -54,7 +54,7 @@ struct HTTPHead {
         let host = values["host"]?[0]
         guard host.map(HTTPSyntax.isHost) ?? isOld else { throw HTTPFault("no Host, or none that is valid") }
         self.framing = try Self.framing(values, isOld: isOld)
-        let (path, query) = try Self.resource(target, method, host)
+        let (path, segments, query) = try Self.resource(target, method, host)
         let connection = (values["connection"] ?? []).joined(separator: ",").lowercased().split(separator: ",")
         self.staysOpen =
             !isOld && !connection.contains { $0.trimmingCharacters(in: .whitespaces) == "close" }
@@ -64,7 +64,7 @@ struct HTTPHead {
         }
         self.expectsContinue = !isOld && expected != nil && self.framing != .none
         self.request = HTTPRequest(
-            method: method, path: path, query: try HTTPSyntax.query(query),
+            method: method, path: path, segments: segments, query: try HTTPSyntax.query(query),
             headers: values.mapValues { $0.joined(separator: ", ") }, peer: peer)
     }
 
@@ -98,12 +98,12 @@ struct HTTPHead {
         return .chunked
     }
 
-    /// Path and query of a target in origin form, in absolute form for this host, or `*`.
+    /// Path, its segments and query of a target in origin form, in absolute form for this host, or `*`.
     private static func resource(
         _ target: UnsafeRawBufferPointer, _ method: String, _ host: String?
-    ) throws(HTTPFault) -> (path: String, query: Substring) {
+    ) throws(HTTPFault) -> (path: String, segments: [String], query: Substring) {
         var text = String(decoding: target, as: UTF8.self)[...]
-        if text == "*", method == "OPTIONS" { return ("*", "") }
+        if text == "*", method == "OPTIONS" { return ("*", ["*"], "") }
         if let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) {
             text = text.dropFirst(scheme.count)
             let authority = text.prefix { $0 != "/" && $0 != "?" }
@@ -116,7 +116,8 @@ struct HTTPHead {
         guard text.hasPrefix("/") else { throw HTTPFault("the target is no path") }
         let path = text.prefix { $0 != "?" }
         guard let plain = HTTPSyntax.unescaped(path) else { throw HTTPFault("the path has escapes that are none") }
-        return (plain, text.dropFirst(path.count + 1))
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        return (plain, segments.map { HTTPSyntax.unescaped($0) ?? "" }, text.dropFirst(path.count + 1))
     }
 }
 

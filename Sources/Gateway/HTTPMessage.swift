@@ -6,6 +6,8 @@ package struct HTTPRequest: Sendable {
     package var method: String
     /// The path, with its escapes resolved and without the query.
     package var path: String
+    /// The same by segments: an escaped slash is part of one.
+    package var segments: [String]
     /// Parameters of the query; a name that was given twice has both values, joined with a comma.
     package var query: [String: String]
     /// Header fields, names in lower case; values of repeated ones are joined with a comma (RFC 9110, section 5.3).
@@ -14,11 +16,12 @@ package struct HTTPRequest: Sendable {
     package var peer: String
 
     package init(
-        method: String, path: String, query: [String: String] = [:], headers: [String: String] = [:],
-        peer: String = "127.0.0.1"
+        method: String, path: String, segments: [String]? = nil, query: [String: String] = [:],
+        headers: [String: String] = [:], peer: String = "127.0.0.1"
     ) {
         self.method = method
         self.path = path
+        self.segments = segments ?? path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         self.query = query
         self.headers = headers
         self.peer = peer
@@ -47,6 +50,15 @@ package struct HTTPResponse: Sendable {
     static func json(_ body: Data, status: Int = 200, headers: [(name: String, value: String)] = []) -> HTTPResponse {
         HTTPResponse(status: status, headers: [("Content-Type", "application/json")] + headers, body: body)
     }
+
+    /// A JSON answer, keys in order.
+    static func json(
+        _ value: some Encodable, status: Int = 200, headers: [(name: String, value: String)] = []
+    ) throws -> HTTPResponse {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return self.json(try encoder.encode(value), status: status, headers: headers)
+    }
 }
 
 /// The decision about a request, by its head.
@@ -54,6 +66,6 @@ package enum HTTPAdmission: Sendable {
     /// Answer without reading the body.
     case refuse(HTTPResponse)
     /// Read the body and pass it to the closure. The requests of one share, such as a partner, take no more of the server
-    /// than is left for others.
-    case accept(share: String? = nil, @Sendable (Data) async -> HTTPResponse)
+    /// than is left for others. `limit`: bytes that the body may have, where that is less than the server's limit.
+    case accept(share: String? = nil, limit: Int? = nil, @Sendable (Data) async -> HTTPResponse)
 }

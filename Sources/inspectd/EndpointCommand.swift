@@ -90,9 +90,12 @@ extension Command {
                 arguments.has("ed25519") ? .newSigningKey : .newSecret
             }
         let store = try await Self.store(configuration)
-        Output.line(
-            ResultEnvelope.json(
-                try await store.rotate(number, to: source, overlap: arguments["overlap"] ?? "24 hours")))
+        let overlap = arguments["overlap"] ?? "24 hours"
+        do {
+            Output.line(ResultEnvelope.json(try await store.rotate(number, to: source, overlap: overlap)))
+        } catch let error as InspectError where error.code == .parameterInvalid {
+            throw UsageError("--overlap takes a time such as '7 days' or '12 hours', not '\(overlap)'")
+        }
     }
 
     private static func set(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {

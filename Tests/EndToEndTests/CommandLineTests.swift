@@ -35,8 +35,8 @@ import Testing
         (["inspect", "--usability", "--front", "x", "--format", "TD1"], "--format has no effect beside --usability"),
         (["verify", "--new-key", "--body", "x"], "--body has no effect beside --new-key"),
         (["status", "x", "--explain", "--purpose", "x"], "--purpose has no effect beside --explain"),
-        (["compare", "--batch", "-", "a", "b"], "compare takes no files beside it"),
-        (["parse", "--batch", "-", "a"], "parse takes none beside it"),
+        (["compare", "--batch", "-", "a", "b"], "compare then takes no files"),
+        (["parse", "--batch", "-", "a"], "parse takes no lines"),
     ])
     func `An option that would have no effect is refused`(arguments: [String], message: String) async throws {
         let done = try await Program.run(arguments)

@@ -80,7 +80,7 @@ import Testing
         let explained = try await Program.run(
             ["status", late[0], "--explain"], environment: service.setting.environment)
         let text = String(decoding: explained.output, as: UTF8.self)
-        #expect(text.contains("Attempts that count: 0.") && text.contains("KEY_UNKNOWN"), "\(text)")
+        #expect(text.contains("Counted attempts: 0.") && text.contains("KEY_UNKNOWN"), "\(text)")
         try await waitUntil("the deadline has come", within: .seconds(120)) {
             try await service.result(of: soon)["status"] as? Int == 128
         }

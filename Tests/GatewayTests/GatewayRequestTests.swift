@@ -223,6 +223,25 @@ import Testing
         #expect(TrustedProxies.bucket("192.0.2.1") != TrustedProxies.bucket("192.0.2.2"))
     }
 
+    @Test func `The description has the calls that the gateway has, each with what it takes`() throws {
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWaitSeconds: 60).utf8))
+                as? [String: Any])
+        let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
+        let described = paths.flatMap { path, calls in calls.keys.map { "\($0.uppercased()) \(path)" } }
+        #expect(described.sorted() == GatewayRoute.all.map { "\($0.method) \($0.path)" }.sorted())
+        for route in GatewayRoute.all {
+            let call = try #require(paths[route.path]?[route.method.lowercased()])
+            let body = (call["requestBody"] as? [String: Any])?["content"] as? [String: Any]
+            #expect(Set((body ?? [:]).keys) == Set(route.content.types), "\(route.path)")
+            guard case .scope(let scope, _) = route.access else { continue }
+            let security = try #require(call["security"] as? [[String: [String]]])
+            #expect(security.first == ["token": [scope.rawValue]], "\(route.path)")
+        }
+        let codes = Set(paths.values.flatMap(\.values).compactMap { $0["operationId"] as? String })
+        #expect(codes.count == described.count)
+    }
+
     @Test func `The description is JSON and lists the status of every code`() throws {
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWaitSeconds: 60).utf8))

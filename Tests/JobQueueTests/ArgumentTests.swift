@@ -81,7 +81,11 @@ import Testing
         "p_signature": ["decode(repeat('00', 64), 'hex')"], "purpose": ["'export'"], "p_purpose": ["'export'"],
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
         "action": ["'create_endpoint'", "'escrow'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
-        "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'"], "p_contents": ["'{front}'"],
+        "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'", "'{user}'"],
+        "p_contents": ["'{front}'"],
+        "p_kind": ["'FRONT'"], "p_values": ["'{u}'"], "p_names": ["'{u}'", "'{face}'", "'{gone}'"],
+        "p_pseudonyms": ["'{}'"], "p_scopes": ["'{read}'"],
+        "p_options": ["'{}'", #"'{"colours":6}'"#, #"'{"lifetimeSeconds":1e400}'"#], "p_ordinal": ["0"],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
         "p_locations": [
             "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"
@@ -208,7 +212,8 @@ import Testing
             SELECT insp.enqueue('{"partner":"acme","workflow":"id","delaySeconds":600}', 'front');
             SELECT insp.callback_dead_letter(c.webhook_id) FROM insp.callback c;
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
-            SELECT insp.create_credential('acme'), insp.create_partner('gone'), insp.erase_partner('gone');
+            SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
+            SELECT insp.create_partner('gone'), insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');
             RESET SESSION AUTHORIZATION

@@ -311,8 +311,11 @@ import Testing
 
     @Test func `A credential has scopes of the table, which the gateway knows`() async throws {
         let fixture = try await QueueFixture()
-        let scopes = try await fixture.admin.query("SELECT scope FROM insp.scope").map { try $0.string(0) }
-        #expect(Set(scopes) == Set(GatewayCredential.Scope.allCases.map(\.rawValue)))
+        let rows = try await fixture.admin.query("SELECT scope, meaning FROM insp.scope")
+        let scopes = try rows.map { try $0.string(0) }
+        let meanings = Dictionary(
+            uniqueKeysWithValues: GatewayCredential.Scope.allCases.map { ($0.rawValue, $0.meaning) })
+        #expect(try Dictionary(uniqueKeysWithValues: rows.map { (try $0.string(0), try $0.string(1)) }) == meanings)
         _ = try await fixture.admin.query("SELECT insp.create_credential('acme', $1)", [.textArray(scopes)])
         for wrong in ["'{create,admin}'", "ARRAY['read', NULL]"] {
             let error = await #expect(throws: PostgresError.self) {

@@ -28,7 +28,7 @@ struct PersonalMarks: Sendable {
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
         "control": "a lane's", "custody": "names of wrapping keys, a key of the object store",
         "object_gone": "made of a day and random numbers", "country": "a list",
-        "credential": "a partner's",
+        "credential": "a partner's", "credential_token": "a partner's",
         "callback.event": "a name", "callback.webhook_id": "made of the job's id",
         "callback.body": "of an endpoint's event", "callback.decision": "a word",
         "callback.definition_key": "a workflow's",

@@ -69,11 +69,16 @@ package struct JobSeal: Sendable {
     /// - Parameter sealed: The job's `sealed`.
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
     package func values(_ sealed: Data) throws(InspectError) -> SealedValues {
-        let text = try Seal.open(sealed, under: self.key, for: self.context(.personal))
+        let text = try self.request(sealed)
         guard let values = try? JSONDecoder().decode(SealedValues.self, from: text) else {
             throw InspectError(.sealBroken, "not values of a request")
         }
         return values
+    }
+
+    /// The same as they were sealed: a JSON object.
+    package func request(_ sealed: Data) throws(InspectError) -> Data {
+        try Seal.open(sealed, under: self.key, for: self.context(.personal))
     }
 
     /// The whole result document of a job.

@@ -178,10 +178,7 @@ struct RequestDraft {
             case "callbackUrl": payload[key] = SealedURL.pseudonym(value, limit: 255, index)
             case "parts": payload[key] = Self.sources(value, index)
             case "consent": payload[key] = try Self.consent(value, index)
-            // Nothing finds a job by it.
-            case "reportingCriteria":
-                payload[key] =
-                    Self.isReference(value) || value as? String == "" ? nil : Self.pseudonym(value, "", index)
+            case "reportingCriteria": payload[key] = Self.pseudonym(value, "criteria", index)
             // Unknown: the database names the key, and must not see the value.
             default: payload[key] = NSNull()
             }

@@ -21,13 +21,18 @@ package struct SealedResult: Sendable {
         self.partner = try row.int("partner_id")
     }
 
+    /// Opens what is sealed of the job; `nil`: nothing is, or it was removed.
+    package func seal(opening keys: KeyStore?) async throws(InspectError) -> JobSeal? {
+        guard let keys, let any = self.sealed ?? self.body else { return nil }
+        return try JobSeal(try await keys.key(try Seal.keyID(of: any)), partner: self.partner)
+    }
+
     /// The whole document.
     ///
     /// - Parameter keys: `nil`: the document goes without what is sealed.
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, ``ErrorCode/keyUnknown`` or ``ErrorCode/sealBroken``.
     package func document(opening keys: KeyStore?) async throws(InspectError) -> Data {
-        guard let keys, let any = self.sealed ?? self.body else { return self.document }
-        let seal = try JobSeal(try await keys.key(try Seal.keyID(of: any)), partner: self.partner)
+        guard let seal = try await self.seal(opening: keys) else { return self.document }
         return try seal.document(self.document, sealed: self.sealed, body: self.body)
     }
 }

@@ -140,7 +140,7 @@ extension ErrorCode {
         case .rowLocked:
             Row(
                 sqlState: "IN137", message: "another transaction holds a row that the call needs", retryable: true,
-                httpStatus: nil, hint: "Call again. Operators find transactions that stay open in insp.v_xmin_holders.",
+                httpStatus: 503, hint: "Call again. Operators find transactions that stay open in insp.v_xmin_holders.",
                 jumio: "N00000", faceSDK: "INVALID_ARGS", iZettle: nil)
         case .purposeMissing:
             refusal(
@@ -164,9 +164,10 @@ extension ErrorCode {
         case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit", status: 413)
         case .pathUnknown: refusal("IN115", "this path does not exist", status: 404)
         case .methodNotAllowed: refusal("IN116", "the path does not take this method", status: 405)
-        case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json", status: 415)
+        case .mediaTypeUnsupported: refusal("IN117", "the call takes no body of this media type", status: 415)
         case .gatewayOverloaded:
             failure("IN118", "the gateway has no room for the request", status: 503, retryable: true, jumio: "A10000")
+        case .partAbsent: refusal("IN119", "the job has no such part", status: 404)
 
         case .faceIDInvalid:
             refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
@@ -179,7 +180,7 @@ extension ErrorCode {
             refusal("IN263", "a face feature must be 1024 hexadecimal digits with its engine and model")
         case .faceNotEnrolled:
             failure(
-                "IN264", "no comparable template is enrolled under the face id", retryable: false,
+                "IN264", "no comparable template is enrolled under the face id", status: 404, retryable: false,
                 jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .faceBusy:
             failure(

@@ -60,6 +60,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case mediaTypeUnsupported = "MEDIA_TYPE_UNSUPPORTED"
     case gatewayOverloaded = "GATEWAY_OVERLOADED"
+    case partAbsent = "PART_ABSENT"
 
     // Refusals and outcomes of enrolments.
     case faceIDInvalid = "FACE_ID_INVALID"

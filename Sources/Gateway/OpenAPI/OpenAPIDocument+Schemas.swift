@@ -1,147 +1,9 @@
 internal import InspectCore
 
-/// The gateway's interface as OpenAPI 3.1, served at `/openapi.json`.
-///
-/// It describes the form of a request. `insp.enqueue` checks rules between members, such as the parts that a workflow
-/// requires, and answers with its own codes.
-enum OpenAPIDocument {
-    /// - Parameter longestWaitSeconds: How long a client may wait in one request.
-    static func text(longestWaitSeconds: Int) -> String {
+extension OpenAPIDocument {
+    /// What requests and answers consist of.
+    static var schemas: String {
         #"""
-        {
-          "openapi": "3.1.0",
-          "info": {
-            "title": "inspectd gateway",
-            "version": "1",
-            "description": "Accepts identity inspections and returns their status. Results are valid only at status 128."
-          },
-          "security": [{ "basic": [] }, { "bearer": [] }],
-          "paths": {
-            "/inspectionjob/create": {
-              "post": {
-                "operationId": "createInspectionJob",
-                "summary": "Accepts an inspection",
-                "description": "Requires the scope create; with wait, also read. The same request under the same idempotency key is one job.",
-                "parameters": [
-                  { "$ref": "#/components/parameters/wait" },
-                  { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
-                  { "name": "traceparent", "in": "header", "description": "W3C Trace Context", "schema": { "type": "string" } }
-                ],
-                "requestBody": {
-                  "required": true,
-                  "content": {
-                    "application/json": {
-                      "schema": { "$ref": "#/components/schemas/CreateRequest" },
-                      "examples": {
-                        "capture": { "value": { "encodedFrontImage": "aW1hZ2U=", "encodedBackImage": "", "encodedFaceImage": "aW1hZ2U=", "documentFormat": "TD3" } },
-                        "parts": { "value": { "workflow": "id", "parts": { "FRONT": { "content": "aW1hZ2U=", "sha256": "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d" } } } }
-                      }
-                    }
-                  }
-                },
-                "responses": {
-                  "201": {
-                    "description": "Accepted; with wait, the job as it is at the end of the wait",
-                    "links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } },
-                    "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
-                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
-                  },
-                  \#(Self.refusals(400, 401, 403, 405, 409, 413, 415, 429, 503))
-                }
-              }
-            },
-            "/inspectionjob/{id}": {
-              "get": {
-                "operationId": "getInspectionJob",
-                "summary": "How far a job is, and its results once status is 128",
-                "description": "Requires the scope read. Another partner's job is unknown.",
-                "parameters": [
-                  { "name": "id", "in": "path", "required": true, "schema": { "type": "string", "format": "uuid" } },
-                  { "$ref": "#/components/parameters/wait" }
-                ],
-                "responses": {
-                  "200": {
-                    "description": "The job",
-                    "headers": { "Retry-After": { "schema": { "type": "integer" }, "description": "While it is not finished" } },
-                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
-                  },
-                  \#(Self.refusals(400, 401, 403, 404, 405, 429, 503))
-                }
-              }
-            },
-            "/facetec/session": {
-              "post": {
-                "operationId": "runSession",
-                "summary": "Turns a session request blob (SDK 10) into a session response blob",
-                "description": "Requires the scope session. The raw payload of SDK 9 is refused.",
-                "parameters": [
-                  { "name": "traceparent", "in": "header", "description": "W3C Trace Context", "schema": { "type": "string" } }
-                ],
-                "requestBody": {
-                  "required": true,
-                  "content": { "application/json": { "schema": { "$ref": "#/components/schemas/SessionRequest" } } }
-                },
-                "responses": {
-                  "200": {
-                    "description": "The vendor's server answered, or the session could not be run (success is false then)",
-                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/SessionAnswer" } } }
-                  },
-                  "202": {
-                    "description": "Accepted, but not answered within the time; the job goes on",
-                    "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
-                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
-                  },
-                  \#(Self.refusals(400, 401, 403, 405, 413, 415, 429, 503))
-                }
-              }
-            },
-            "/openapi.json": {
-              "get": {
-                "operationId": "getDescription",
-                "summary": "This document",
-                "security": [],
-                "responses": {
-                  "200": { "description": "OpenAPI 3.1", "content": { "application/json": { "schema": { "type": "object" } } } },
-                  \#(Self.refusals(400, 405, 429))
-                }
-              }
-            }
-          },
-          "components": {
-            "securitySchemes": {
-              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret" },
-              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, point, secret" }
-            },
-            "parameters": {
-              "wait": {
-                "name": "wait",
-                "in": "query",
-                "description": "Seconds to wait for status 128 (the legacy synchronous call)",
-                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWaitSeconds) }
-              }
-            },
-            "responses": {
-              "Problem": {
-                "description": "Refused (RFC 9457)",
-                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
-              },
-              "Unauthorized": {
-                "description": "No valid credential",
-                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" } } },
-                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
-              },
-              "MethodNotAllowed": {
-                "description": "The path takes another method",
-                "headers": { "Allow": { "required": true, "schema": { "type": "string" } } },
-                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
-              },
-              "Later": {
-                "description": "Not now: too many requests, or no database",
-                "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" } } },
-                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
-              }
-            },
-            "schemas": {
               "Base64": { "type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4}[\\r\\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\\r\\n]*$" },
               "Image": {
                 "description": "An image as it was captured; empty or null: it was not taken",
@@ -204,10 +66,33 @@ enum OpenAPIDocument {
                   "faceId": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The face that is enrolled or authenticated, by the partner's own name for it." },
                   "threshold": { "type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Similarity from which faces match." },
                   "enrollmentMode": { "enum": ["add", "replace"] },
+                  "challenge": {
+                    "type": "object",
+                    "required": ["token", "frameTimes"],
+                    "additionalProperties": false,
+                    "properties": {
+                      "token": { "type": "string", "description": "Of the answer of /liveness/challenge" },
+                      "frameTimes": { "type": "array", "minItems": 1, "maxItems": 256, "items": { "type": "number", "minimum": -600000, "maximum": 600000 }, "description": "Milliseconds since the first colour or instruction, one for each of FRAMES" }
+                    }
+                  },
                   "consent": {
                     "type": "object",
                     "properties": { "obtained": { "enum": ["yes", "no", "na", true, false] }, "obtainedAt": { "type": "string", "format": "date-time" } }
                   }
+                }
+              },
+              "CreateForm": {
+                "type": "object",
+                "description": "Parts as bytes, further members as texts or together in request",
+                "properties": {
+                  \#(Self.files),
+                  "request": { "$ref": "#/components/schemas/CreateRequest" },
+                  "workflow": { "enum": [\#(Self.workflowWords)] },
+                  "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
+                  "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
+                  "userReference": { "$ref": "#/components/schemas/Reference" },
+                  "reportingCriteria": { "$ref": "#/components/schemas/Reference" },
+                  "faceId": { "$ref": "#/components/schemas/Reference" }
                 }
               },
               "Job": {
@@ -216,6 +101,7 @@ enum OpenAPIDocument {
                 "properties": {
                   "id": { "type": "string", "format": "uuid" },
                   "status": { "enum": [1, 2, 4, 8, 16, 32, 64, 128], "description": "128 FINISHED; before that nothing else is a result" },
+                  "isRepeated": { "type": "boolean", "description": "Whether the request had been accepted before, under the same idempotency key" },
                   "workflow": { "type": "object" },
                   "decision": { "type": "object" },
                   "capabilities": { "type": "object" },
@@ -273,26 +159,118 @@ enum OpenAPIDocument {
                   "retryable": { "type": "boolean" },
                   "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
                 }
-              }
-            }
-          }
-        }
-
-        """#
-    }
-
-    /// The responses of an operation that refuse a request.
-    private static func refusals(_ statuses: Int...) -> String {
-        statuses.map { status in
-            let response =
-                switch status {
-                case 401: "Unauthorized"
-                case 405: "MethodNotAllowed"
-                case 429, 503: "Later"
-                default: "Problem"
+              },
+              "JobPage": {
+                "type": "object",
+                "required": ["jobs"],
+                "additionalProperties": false,
+                "properties": {
+                  "jobs": { "type": "array", "maxItems": 100, "items": { "$ref": "#/components/schemas/JobEntry" } },
+                  "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
                 }
-            return ##""\##(status)": { "$ref": "#/components/responses/\##(response)" }"##
-        }.joined(separator: ",\n" + String(repeating: " ", count: 10))
+              },
+              "JobEntry": {
+                "type": "object",
+                "required": ["id", "status", "workflow", "createdAt"],
+                "additionalProperties": false,
+                "properties": {
+                  "id": { "type": "string", "format": "uuid" },
+                  "status": { "enum": [1, 2, 4, 8, 16, 32, 64, 128] },
+                  "workflow": { "type": "string" },
+                  "createdAt": { "type": "string", "format": "date-time" },
+                  "completedAt": { "type": "string", "format": "date-time" }
+                }
+              },
+              "Cancellation": {
+                "type": "object",
+                "required": ["id", "cancelled"],
+                "additionalProperties": false,
+                "properties": {
+                  "id": { "type": "string", "format": "uuid" },
+                  "cancelled": { "type": "boolean", "description": "False: the job was finished already" }
+                }
+              },
+              "ChallengeRequest": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                  "method": { "enum": ["colour_flash", "motion", "colour_flash+motion"] },
+                  "colours": { "type": "integer", "minimum": 6, "maximum": 8 },
+                  "colourMs": { "type": "integer", "minimum": 334, "maximum": 1000 },
+                  "steps": { "type": "integer", "minimum": 1, "maximum": 5 },
+                  "motions": { "type": "array", "minItems": 2, "maxItems": 5, "uniqueItems": true, "items": { "$ref": "#/components/schemas/Motion" } },
+                  "stepTimeoutMs": { "type": "integer", "minimum": 1000, "maximum": 30000 },
+                  "lifetimeSeconds": { "type": "integer", "minimum": 5, "maximum": 300 }
+                }
+              },
+              "Motion": { "enum": ["MOUTH_OPEN", "SMILE", "BLINK", "SHAKE", "NOD"] },
+              "Challenge": {
+                "type": "object",
+                "required": ["id", "method", "token", "expiresAt"],
+                "additionalProperties": false,
+                "properties": {
+                  "id": { "type": "string", "format": "uuid" },
+                  "method": { "enum": ["colour_flash", "motion", "colour_flash+motion"] },
+                  "token": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "For one job, as challenge.token" },
+                  "expiresAt": { "type": "string", "format": "date-time" },
+                  "colours": { "type": "array", "items": { "enum": ["RED", "GREEN", "BLUE", "CYAN", "MAGENTA", "YELLOW"] } },
+                  "colourMs": { "type": "integer" },
+                  "steps": { "type": "array", "items": { "$ref": "#/components/schemas/Motion" } },
+                  "stepTimeoutMs": { "type": "integer" }
+                }
+              },
+              "TokenRequest": {
+                "type": "object",
+                "required": ["grant_type"],
+                "properties": {
+                  "grant_type": { "const": "client_credentials" },
+                  "scope": { "type": "string", "description": "Separated by spaces; absent: all that the credential allows" },
+                  "client_id": { "type": "string", "pattern": "^(ik_[0-9a-f]{16})?$", "description": "Key id, where the header Authorization is absent; empty: absent" },
+                  "client_secret": { "type": "string", "pattern": "^([A-Za-z0-9_-]{43})?$" }
+                }
+              },
+              "Token": {
+                "type": "object",
+                "required": ["access_token", "token_type", "expires_in", "scope"],
+                "additionalProperties": false,
+                "properties": {
+                  "access_token": { "type": "string" },
+                  "token_type": { "const": "Bearer" },
+                  "expires_in": { "type": "integer", "description": "Seconds" },
+                  "scope": { "type": "string" }
+                }
+              },
+              "TokenRefusal": {
+                "type": "object",
+                "description": "RFC 6749, section 5.2",
+                "required": ["error"],
+                "properties": {
+                  "error": { "enum": ["invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope"] },
+                  "error_description": { "type": "string" }
+                }
+              },
+              "ErrorTable": {
+                "type": "object",
+                "required": ["errors"],
+                "properties": {
+                  "errors": {
+                    "type": "array",
+                    "items": {
+                      "type": "object",
+                      "required": ["code", "message", "retryable", "status", "contractCodes"],
+                      "properties": {
+                        "code": { "type": "string" },
+                        "message": { "type": "string" },
+                        "hint": { "type": "string" },
+                        "retryable": { "type": "boolean" },
+                        "status": { "type": "integer" },
+                        "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
+                      }
+                    }
+                  }
+                }
+              }
+        """#
     }
 
     /// Names and definition keys; keys also come as numbers.
@@ -300,6 +278,21 @@ enum OpenAPIDocument {
         let words = Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }
         let strings = Set(words).sorted().map { "\"\($0)\"" }
         return (strings + Set(words.compactMap(Int.init)).sorted().map(String.init)).joined(separator: ", ")
+    }
+
+    private static var workflowWords: String {
+        Set(Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }).sorted().map { "\"\($0)\"" }
+            .joined(separator: ", ")
+    }
+
+    /// A field for each kind of part.
+    private static var files: String {
+        PartKind.allCases.map { kind in
+            let one = #"{ "type": "string", "format": "binary" }"#
+            let value =
+                kind.row.isMany ? #"{ "type": "array", "maxItems": \#(PartKind.countLimit), "items": \#(one) }"# : one
+            return #""\#(kind.rawValue)": \#(value)"#
+        }.joined(separator: ",\n" + String(repeating: " ", count: 18))
     }
 
     /// A member for each kind of part, which refers to a schema.

@@ -1,0 +1,117 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import ObjectStore
+internal import Postgres
+
+/// Calls about jobs that exist, and about what precedes them.
+extension GatewayStore {
+    /// A page of the partner's jobs with these references.
+    func jobs(_ credential: GatewayCredential, _ search: JobSearch) async throws -> JobPage {
+        // Jobs are read by the first one: the one that fewest have.
+        let kinds = JobSearch.Reference.allCases.compactMap { kind in
+            search.references[kind].map { (key: kind, value: $0) }
+        }
+        // Sealed jobs have pseudonyms in place of references, jobs of producers that do not seal the references themselves.
+        var sealed: [String] = []
+        if let keys = try self.keys {
+            let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
+            sealed = kinds.map { index.pseudonym($0.value, use: $0.key.rawValue) }
+        }
+        let rows = try await self.ask(
+            "SELECT * FROM insp.gateway_jobs($1, $2, $3, $4, $5, $6, $7, $8)",
+            [
+                .int(credential.id), .bytes(credential.secretSHA256), .texts(kinds.map(\.key.rawValue)),
+                .texts(kinds.map(\.value)), .texts(sealed), .optional(search.status.map(Int64.init)),
+                .optional(search.after), .int(Int64(search.limit)),
+            ])
+        var page = JobPage(jobs: [])
+        for row in rows {
+            let id = try row.string("id")
+            guard let status = try row.optionalInt("status") else {
+                page.next = id
+                break
+            }
+            page.jobs.append(
+                JobPage.Job(
+                    id: id, status: Int(status), workflow: try row.string("workflow"),
+                    createdAt: try row.string("created_at"), completedAt: try row.optionalString("completed_at")))
+        }
+        return page
+    }
+
+    /// Cancels a job.
+    ///
+    /// - Returns: False: it was finished already.
+    func cancel(_ credential: GatewayCredential, id: String) async throws -> Bool {
+        try await self.ask(
+            "SELECT insp.gateway_cancel($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(id)]
+        ).single().bool(0)
+    }
+
+    /// Runs a finished job again.
+    ///
+    /// - Returns: The new job's id.
+    func rerun(_ credential: GatewayCredential, id: String) async throws -> String {
+        try await self.ask(
+            "SELECT insp.gateway_rerun($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(id)]
+        ).single().string(0)
+    }
+
+    /// The bytes of a part as they were received.
+    func part(
+        _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int
+    ) async throws -> Data {
+        let row = try await self.ask(
+            "SELECT bytes, is_sealed, location, size FROM insp.gateway_part($1, $2, $3, $4, $5)",
+            [
+                .int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(kind.rawValue),
+                .int(Int64(ordinal)),
+            ]
+        ).single()
+        do {
+            let bytes: Data
+            if let location = try row.optionalString("location").flatMap(ObjectLocation.init) {
+                guard let objects else {
+                    throw InspectError(.objectStoreUnavailable, "this gateway has no object store")
+                }
+                let piece = ObjectStore.Piece(location, size: Int(try row.int("size")))
+                bytes = try await objects.get([piece], until: .now + .seconds(30))[0]
+            } else {
+                bytes = try row.data("bytes")
+            }
+            guard try row.bool("is_sealed") else { return bytes }
+            guard let keys = try self.keys else { throw InspectError(.keyMissing) }
+            let key = try await keys.key(try Seal.keyID(of: bytes))
+            return try JobSeal(key, partner: credential.partnerID).open(bytes, part: kind, ordinal)
+        } catch let error as InspectError where [.keyUnknown, .objectMissing].contains(error.code) {
+            // Erased since the row was read, or as far as its key.
+            throw InspectError(.partsPurged)
+        }
+    }
+
+    /// Issues a liveness challenge.
+    ///
+    /// - Parameter options: Members of a JSON object, as `insp.gateway_challenge` describes them.
+    /// - Returns: A JSON object.
+    func challenge(_ credential: GatewayCredential, _ options: [String: Any]) async throws -> Data {
+        guard let json = try? JSONSerialization.data(withJSONObject: options) else {
+            throw InspectError(.payloadInvalid)
+        }
+        return try await self.ask(
+            "SELECT insp.gateway_challenge($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(try PostgresValue.json(json))]
+        ).single().data(0)
+    }
+
+    /// A token for these scopes.
+    func token(_ credential: GatewayCredential, _ scopes: [String]) async throws -> (text: String, seconds: Int) {
+        let row = try await self.ask(
+            "SELECT token, seconds FROM insp.gateway_token($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .texts(scopes)]
+        ).single()
+        return (try row.string("token"), Int(try row.int("seconds")))
+    }
+}

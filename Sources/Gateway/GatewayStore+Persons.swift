@@ -1,0 +1,103 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// Calls about faces and persons.
+extension GatewayStore {
+    /// A name as plain and as sealed jobs have it.
+    private func spellings(
+        _ name: String, use: String, _ credential: GatewayCredential
+    ) async throws -> PostgresValue {
+        guard let keys = try self.keys else { return .texts([name]) }
+        let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
+        return .texts([name, index.pseudonym(name, use: use)])
+    }
+
+    private func call(
+        _ function: String, _ credential: GatewayCredential, _ name: String, use: String
+    ) async throws -> PostgresRow {
+        try await self.ask(
+            "SELECT insp.\(function)($1, $2, $3)",
+            [
+                .int(credential.id), .bytes(credential.secretSHA256),
+                try await self.spellings(name, use: use, credential),
+            ]
+        ).single()
+    }
+
+    /// The templates of a face id, a JSON array.
+    func face(_ credential: GatewayCredential, _ id: String) async throws -> Data {
+        try await self.call("gateway_face", credential, id, use: "face").data(0)
+    }
+
+    /// Deletes a face id with its templates.
+    ///
+    /// - Returns: How many templates and jobs, a JSON object.
+    func deleteFace(_ credential: GatewayCredential, _ id: String) async throws -> Data {
+        try await self.call("gateway_face_delete", credential, id, use: "face").data(0)
+    }
+
+    /// Erases a person. The keys of what was sealed follow (`insp.key_gone`).
+    ///
+    /// - Returns: How many jobs.
+    func erase(_ credential: GatewayCredential, person reference: String) async throws -> Int {
+        Int(try await self.call("gateway_erase", credential, reference, use: "user").int(0))
+    }
+
+    /// A page of all that is kept of a person, a JSON object.
+    func export(
+        _ credential: GatewayCredential, person reference: String, after: String?, limit: Int
+    ) async throws -> Data {
+        let names = try await self.spellings(reference, use: "user", credential)
+        let start: [PostgresValue] = [.int(credential.id), .bytes(credential.secretSHA256), names]
+        let rows = try await self.ask(
+            "SELECT * FROM insp.gateway_export($1, $2, $3, $4, $5)", start + [.optional(after), .int(Int64(limit))])
+        var jobs: [Data] = []
+        for row in rows { jobs.append(try await self.entry(row)) }
+        var members = [Data(#""jobs":["#.utf8) + Data(jobs.joined(separator: Data(",".utf8))) + Data("]".utf8)]
+        if after == nil {
+            let faces = try await self.ask("SELECT insp.gateway_person_faces($1, $2, $3)", start).single().data(0)
+            members.append(Data(#""faces":"#.utf8) + faces)
+        }
+        if rows.count == limit, let last = try rows.last?.string("id") {
+            members.append(Data(#""next":"\#(last)""#.utf8))
+        }
+        return Data("{".utf8) + Data(members.joined(separator: Data(",".utf8))) + Data("}".utf8)
+    }
+
+    /// `nil`: nothing is sealed of the job, or it is erased as far as its key.
+    private func seal(of result: SealedResult) async throws(InspectError) -> JobSeal? {
+        do throws(InspectError) {
+            return try await result.seal(opening: self.keys)
+        } catch {
+            guard error.code == .keyUnknown else { throw error }
+            return nil
+        }
+    }
+
+    /// One job of an export.
+    private func entry(_ row: PostgresRow) async throws -> Data {
+        let result = try SealedResult(row)
+        var members = [#""result":"# + String(decoding: try await self.opened(result), as: UTF8.self)]
+        let seal = try await self.seal(of: result)
+        if let seal, let sealed = result.sealed {
+            members.append(#""request":"# + String(decoding: try seal.request(sealed), as: UTF8.self))
+        } else if let request = try row.optionalString("personal") {
+            members.append(#""request":"# + request)
+        }
+        if let parts = try row.optionalString("parts") { members.append(#""parts":"# + parts) }
+        if let notes = try row.optionalData("notes") {
+            struct Note: Codable {
+                var at: String
+                var text: String
+            }
+            var read = try JSONDecoder().decode([Note].self, from: notes)
+            for index in read.indices {
+                read[index].text = try seal?.open(note: read[index].text) ?? read[index].text
+            }
+            members.append(#""notes":"# + String(decoding: try JSONEncoder().encode(read), as: UTF8.self))
+        }
+        return Data(("{" + members.joined(separator: ",") + "}").utf8)
+    }
+}

@@ -1,0 +1,39 @@
+internal import Foundation
+internal import InspectCore
+
+extension GatewayRoute {
+    /// What everyone may know.
+    static let contract = [
+        token,
+        GatewayRoute(
+            "GET", "/openapi.json", .none,
+            .everyone { service, _, _ in
+                let text = OpenAPIDocument.text(longestWaitSeconds: service.configuration.longestWaitSeconds)
+                return .json(Data(text.utf8))
+            }),
+        GatewayRoute(
+            "GET", "/errors", .none,
+            .everyone { _, _, _ in try .json(["errors": ErrorCode.allCases.map(ErrorEntry.init)]) }),
+    ]
+}
+
+/// A row of the table of errors.
+private struct ErrorEntry: Encodable {
+    var code: String
+    var message: String
+    var hint: String?
+    var retryable: Bool
+    /// HTTP status of a refusal; errors of jobs stand in results.
+    var status: Int
+    var contractCodes: ContractCodes
+
+    init(_ code: ErrorCode) {
+        let error = InspectError(code)
+        self.code = code.rawValue
+        self.message = error.text
+        self.hint = error.hint
+        self.retryable = code.isRetryable
+        self.status = code.httpStatus
+        self.contractCodes = code.contractCodes
+    }
+}

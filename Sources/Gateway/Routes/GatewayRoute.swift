@@ -1,0 +1,165 @@
+internal import Foundation
+internal import InspectCore
+
+/// One call of the interface: its method and path, what it needs, and what answers it.
+///
+/// ``all`` is the only list of them: admission, the answer to OPTIONS and the description at `/openapi.json` follow from it.
+struct GatewayRoute: Sendable {
+    /// What a request may carry.
+    enum Content: Sendable {
+        case none
+        /// JSON.
+        case json
+        /// JSON, or an empty body with any media type.
+        case optionalJSON
+        /// JSON, or a form with files (RFC 7578).
+        case jsonOrFiles
+        /// A form, as HTML and OAuth 2.0 encode it (RFC 6749, appendix B).
+        case form
+
+        /// Media types, without parameters.
+        var types: [String] {
+            switch self {
+            case .none: []
+            case .json, .optionalJSON: ["application/json"]
+            case .jsonOrFiles: ["application/json", "multipart/form-data"]
+            case .form: ["application/x-www-form-urlencoded"]
+            }
+        }
+
+        /// Bytes that a body may have, where that is less than the server's limit: a call without large parts needs no more.
+        var limit: Int? {
+            switch self {
+            case .none: 0
+            case .json, .jsonOrFiles: nil
+            case .optionalJSON, .form: 64 * 1024
+            }
+        }
+    }
+
+    /// Who may call.
+    enum Access: Sendable {
+        /// Everyone. The credential, if any, is not looked at.
+        case everyone(@Sendable (GatewayService, HTTPRequest, Data) async throws -> HTTPResponse)
+        /// Whoever presents a credential with this scope. The closure checks the rest of the head before a body is read.
+        case scope(GatewayCredential.Scope, @Sendable (GatewayCall) throws(InspectError) -> Work)
+    }
+
+    /// Answers a request by its body.
+    typealias Work = @Sendable (Data) async throws -> GatewayAnswer
+
+    var method: String
+    /// Names in braces stand for a segment of the path.
+    var path: String
+    var content: Content
+    var access: Access
+    private var segments: [String]
+
+    init(_ method: String, _ path: String, _ content: Content = .none, _ access: Access) {
+        self.method = method
+        self.path = path
+        self.content = content
+        self.access = access
+        self.segments = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// The values of the path's names; `nil`: another path.
+    private func values(_ segments: [String]) -> [String: String]? {
+        guard segments.count == self.segments.count else { return nil }
+        var values: [String: String] = [:]
+        for (given, own) in zip(segments, self.segments) {
+            if own.first == "{" {
+                guard !given.isEmpty else { return nil }
+                values[String(own.dropFirst().dropLast())] = given
+            } else if given != own {
+                return nil
+            }
+        }
+        return values
+    }
+
+    /// The calls of a path with the values of its names. A literal segment goes before a name.
+    static func find(_ segments: [String]) -> (routes: [GatewayRoute], values: [String: String]) {
+        var found: [(route: GatewayRoute, values: [String: String])] = []
+        for route in Self.all {
+            if let values = route.values(segments) { found.append((route, values)) }
+        }
+        guard let fewest = found.map(\.values.count).min() else { return ([], [:]) }
+        let exact = found.filter { $0.values.count == fewest }
+        return (exact.map(\.route), exact[0].values)
+    }
+}
+
+extension [GatewayRoute] {
+    /// The value of the header Allow.
+    var allowed: String {
+        var methods = self.map(\.method)
+        if methods.contains("GET") { methods.append("HEAD") }
+        return (methods + ["OPTIONS"]).joined(separator: ", ")
+    }
+}
+
+/// An admitted request, without its body.
+struct GatewayCall: Sendable {
+    var service: GatewayService
+    var credential: GatewayCredential
+    var request: HTTPRequest
+    /// Values of the names in the route's path.
+    var values: [String: String]
+
+    var store: GatewayStore { self.service.store }
+
+    /// A valid trace context (W3C); others are ignored, as the recommendation asks.
+    var traceparent: String? {
+        self.request.headers["traceparent"].flatMap { TraceContext(traceparent: $0) != nil ? $0 : nil }
+    }
+
+    /// The header `Idempotency-Key`.
+    func idempotencyKey() throws(InspectError) -> String? {
+        guard let key = self.request.headers["idempotency-key"] else { return nil }
+        guard (1...100).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw InspectError(.parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters")
+        }
+        return key
+    }
+
+    /// The job that the path names.
+    func jobID() throws(InspectError) -> String {
+        let id = self.values["id"] ?? ""
+        guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
+        return id
+    }
+
+    /// The parameter `after`: the last job of the page before.
+    func after() throws(InspectError) -> String? {
+        guard let id = self.request.query["after"] else { return nil }
+        guard UUID(uuidString: id) != nil else {
+            throw InspectError(.parameterInvalid, "after is no job's id", hint: "Send next of the page before.")
+        }
+        return id
+    }
+
+    /// A parameter of the query that is a whole number.
+    func number(_ name: String, _ range: ClosedRange<Int>) throws(InspectError) -> Int? {
+        guard let text = self.request.query[name] else { return nil }
+        guard !text.isEmpty, text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = Int(text), range.contains(number)
+        else {
+            throw InspectError(
+                .parameterInvalid, "\(name) is not a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// The parameter `wait`.
+    func wait() throws(InspectError) -> Duration {
+        .seconds(try self.number("wait", 0...self.service.configuration.longestWaitSeconds) ?? 0)
+    }
+}
+
+/// A response, and the job that it is about, for the log.
+struct GatewayAnswer: Sendable {
+    var response: HTTPResponse
+    /// Public id, once the database confirmed that the job is the partner's.
+    var job: String?
+}

@@ -1,0 +1,147 @@
+internal import Foundation
+internal import InspectCore
+
+extension GatewayRoute {
+    /// Calls about jobs.
+    static let jobs = [
+        GatewayRoute(
+            "POST", "/inspectionjob/create", .jsonOrFiles,
+            .scope(.create) { (call) throws(InspectError) in
+                try call.create(.create)
+            }),
+        GatewayRoute(
+            "GET", "/inspectionjob", .none,
+            .scope(.read) { (call) throws(InspectError) in
+                let search = try JobSearch(call)
+                return { _ in GatewayAnswer(response: try .json(try await call.store.jobs(call.credential, search))) }
+            }),
+        GatewayRoute(
+            "GET", "/inspectionjob/{id}", .none,
+            .scope(.read) { (call) throws(InspectError) in
+                let (id, wait) = (try call.jobID(), try call.wait())
+                return { _ in try await call.result(id, wait) }
+            }),
+        GatewayRoute(
+            "DELETE", "/inspectionjob/{id}", .none,
+            .scope(.create) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                return { _ in
+                    let isCancelled = try await call.store.cancel(call.credential, id: id)
+                    return GatewayAnswer(response: try .json(Cancellation(id: id, cancelled: isCancelled)), job: id)
+                }
+            }),
+        GatewayRoute(
+            "POST", "/inspectionjob/{id}/rerun", .none,
+            .scope(.create) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                return { _ in
+                    let job = try await call.store.rerun(call.credential, id: id)
+                    return GatewayAnswer(
+                        response: try .json(
+                            JobProgress(id: job, status: Int(JobStatus.queued.rawValue)), status: 201,
+                            headers: [("Location", "/inspectionjob/\(job)")]),
+                        job: job)
+                }
+            }),
+        GatewayRoute(
+            "GET", "/inspectionjob/{id}/parts/{kind}", .none,
+            .scope(.images) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {
+                    throw InspectError(.partUnknown, "'\((call.values["kind"] ?? "").prefix(40))'")
+                }
+                let ordinal = try call.number("ordinal", 0...PartKind.countLimit - 1) ?? 0
+                return { _ in
+                    let bytes = try await call.store.part(call.credential, id: id, kind: kind, ordinal: ordinal)
+                    // As it was received: its type is not known here, and no browser shall guess it.
+                    return GatewayAnswer(
+                        response: HTTPResponse(
+                            status: 200,
+                            headers: [
+                                ("Content-Type", "application/octet-stream"), ("Content-Disposition", "attachment"),
+                            ], body: bytes),
+                        job: id)
+                }
+            }),
+    ]
+}
+
+/// A job before its result.
+private struct JobProgress: Encodable {
+    var id: String
+    var status: Int
+    /// Present and true where the request had been accepted before, under the same idempotency key.
+    var isRepeated: Bool?
+}
+
+private struct Cancellation: Encodable {
+    var id: String
+    /// False: the job was finished already.
+    var cancelled: Bool
+}
+
+extension GatewayCall {
+    /// `POST /inspectionjob/create` and its kin, and the legacy call that waits for the result.
+    ///
+    /// - Parameter fixed: Members that the path determines.
+    func create(
+        _ scope: GatewayCredential.Scope, fixed: [String: String] = [:]
+    ) throws(InspectError) -> GatewayRoute.Work {
+        let (key, wait) = (try self.idempotencyKey(), try self.wait())
+        let type = self.request.headers["content-type"] ?? ""
+        let boundary = FormData.boundary(of: type)
+        guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
+            throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
+        }
+        return { body in
+            let request = try await self.service.largeBodies.parse(self.credential.partner, body) { body in
+                guard let boundary else { return try CreateRequest(body, idempotencyKey: key, fixed: fixed) }
+                let form = try FormData(body, boundary: boundary)
+                return try CreateRequest(form, idempotencyKey: key, fixed: fixed)
+            }
+            return try await self.create(request, scope, wait)
+        }
+    }
+
+    private func create(
+        _ request: CreateRequest, _ scope: GatewayCredential.Scope, _ wait: Duration
+    ) async throws -> GatewayAnswer {
+        // Checked before the job is created: waiting for a result requires the right to read it.
+        guard wait == .zero || self.credential.scopes.contains(GatewayCredential.Scope.read.rawValue) else {
+            throw InspectError(.scopeMissing, GatewayCredential.Scope.read.rawValue)
+        }
+        let job = try await self.store.create(
+            self.credential, scope, payload: request.payload, parts: request.parts, traceparent: self.traceparent)
+        var response = try HTTPResponse.json(
+            JobProgress(id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil),
+            status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
+        if wait > .zero, let number = job.number {
+            _ = await self.service.waits.wait(for: number, within: wait, partner: self.credential.partner)
+            // The job now exists whatever happens next, so the client must get its id.
+            if let answer = try? await self.store.result(self.credential, .read, id: job.id) {
+                response.body = answer.document
+            }
+        }
+        return GatewayAnswer(response: response, job: job.id)
+    }
+
+    /// `GET /inspectionjob/{id}`.
+    fileprivate func result(_ id: String, _ wait: Duration) async throws -> GatewayAnswer {
+        var answer = try await self.store.result(self.credential, .read, id: id)
+        if wait > .zero, !answer.isFinished,
+            await self.service.waits.wait(for: answer.number, within: wait, partner: self.credential.partner)
+        {
+            answer = try await self.store.result(self.credential, .read, id: id)
+        }
+        var headers = [("ETag", answer.tag)]
+        if !answer.isFinished { headers.append(("Retry-After", "1")) }
+        // RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.
+        let known = (self.request.headers["if-none-match"] ?? "").split(separator: ",").map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        if known.contains(where: { $0 == "*" || $0 == answer.tag || $0 == "W/" + answer.tag }) {
+            return GatewayAnswer(response: HTTPResponse(status: 304, headers: headers), job: id)
+        }
+        return GatewayAnswer(response: .json(answer.document, headers: headers), job: id)
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+/// Faces and persons by HTTP alone: enrolled, listed, exported and erased.
+@Suite struct GatewayPersonTests {
+    private static let scopes = "{create,read,images,faces,persons}"
+    private static let image = PNG.noise(width: 64, height: 64)
+
+    /// The jobs of an export.
+    private static func jobs(_ answer: Gateway.Answer) -> [[String: Any]] {
+        answer.document["jobs"] as? [[String: Any]] ?? []
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A face is enrolled, authenticated, listed and deleted by its partner alone`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let worker = try gateway.service.worker(["--slots", "1"])
+        let photo = try await TestInputs.face("obama.jpg")
+        let path = "/faces/Anna%20D%C3%B6%2F1"
+        let absent = try await gateway.call("GET", path)
+        #expect(absent.status == 404 && absent.code == "FACE_NOT_ENROLLED")
+        let enrolled = try await gateway.form(
+            [("FACE", photo), ("userReference", Data("anna".utf8))], path: path, headers: ["Idempotency-Key": "e1"])
+        #expect(enrolled.status == 201, "\(enrolled.document)")
+        let job = try #require(enrolled.id)
+        let result = try await gateway.finished(job)
+        // One image proves no liveness.
+        #expect(result.at("decision.type") as? String == "WARNING" && result["error"] == nil, "\(result)")
+        let face = try await gateway.call("GET", path)
+        let templates = face.document["templates"] as? [[String: Any]] ?? []
+        #expect(face.status == 200 && templates.count == 1 && templates[0]["job"] as? String == job)
+        #expect(Set(templates[0].keys) == ["engine", "modelSHA256", "job", "createdAt"])
+        let checked = try await gateway.form([
+            ("workflow", Data("authentication".utf8)), ("faceId", Data("Anna Dö/1".utf8)), ("FACE", photo),
+        ])
+        let outcome = try await gateway.finished(try #require(checked.id))
+        #expect(outcome["capabilities"] != nil && outcome["error"] == nil, "\(outcome)")
+
+        let stranger = try await gateway.stranger(Self.scopes)
+        #expect(try await gateway.call("GET", path, bearer: stranger).code == "FACE_NOT_ENROLLED")
+        let foreign = try await gateway.call("DELETE", path, bearer: stranger)
+        #expect(foreign.document["templates"] as? Int == 0 && foreign.document["jobs"] as? Int == 0)
+        let reader = try await Gateway.credential(gateway.connection, "bank", "{create,read,images,persons}")
+        for method in ["GET", "DELETE"] {
+            #expect(try await gateway.call(method, path, bearer: reader).code == "SCOPE_MISSING")
+            #expect(try await gateway.send(method, path, nil, bearer: "").status == 401)
+        }
+        #expect(try await gateway.form([("FACE", photo)], path: path, bearer: reader).code == "SCOPE_MISSING")
+        for (fields, code) in [
+            ([("FACE", photo), ("faceId", Data("other".utf8))], "PAYLOAD_INVALID"),
+            ([("FACE", photo), ("workflow", Data("id".utf8))], "PAYLOAD_INVALID"),
+            ([("FACE", photo), ("userReference", Data("bob".utf8))], "FACE_TAKEN"), ([], "PART_MISSING"),
+            ([("userReference", Data("anna".utf8))], "PART_MISSING"),
+        ] as [([(String, Data)], String)] {
+            let refused = try await gateway.form(fields.map { (name: $0.0, value: $0.1) }, path: path)
+            #expect(refused.code == code, "\(code) \(refused.document)")
+        }
+        #expect(try await gateway.call("GET", "/faces/\(String(repeating: "x", count: 101))").status == 400)
+
+        let deleted = try await gateway.call("DELETE", path)
+        #expect(deleted.status == 200 && deleted.document["templates"] as? Int == 1)
+        #expect(deleted.document["deletedAt"] != nil)
+        #expect(try await gateway.call("GET", path).status == 404)
+        #expect(
+            try await gateway.accesses(nil) == ["face delivery", "face_delete"])
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+        #expect(!gateway.program.standardError.contains("Anna"))
+    }
+
+    @Test func `A person is exported and erased by the partner alone, whole, and nothing is left`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        _ = try await gateway.connection.query("SELECT insp.set_partner('bank', review => 'always')")
+        let worker = try gateway.service.worker(["--slots", "1"])
+        var ids: [String] = []
+        for number in 0..<3 {
+            let made = try await gateway.form([
+                ("workflow", Data("liveness".utf8)), ("FACE", Self.image), ("userReference", Data("zqmark/Jane".utf8)),
+                ("customerInternalReference", Data("zqmark \(number)".utf8)),
+                ("request", Data(#"{"consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}}"#.utf8)),
+            ])
+            ids.insert(try #require(made.id, "\(made.document)"), at: 0)
+        }
+        let path = "/persons/zqmark%2FJane"
+        let early = try await gateway.call("DELETE", path)
+        #expect(early.status == 409 && early.code == "JOB_NOT_FINISHED")
+        #expect(
+            try await gateway.service.waitForNone(
+                "SELECT 3 - count(*) FROM insp.job WHERE status = 64", within: .seconds(60)))
+        for id in ids {
+            _ = try await gateway.connection.query(
+                "SELECT insp.review($1, 'PASSED', note => 'zqmark looks well')", [.text(id)])
+        }
+        let export = try await gateway.call("GET", "\(path)/export")
+        #expect(export.status == 200)
+        let jobs = Self.jobs(export)
+        #expect(jobs.compactMap { $0.at("result.id") as? String } == ids && export.document["next"] == nil)
+        #expect(jobs[0].at("request.consent.obtained") as? String == "yes")
+        #expect(jobs[0].at("result.customerInternalReference") as? String == "zqmark 2")
+        #expect(jobs[0].at("parts.0.kind") as? String == "FACE")
+        #expect(jobs[0].at("notes.0.text") as? String == "zqmark looks well")
+        #expect((export.document["faces"] as? [Any])?.isEmpty == true)
+        let first = try await gateway.call("GET", "\(path)/export?limit=2")
+        #expect(Self.jobs(first).count == 2 && first.document["next"] as? String == ids[1])
+        let second = try await gateway.call("GET", "\(path)/export?limit=2&after=\(ids[1])")
+        #expect(Self.jobs(second).count == 1 && second.document["next"] == nil && second.document["faces"] == nil)
+
+        let stranger = try await gateway.stranger(Self.scopes)
+        #expect(Self.jobs(try await gateway.call("GET", "\(path)/export", bearer: stranger)).isEmpty)
+        #expect(try await gateway.call("DELETE", path, bearer: stranger).document["jobs"] as? Int == 0)
+        let reader = try await Gateway.credential(gateway.connection, "bank", "{create,read,images,faces}")
+        for (method, call) in [("DELETE", path), ("GET", path + "/export")] {
+            #expect(try await gateway.call(method, call, bearer: reader).code == "SCOPE_MISSING")
+            #expect(try await gateway.send(method, call, nil, bearer: "").status == 401)
+        }
+        for query in ["limit=0", "limit=101", "after=x", "after=00000000-0000-0000-0000-000000000000"] {
+            #expect(try await gateway.call("GET", "\(path)/export?\(query)").code == "PARAMETER_INVALID")
+        }
+        #expect(try await gateway.accesses(ids[0]).filter { $0 == "export export" }.count == 2)
+
+        #expect(try await gateway.call("DELETE", path).document["jobs"] as? Int == 3)
+        #expect(try await gateway.call("DELETE", path).document["jobs"] as? Int == 0)
+        #expect(Self.jobs(try await gateway.call("GET", "\(path)/export")).isEmpty)
+        let gone = try await gateway.call("GET", "/inspectionjob/\(ids[0])")
+        #expect(gone.status == 200 && !String(decoding: gone.body, as: UTF8.self).contains("zqmark"))
+        #expect(try await gateway.call("GET", "/inspectionjob?userReference=zqmark%2FJane").document["next"] == nil)
+        #expect(try await gateway.accesses(nil).contains("erase"))
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+        #expect(!gateway.program.standardError.contains("zqmark"))
+    }
+
+    @Test func `A sealed person is exported open, and erased with the keys`() async throws {
+        let setting = try await KeySetting()
+        let service = try await SealedService(setting)
+        let gateway = try await Gateway.start(
+            service.connection, environment: setting.environment, scopes: Self.scopes)
+        let made = try await gateway.form([
+            ("workflow", Data("liveness".utf8)), ("FACE", Self.image), ("userReference", Data("zqmark".utf8)),
+            ("request", Data(#"{"consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}}"#.utf8)),
+        ])
+        let id = try #require(made.id)
+        let worker = try service.worker()
+        #expect(try await gateway.finished(id)["decision"] != nil)
+        let jobs = Self.jobs(try await gateway.call("GET", "/persons/zqmark/export"))
+        #expect(jobs.count == 1 && jobs.first?.at("result.userReference") as? String == "zqmark")
+        #expect(jobs.first?.at("request.consent.obtained") as? String == "yes")
+        #expect(jobs.first?.at("result.capabilities") != nil)
+        #expect(try await gateway.call("DELETE", "/persons/zqmark").document["jobs"] as? Int == 1)
+        #expect(Self.jobs(try await gateway.call("GET", "/persons/zqmark/export")).isEmpty)
+        // A worker that maintains destroys the job's key.
+        let deadline = ContinuousClock.now + .seconds(60)
+        while try await service.count("insp.key_gone") > 0, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        #expect(try await service.count("insp.key_gone") == 0)
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+    }
+}

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PSQLRC = ROOT / "deploy/psqlrc"
 # What each block must show for it to have done anything; keyed by its heading.
 SHOWN = {
-    "See how it goes": ["normal", "live", "bank"],
+    "The state of the queue": ["normal", "live", "bank"],
     "Why do jobs wait?": ["the partner's limit: 1 running", "insp.limit_partner", "Waits in its partner's queue, with ",
                           "The partner's limit: 1 running.", "next step", '"status": 1'],
     "Add and change a partner": ["partner shop: job_lifetime 2 days, lane bulk, region EU", "partner shop: consent_required true",
@@ -36,7 +36,7 @@ SHOWN = {
     "What holds the xmin horizon": ["pg_terminate_backend", "idle in transaction"],
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
     "Passive liveness": ["bank: passive signals suffice", "bank: passive signals do not suffice"],
-    "Empty a worker": ["draining"],
+    "Drain a worker": ["draining"],
     "Four eyes": ["set_retention: needs two logins", "30 days", "open"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
                      "resolve_dead", "review", "set_retention", "erase",

@@ -61,7 +61,7 @@ package final class RecordSigner {
     /// The newest checkpoint of the database that a known key signed, and the number of the newest of all.
     private func newest() async throws -> (checkpoint: RecordCheckpoint?, number: Int64) {
         let number = try await self.store.lastCheckpoint()
-        // Strangers' are passed over: whoever can add one must not end the proof.
+        // Those of unknown keys are skipped: a login that adds one must not stop the proof.
         let newest = try await self.newest(from: number)
         if let last, newest?.number ?? 0 < last.number {
             throw Refusal(

@@ -21,7 +21,7 @@ from Custody.marks import Family, Mark, manual, search
 
 
 # Numbers of jobs beside those that are sealed.
-REFUSED, PLAIN, PLAIN_FACE = 99_998, 99_999, 99_997
+REFUSED, PLAIN, PLAIN_FACE, SOUGHT = 99_998, 99_999, 99_997, 99_996
 
 
 def dumpable():
@@ -114,7 +114,7 @@ class Trial:
                      "--api-key", self.file("api-key", self.api_key))
         # An allowance for as many attempts on one face as this takes.
         self.main.query("SELECT insp.set_face_limits('bank', attempts => 100000)")
-        self.bearer = self.main.query("SELECT bearer FROM insp.create_credential('bank', '{create,read}', rate_per_second => 100000)")[0][0]
+        self.bearer = self.main.query("SELECT bearer FROM insp.create_credential('bank', '{create,read,faces,persons}', rate_per_second => 100000)")[0][0]
         self.serve()
 
     def serve(self, suffix=""):
@@ -162,11 +162,14 @@ class Trial:
             raise RuntimeError(f"the gateway answers {answer.status}: {document}")
         return document["id"]
 
-    def read(self, job):
+    def ask(self, method, path):
         connection = http.client.HTTPConnection("127.0.0.1", self.gateway, timeout=60)
-        connection.request("GET", "/inspectionjob/" + job, headers={"Authorization": "Bearer " + self.bearer})
+        connection.request(method, path, headers={"Authorization": "Bearer " + self.bearer})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
+
+    def read(self, job):
+        return self.ask("GET", "/inspectionjob/" + job)
 
     def by_command(self, request, parts):
         words = ["enqueue", "--partner", "bank", "--workflow", request["workflow"], "--user-reference", request["userReference"],
@@ -272,6 +275,43 @@ class Trial:
                 raise RuntimeError(what)
             time.sleep(0.25)
 
+    # MARK: Searches
+
+    def look_for(self, number, job=None):
+        """Looks for a person and a face in every way. Returns how many jobs and templates the ways find."""
+        marks = self.marks_of(number)
+        who = ["--partner", "bank", "--reference", marks["userReference"]]
+        query = urllib.parse.urlencode({key: marks[key] for key in ("customerInternalReference", "userReference", "reportingCriteria")})
+        found = {
+            "command export": len(self.command("person", "export", *who, "--purpose", "export").stdout.splitlines()),
+            "command list": len(json.loads(self.command(
+                "face", "list", "--partner", "bank", "--face-id", marks["faceId"], "--purpose", "support").stdout)),
+            "gateway export": len(self.ask("GET", f"/persons/{marks['userReference']}/export")[1]["jobs"]),
+            "gateway face": len(self.ask("GET", "/faces/" + marks["faceId"])[1].get("templates", ())),
+            "gateway search": len(self.ask("GET", "/inspectionjob?" + query)[1]["jobs"]),
+        }
+        if job:
+            consent = self.file("consent", json.dumps(self.request(number, "id")["consent"]))
+            answer = self.command("person", "consent", "--partner", "bank", "--job", job, "--consent", consent, check=False)
+            found["consent"] = json.loads(answer.stdout)["holds"]
+            os.remove(consent)
+        return found
+
+    def search_all(self):
+        """Persons that are there, sealed and plain, and one that never was: a question alone must leave nothing, either."""
+        by_gateway = next(place for place in range(1, len(self.jobs), 2) if "faceId" in self.jobs[place][1])
+        for number, job, faces in ((by_gateway, self.jobs[by_gateway][0], 1), (PLAIN, None, 0), (PLAIN_FACE, None, 1), (SOUGHT, self.jobs[1][0], 0)):
+            found = self.look_for(number, job)
+            expected = {"command list": faces, "gateway face": faces, "consent": number != SOUGHT}
+            wrong = {way: count for way, count in found.items() if count != expected.get(way, number != SOUGHT)}
+            self.expect(not wrong, f"searches for {number} find {wrong}")
+        marks = self.marks_of(SOUGHT)
+        erased = json.loads(self.command("person", "erase", "--partner", "bank", "--reference", marks["userReference"]).stdout)
+        deleted = json.loads(self.command("face", "delete", "--partner", "bank", "--face-id", marks["faceId"]).stdout)
+        answers = (erased["jobs"], deleted["templates"], self.ask("DELETE", "/persons/" + marks["userReference"])[1]["jobs"],
+                   self.ask("DELETE", "/faces/" + marks["faceId"])[1]["templates"])
+        self.expect(answers == (0, 0, 0, 0), f"what never was is deleted: {answers}")
+
     # MARK: Checks
 
     def opened(self):
@@ -299,7 +339,7 @@ class Trial:
 
     def hits(self):
         """How many marks are where, of sealed jobs and of the plain one."""
-        marks = [Family({value.removeprefix("zqmark"): f"{number}.{key}" for number in (*range(len(self.jobs)), REFUSED)
+        marks = [Family({value.removeprefix("zqmark"): f"{number}.{key}" for number in (*range(len(self.jobs)), REFUSED, SOUGHT)
                          for key, value in self.marks_of(number).items()})]
         for name in sorted({name for parts in self.PARTS.values() for name in parts.values()}):
             with open(self.inputs(name), "rb") as file:
@@ -414,6 +454,7 @@ class Trial:
         self.wait("SELECT count(*) FROM insp.callback_waiting", "callbacks are not delivered", 120)
         self.wait("SELECT count(*) FROM insp.callback_lease", "callbacks are not settled", 120)
         callbacks = self.opened()
+        self.search_all()
         places = self.hits()
         print(json.dumps(places), *self.faults, sep="\n", file=sys.stderr)
         gone, seconds = self.erase()

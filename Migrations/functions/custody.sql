@@ -153,6 +153,13 @@ COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
     'Which of these keys belong to no job and no template: their requests were refused, repeated or never arrived, or their jobs are history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.is_sealed(id uuid) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT j.key_id IS NOT NULL FROM insp.job j WHERE j.public_id = is_sealed.id
+$$;
+COMMENT ON FUNCTION insp.is_sealed(uuid) IS 'Whether a job was sealed, even after its erasure; null: there is no such job';
+GRANT EXECUTE ON FUNCTION insp.is_sealed(uuid) TO insp_operator, insp_auditor;
+
 CREATE OR REPLACE FUNCTION insp.custody_partner(partner text) RETURNS integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT insp.partner_number(custody_partner.partner)

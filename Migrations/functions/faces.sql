@@ -1,5 +1,18 @@
 -- Faces that partners enrol: templates under the partner's own face ids, for 1:1 comparison by the workflow authentication.
 
+CREATE OR REPLACE FUNCTION insp.face_ids(p_partner integer, p_index bytea) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT ARRAY(
+        SELECT f.face_id FROM insp.face f
+        WHERE f.partner_id = p_partner AND sha256(replace(f.face_id, '\', '\\')::bytea) = p_index
+        UNION SELECT j.face_id FROM insp.face_job j
+        WHERE j.partner_id = p_partner AND sha256(replace(j.face_id, '\', '\\')::bytea) = p_index
+        UNION SELECT n.face_id FROM insp.face_named n
+        WHERE n.partner_id = p_partner AND sha256(replace(n.face_id, '\', '\\')::bytea) = p_index)
+$$;
+COMMENT ON FUNCTION insp.face_ids(integer, bytea) IS
+    'The face id with this SHA-256 that a face or a job of the partner has: programs keep the id itself out of the server''s log';
+
 CREATE OR REPLACE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
@@ -180,44 +193,40 @@ COMMENT ON FUNCTION insp.face_templates(text, text, text) IS
     'The templates of a face id, without the features. Operators give a purpose (review, support, export or delivery), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.face_templates(text, text, text) TO insp_producer, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+CREATE OR REPLACE FUNCTION insp.face_remove(partner text, face_id text) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 DECLARE
-    owner constant integer := insp.partner_number(face_delete.partner);
+    owner constant integer := insp.partner_number(face_remove.partner);
     open bigint[];
     ended integer := 0;
     removed integer;
     persons bigint[];
 BEGIN
     PERFORM insp.need_read_committed();
-    -- The program passes pseudonyms, too.
-    IF EXISTS (SELECT FROM insp.custody) AND current_setting('application_name') NOT LIKE 'inspectd %' THEN
-        RAISE WARNING 'faces of sealed jobs are found by inspectd face delete alone';
-    END IF;
     -- The jobs first: everything that finishes jobs locks in this order. This waits for a job being finished, and finds its
     -- template below.
     SELECT array_agg(j.job_id ORDER BY j.job_id) INTO open FROM insp.face_job j
-    WHERE j.partner_id = owner AND j.face_id = face_delete.face_id;
+    WHERE j.partner_id = owner AND j.face_id = face_remove.face_id;
     IF open IS NOT NULL THEN
         ended := insp.end_unclaimed(open, 'FACE_DELETED', NULL);
     END IF;
     -- Removes it from all requests.
-    open := ARRAY(SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = owner AND n.face_id = face_delete.face_id);
+    open := ARRAY(SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = owner AND n.face_id = face_remove.face_id);
     PERFORM FROM insp.job j WHERE j.id = ANY (open) ORDER BY j.id FOR NO KEY UPDATE;
     UPDATE insp.job j SET personal = insp.personal_bytes(insp.readable_personal(j.personal) - 'faceId') WHERE j.id = ANY (open);
     DELETE FROM insp.face_named n WHERE n.job_id = ANY (open);
     persons := ARRAY(SELECT f.person_id FROM insp.face f
-        WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE);
-    DELETE FROM insp.face_template t WHERE t.partner_id = owner AND t.face_id = face_delete.face_id;
+        WHERE f.partner_id = owner AND f.face_id = face_remove.face_id FOR UPDATE);
+    DELETE FROM insp.face_template t WHERE t.partner_id = owner AND t.face_id = face_remove.face_id;
     GET DIAGNOSTICS removed = ROW_COUNT;
-    DELETE FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id;
+    DELETE FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_remove.face_id;
     PERFORM insp.forget_persons(persons);
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM insp.face_rate x WHERE x.partner_id = owner AND x.face_id = face_delete.face_id
+        SELECT x.ctid FROM insp.face_rate x WHERE x.partner_id = owner AND x.face_id = face_remove.face_id
         FOR UPDATE SKIP LOCKED));
     -- The face id is personal data: the record has the deletion, not the id.
-    PERFORM insp.record('face_delete', 'partner ' || face_delete.partner,
+    PERFORM insp.record('face_delete', 'partner ' || face_remove.partner,
         jsonb_build_object('templates', removed, 'jobs', ended));
     RETURN jsonb_build_object('templates', removed, 'jobs', ended, 'deletedAt', insp.iso_time(clock_timestamp()));
 EXCEPTION WHEN lock_not_available THEN
@@ -225,9 +234,48 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN NULL;
 END
 $$;
+COMMENT ON FUNCTION insp.face_remove(text, text) IS 'insp.face_delete for one spelling of a face id';
+
+CREATE OR REPLACE FUNCTION insp.faces_remove(p_partner text, p_faces text[]) RETURNS jsonb
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT jsonb_build_object('templates', sum((d ->> 'templates')::integer), 'jobs', sum((d ->> 'jobs')::integer),
+        'deletedAt', max(d ->> 'deletedAt'))
+    FROM unnest(p_faces) AS n, LATERAL insp.face_remove(p_partner, n) AS d
+$$;
+COMMENT ON FUNCTION insp.faces_remove(text, text[]) IS 'insp.face_delete for all spellings of a face id';
+
+CREATE OR REPLACE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+BEGIN
+    IF EXISTS (SELECT FROM insp.custody) THEN
+        RAISE WARNING 'faces of sealed jobs are found by inspectd face delete alone';
+    END IF;
+    RETURN insp.face_remove(face_delete.partner, face_delete.face_id);
+END
+$$;
 COMMENT ON FUNCTION insp.face_delete(text, text) IS
     'Deletes a partner''s face id with all its templates and their keys, and ends its waiting and running jobs as FACE_DELETED. Results of its finished jobs stay until their retention, without the face id. Returns how many templates and jobs; 0 and 0: there was nothing. ROW_LOCKED if another transaction holds one of its rows for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_delete(text, text) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) RETURNS jsonb
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    SELECT insp.faces_remove(sealed_face_delete.partner, sealed_face_delete.pseudonym
+        || insp.face_ids(insp.partner_number(sealed_face_delete.partner), sealed_face_delete.face_index))
+$$;
+COMMENT ON FUNCTION insp.sealed_face_delete(text, text, bytea) IS
+    'insp.face_delete for a face id that sealed jobs have as this pseudonym, and plain ones with this SHA-256';
+GRANT EXECUTE ON FUNCTION insp.sealed_face_delete(text, text, bytea) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.sealed_face_templates(partner text, pseudonym text, face_index bytea, purpose text DEFAULT NULL)
+RETURNS TABLE (template bigint, engine text, model_sha256 text, job uuid, created_at timestamptz, generation bigint)
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT t.* FROM unnest(sealed_face_templates.pseudonym
+            || insp.face_ids(insp.partner_number(sealed_face_templates.partner), sealed_face_templates.face_index)) AS n,
+        LATERAL insp.face_templates(sealed_face_templates.partner, n, sealed_face_templates.purpose) AS t
+$$;
+COMMENT ON FUNCTION insp.sealed_face_templates(text, text, bytea, text) IS
+    'insp.face_templates for a face id that sealed jobs have as this pseudonym, and plain ones with this SHA-256';
+GRANT EXECUTE ON FUNCTION insp.sealed_face_templates(text, text, bytea, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

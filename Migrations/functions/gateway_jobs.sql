@@ -17,7 +17,7 @@ $$;
 COMMENT ON FUNCTION insp.gateway_job(integer, uuid) IS 'A job of a partner; refuses others';
 
 CREATE OR REPLACE FUNCTION insp.gateway_jobs(
-    p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[] DEFAULT '{}',
+    p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[] DEFAULT '{}',
     p_status smallint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
 ) RETURNS TABLE (id uuid, status smallint, workflow text, created_at text, completed_at text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -27,43 +27,36 @@ DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'read');
     -- Jobs with the first reference that one call reads at most, whatever the others and the status leave of them.
     scanned constant integer := 1000;
-    plain bytea[];
-    hidden bytea[];
     before bigint := 9223372036854775807;
     one record;
     seen integer := 0;
     listed integer := 0;
 BEGIN
-    PERFORM insp.require(coalesce(cardinality(p_kinds) BETWEEN 1 AND 3 AND cardinality(p_kinds) = cardinality(p_values)
-            AND cardinality(p_pseudonyms) IN (0, cardinality(p_kinds))
-            AND array_ndims(p_kinds) = 1 AND array_ndims(p_values) = 1 AND coalesce(array_ndims(p_pseudonyms), 1) = 1
-            AND p_kinds <@ ARRAY['customer', 'user', 'criteria'] AND array_position(p_values, NULL) IS NULL
-            AND array_position(p_pseudonyms, NULL) IS NULL, false),
+    PERFORM insp.require(coalesce(cardinality(p_kinds) BETWEEN 1 AND 3 AND cardinality(p_kinds) = cardinality(p_plain)
+            AND cardinality(p_hidden) IN (0, cardinality(p_kinds)) AND array_ndims(p_kinds) = 1
+            AND p_kinds <@ ARRAY['customer', 'user', 'criteria'], false),
         'references', 'Give one to three references.');
+    PERFORM insp.check_indexes(p_plain || p_hidden, 6);
     PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.');
     IF p_after IS NOT NULL THEN
         SELECT j.id INTO before FROM insp.job j WHERE j.public_id = p_after AND j.partner_id = number;
         PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.');
     END IF;
-    -- Jobs that were sealed have pseudonyms, others the references themselves.
-    SELECT array_agg(insp.reference_index(u.value) ORDER BY u.n), array_agg(insp.reference_index(u.pseudonym) ORDER BY u.n)
-    INTO plain, hidden
-    FROM unnest(p_values, p_pseudonyms) WITH ORDINALITY AS u (value, pseudonym, n);
     FOR one IN
         SELECT j.public_id, j.workflow, j.created_at, j.completed_at,
             CASE WHEN j.status = 1 AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN 2::smallint ELSE j.status END
                 AS status,
             NOT EXISTS (SELECT FROM generate_series(2, cardinality(p_kinds)) k WHERE NOT EXISTS (
                 SELECT FROM insp.job_reference r WHERE r.partner_id = number AND r.kind = p_kinds[k]
-                    AND r.index IN (plain[k], hidden[k]) AND r.job_id = c.job_id)) AS has_all
+                    AND r.index IN (p_plain[k], p_hidden[k]) AND r.job_id = c.job_id)) AS has_all
         FROM (
             SELECT x.job_id FROM (
                 (SELECT r.job_id FROM insp.job_reference r
-                    WHERE r.partner_id = number AND r.kind = p_kinds[1] AND r.index = plain[1] AND r.job_id < before
+                    WHERE r.partner_id = number AND r.kind = p_kinds[1] AND r.index = p_plain[1] AND r.job_id < before
                     ORDER BY r.job_id DESC LIMIT scanned + 1)
                 UNION
                 (SELECT r.job_id FROM insp.job_reference r
-                    WHERE r.partner_id = number AND r.kind = p_kinds[1] AND r.index = hidden[1] AND r.job_id < before
+                    WHERE r.partner_id = number AND r.kind = p_kinds[1] AND r.index = p_hidden[1] AND r.job_id < before
                     ORDER BY r.job_id DESC LIMIT scanned + 1)) x
             ORDER BY x.job_id DESC LIMIT scanned + 1) c
             JOIN insp.job j ON j.id = ANY (ARRAY[c.job_id])
@@ -92,9 +85,9 @@ BEGIN
     PERFORM insp.record_access(p_credential, 'search', 'read', NULL, jsonb_build_object('by', to_jsonb(p_kinds), 'found', listed));
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_jobs(bigint, bytea, text[], text[], text[], smallint, uuid, integer) IS
-    'Jobs of a credential''s partner that have all of these references (customer: customerInternalReference, user: userReference, criteria: reportingCriteria; p_pseudonyms as sealed jobs have them), newest first, from after a job on. A last row without a status has the id after which to continue: each call looks at 1,000 jobs at most';
-GRANT EXECUTE ON FUNCTION insp.gateway_jobs(bigint, bytea, text[], text[], text[], smallint, uuid, integer) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_jobs(bigint, bytea, text[], bytea[], bytea[], smallint, uuid, integer) IS
+    'Jobs of a credential''s partner that have all of these references (customer: customerInternalReference, user: userReference, criteria: reportingCriteria; as insp.reference_index hashes them, p_hidden: the pseudonyms of sealed jobs), newest first, from after a job on. A last row without a status has the id after which to continue: each call looks at 1,000 jobs at most';
+GRANT EXECUTE ON FUNCTION insp.gateway_jobs(bigint, bytea, text[], bytea[], bytea[], smallint, uuid, integer) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$

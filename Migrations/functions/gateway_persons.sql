@@ -1,25 +1,33 @@
 -- After: gateway_jobs
--- The gateway's calls about faces and persons. A name is passed as plain jobs have it and, with a key store, as sealed ones do.
+-- The gateway's calls about faces and persons. With a key store, a face id is passed as its pseudonym and its SHA-256, which finds it
+-- in plain jobs; a reference as the indexes (insp.reference_index) of both spellings. So the server's log has neither.
 
-CREATE OR REPLACE FUNCTION insp.gateway_names(p_names text[]) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.gateway_face_ids(p_partner integer, p_face text, p_index bytea) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    PERFORM insp.require(coalesce(cardinality(p_names) IN (1, 2) AND array_ndims(p_names) = 1
-        AND (SELECT bool_and(length(n) BETWEEN 1 AND 100) FROM unnest(p_names) n), false), 'the name', 'A name has 1 to 100 characters.');
+    PERFORM insp.require(coalesce(length(p_face) BETWEEN 1 AND 100, false), 'the name', 'A name has 1 to 100 characters.');
+    IF p_index IS NULL THEN
+        RETURN ARRAY[p_face];
+    END IF;
+    PERFORM insp.check_indexes(ARRAY[p_index]);
+    RETURN p_face || insp.face_ids(p_partner, p_index);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_names(text[]) IS 'Refuses what is not one name, or one in two spellings';
+COMMENT ON FUNCTION insp.gateway_face_ids(integer, text, bytea) IS
+    'A face id as sealed jobs have it, and as plain ones do, which an index finds; null: nothing is sealed';
 
-CREATE OR REPLACE FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.gateway_face(
+    p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL
+) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'faces');
+    faces constant text[] := insp.gateway_face_ids(number, p_face, p_index);
     templates jsonb;
 BEGIN
-    PERFORM insp.gateway_names(p_names);
     SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('engine', t.engine, 'modelSHA256', t.model_sha256, 'job', t.job,
         'createdAt', insp.iso_time(t.created_at))) ORDER BY t.id)
-    INTO templates FROM insp.face_template t WHERE t.partner_id = number AND t.face_id = ANY (p_names);
+    INTO templates FROM insp.face_template t WHERE t.partner_id = number AND t.face_id = ANY (faces);
     IF templates IS NULL THEN
         PERFORM insp.refuse('FACE_NOT_ENROLLED');
     END IF;
@@ -28,45 +36,43 @@ BEGIN
     RETURN templates;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text[]) IS 'The templates of a face id of a credential''s partner, without the features';
-GRANT EXECUTE ON FUNCTION insp.gateway_face(bigint, bytea, text[]) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text, bytea) IS 'The templates of a face id of a credential''s partner, without the features';
+GRANT EXECUTE ON FUNCTION insp.gateway_face(bigint, bytea, text, bytea) TO insp_gateway;
 
-CREATE OR REPLACE FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.gateway_face_delete(
+    p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL
+) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'faces');
     gone jsonb;
 BEGIN
-    PERFORM insp.gateway_names(p_names);
-    SELECT jsonb_build_object('templates', sum((d ->> 'templates')::integer), 'jobs', sum((d ->> 'jobs')::integer),
-        'deletedAt', max(d ->> 'deletedAt'))
-    INTO gone
-    FROM insp.partner p CROSS JOIN unnest(p_names) n, LATERAL insp.face_delete(p.name, n) d WHERE p.id = number;
+    SELECT insp.faces_remove(p.name, insp.gateway_face_ids(number, p_face, p_index)) INTO gone FROM insp.partner p WHERE p.id = number;
     PERFORM insp.record_access(p_credential, 'face_delete', 'faces', NULL, gone - 'deletedAt');
     RETURN gone;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_face_delete(bigint, bytea, text[]) IS 'insp.face_delete for a face id of a credential''s partner';
-GRANT EXECUTE ON FUNCTION insp.gateway_face_delete(bigint, bytea, text[]) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_face_delete(bigint, bytea, text, bytea) IS 'insp.face_delete for a face id of a credential''s partner';
+GRANT EXECUTE ON FUNCTION insp.gateway_face_delete(bigint, bytea, text, bytea) TO insp_gateway;
 
-CREATE OR REPLACE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'persons');
     erased integer;
 BEGIN
-    PERFORM insp.gateway_names(p_names);
-    SELECT sum(insp.erase_person(p.name, n)) INTO erased FROM insp.partner p CROSS JOIN unnest(p_names) n WHERE p.id = number;
+    PERFORM insp.check_indexes(p_indexes);
+    SELECT sum(insp.erase_by_index(p.name, i)) INTO erased FROM insp.partner p CROSS JOIN unnest(p_indexes) i WHERE p.id = number;
     PERFORM insp.record_access(p_credential, 'erase', 'persons', NULL, jsonb_build_object('jobs', erased));
     RETURN erased;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_erase(bigint, bytea, text[]) IS
+COMMENT ON FUNCTION insp.gateway_erase(bigint, bytea, bytea[]) IS
     'insp.erase_person for a person of a credential''s partner; returns how many jobs, each with its chain of reruns';
-GRANT EXECUTE ON FUNCTION insp.gateway_erase(bigint, bytea, text[]) TO insp_gateway;
+GRANT EXECUTE ON FUNCTION insp.gateway_erase(bigint, bytea, bytea[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_export(
-    p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid DEFAULT NULL, p_limit integer DEFAULT 20
+    p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid DEFAULT NULL, p_limit integer DEFAULT 20
 ) RETURNS TABLE (id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -77,15 +83,15 @@ DECLARE
     numbers bigint[];
     j insp.job;
 BEGIN
-    PERFORM insp.gateway_names(p_names);
+    PERFORM insp.check_indexes(p_indexes);
     PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.');
     IF p_after IS NOT NULL THEN
         SELECT x.id INTO before FROM insp.job x WHERE x.public_id = p_after AND x.partner_id = number;
         PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.');
     END IF;
     SELECT array_agg(DISTINCT u.job) INTO numbers
-    FROM unnest(p_names) n, LATERAL unnest(insp.jobs_of_person(number, insp.reference_index(n), (
-        SELECT k.id FROM insp.person k WHERE k.partner_id = number AND k.reference_index = insp.reference_index(n)))) AS u (job);
+    FROM unnest(p_indexes) i, LATERAL unnest(insp.jobs_of_person(number, i, (
+        SELECT k.id FROM insp.person k WHERE k.partner_id = number AND k.reference_index = i))) AS u (job);
     FOR j IN SELECT x.* FROM insp.job x WHERE x.id = ANY (numbers) AND x.id < before ORDER BY x.id DESC LIMIT p_limit LOOP
         id := j.public_id;
         SELECT r.document, r.sealed, r.body, r.partner_id INTO document, sealed, body, partner_id FROM insp.sealed_document(j) r;
@@ -101,27 +107,27 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_export(bigint, bytea, text[], uuid, integer) IS
+COMMENT ON FUNCTION insp.gateway_export(bigint, bytea, bytea[], uuid, integer) IS
     'All jobs of a person of a credential''s partner, newest first, from after a job on: results as insp.sealed_result has them, what the request said of the person, the parts, and notes. Each is recorded';
-GRANT EXECUTE ON FUNCTION insp.gateway_export(bigint, bytea, text[], uuid, integer) TO insp_gateway;
+GRANT EXECUTE ON FUNCTION insp.gateway_export(bigint, bytea, bytea[], uuid, integer) TO insp_gateway;
 
-CREATE OR REPLACE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'persons');
 BEGIN
-    PERFORM insp.gateway_names(p_names);
+    PERFORM insp.check_indexes(p_indexes);
     RETURN (SELECT coalesce(jsonb_agg(f.face ORDER BY f.face_id), '[]') FROM (
         SELECT f.face_id, jsonb_strip_nulls(jsonb_build_object(
             -- Of a sealed face the database has a pseudonym.
             'faceId', CASE WHEN bool_and(t.key_id IS NULL) THEN f.face_id END,
             'templates', jsonb_agg(jsonb_build_object('engine', t.engine, 'modelSHA256', t.model_sha256,
                 'createdAt', insp.iso_time(t.created_at)) ORDER BY t.id))) AS face
-        FROM unnest(p_names) n JOIN insp.person p ON p.partner_id = number AND p.reference_index = insp.reference_index(n)
+        FROM unnest(p_indexes) i JOIN insp.person p ON p.partner_id = number AND p.reference_index = i
             JOIN insp.face f ON f.person_id = p.id
             JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
         GROUP BY f.face_id) f);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) IS 'The faces of a person of a credential''s partner, without the features';
-GRANT EXECUTE ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) IS 'The faces of a person of a credential''s partner, without the features';
+GRANT EXECUTE ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) TO insp_gateway;

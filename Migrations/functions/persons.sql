@@ -4,6 +4,16 @@ CREATE OR REPLACE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
 LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(p_reference, 'UTF8')) $$;
 COMMENT ON FUNCTION insp.reference_index(text) IS 'The key by which a reference is found: equal for equal references';
 
+CREATE OR REPLACE FUNCTION insp.check_indexes(p_indexes bytea[], p_most integer DEFAULT 2) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.require(coalesce(cardinality(p_indexes) BETWEEN 1 AND p_most AND array_ndims(p_indexes) = 1
+        AND (SELECT bool_and(length(i) = 32) FROM unnest(p_indexes) i), false), 'the index of a reference',
+        'It is the SHA-256 of the reference.');
+END
+$$;
+COMMENT ON FUNCTION insp.check_indexes(bytea[], integer) IS 'Refuses what are not one to so many indexes of references';
+
 CREATE OR REPLACE FUNCTION insp.new_persons(p_payloads jsonb[]) RETURNS TABLE (partner_id integer, index bytea)
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -158,6 +168,21 @@ COMMENT ON FUNCTION insp.jobs_by_reference(text, text, text, smallint, text) IS
     'A partner''s jobs with a customerInternalReference or a userReference, newest first; only those of a status, if given. Operators give a purpose (review, support, export or delivery), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.jobs_by_reference(text, text, text, smallint, text) TO insp_producer, insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.jobs_by_index(partner text, user_index bytea, purpose text DEFAULT NULL) RETURNS SETOF uuid
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT insp.record_search('jobs_by_reference', jobs_by_index.partner, jobs_by_index.purpose, insp.needs_purpose());
+    SELECT j.public_id
+    FROM (SELECT insp.partner_number(jobs_by_index.partner) AS id) p, LATERAL (
+            SELECT r.job_id FROM insp.job_reference r
+            WHERE r.partner_id = p.id AND r.kind = 'user' AND r.index = jobs_by_index.user_index) r
+        JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
+    ORDER BY j.id DESC
+$$;
+COMMENT ON FUNCTION insp.jobs_by_index(text, bytea, text) IS
+    'A partner''s jobs with a userReference, newest first; the reference as insp.reference_index hashes it, so that programs keep it out of the server''s log. Operators give a purpose (review, support, export or delivery), which is recorded';
+GRANT EXECUTE ON FUNCTION insp.jobs_by_index(text, bytea, text) TO insp_producer, insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -204,24 +229,31 @@ $$;
 COMMENT ON FUNCTION insp.jobs_of_person(integer, bytea, bigint) IS
     'Jobs with a person''s userReference, and those without one that name a face of the person';
 
-CREATE OR REPLACE FUNCTION insp.faces_of_person(partner text, reference text, purpose text DEFAULT NULL) RETURNS SETOF text
+CREATE OR REPLACE FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
-    SELECT insp.record_search('faces_of_person', faces_of_person.partner, faces_of_person.purpose, insp.needs_purpose());
+    SELECT insp.record_search('faces_of_person', faces_by_index.partner, faces_by_index.purpose, insp.needs_purpose());
     SELECT f.face_id FROM insp.person p JOIN insp.face f ON f.person_id = p.id
-    WHERE p.partner_id = insp.partner_number(faces_of_person.partner)
-        AND p.reference_index = insp.reference_index(faces_of_person.reference)
+    WHERE p.partner_id = insp.partner_number(faces_by_index.partner) AND p.reference_index = faces_by_index.user_index
     ORDER BY f.face_id
 $$;
+COMMENT ON FUNCTION insp.faces_by_index(text, bytea, text) IS
+    'insp.faces_of_person for a reference as insp.reference_index hashes it; inspectd person erase destroys the faces'' keys';
+GRANT EXECUTE ON FUNCTION insp.faces_by_index(text, bytea, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.faces_of_person(partner text, reference text, purpose text DEFAULT NULL) RETURNS SETOF text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT * FROM insp.faces_by_index(faces_of_person.partner, insp.reference_index(faces_of_person.reference), faces_of_person.purpose)
+$$;
 COMMENT ON FUNCTION insp.faces_of_person(text, text, text) IS
-    'The face ids of a person, as stored; inspectd person erase destroys their keys. Operators give a purpose (review, support, export or delivery), which is recorded';
+    'The face ids of a person, as stored. Operators give a purpose (review, support, export or delivery), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.faces_of_person(text, text, text) TO insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.erase_by_index(partner text, user_index bytea) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    owner constant integer := insp.partner_number(erase_person.partner);
-    found_by constant bytea := insp.reference_index(erase_person.reference);
+    owner constant integer := insp.partner_number(erase_by_index.partner);
+    found_by constant bytea := erase_by_index.user_index;
     person constant bigint := (SELECT p.id FROM insp.person p WHERE p.partner_id = owner AND p.reference_index = found_by);
     numbers bigint[];
     jobs uuid[];
@@ -231,11 +263,7 @@ DECLARE
     templates integer;
 BEGIN
     PERFORM insp.need_read_committed();
-    PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
-    -- The program passes pseudonyms, too.
-    IF EXISTS (SELECT FROM insp.custody) AND current_setting('application_name') NOT LIKE 'inspectd %' THEN
-        RAISE WARNING 'sealed jobs are found by inspectd person erase alone';
-    END IF;
+    PERFORM insp.check_indexes(ARRAY[found_by]);
     -- The jobs before the person, in the order of every other erasure. Their chains may contain jobs no longer linked to the person.
     PERFORM insp.lock_chains(insp.jobs_of_person(owner, found_by, person));
     -- A new statement, so that this does not repeat what another erasure did meanwhile.
@@ -257,13 +285,27 @@ BEGIN
     PERFORM insp.forget_persons(ARRAY[person]);
     IF person IS NOT NULL OR erased > 0 THEN
         -- The reference is personal data: the record has the erasure, not the reference.
-        PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased,
+        PERFORM insp.record('erase_person', 'partner ' || erase_by_index.partner, jsonb_build_object('person', person, 'jobs', erased,
             'templates', nullif(templates, 0)));
     END IF;
     RETURN erased;
 EXCEPTION WHEN lock_not_available THEN
     PERFORM insp.refuse('ROW_LOCKED');
     RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.erase_by_index(text, bytea) IS
+    'insp.erase_person for a reference as insp.reference_index hashes it, so that programs keep it out of the server''s log';
+GRANT EXECUTE ON FUNCTION insp.erase_by_index(text, bytea) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
+    IF EXISTS (SELECT FROM insp.custody) THEN
+        RAISE WARNING 'sealed jobs are found by inspectd person erase alone';
+    END IF;
+    RETURN insp.erase_by_index(erase_person.partner, insp.reference_index(erase_person.reference));
 END
 $$;
 COMMENT ON FUNCTION insp.erase_person(text, text) IS

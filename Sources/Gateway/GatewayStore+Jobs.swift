@@ -12,7 +12,8 @@ extension GatewayStore {
         let kinds = JobSearch.Reference.allCases.compactMap { kind in
             search.references[kind].map { (key: kind, value: $0) }
         }
-        // Sealed jobs have pseudonyms in place of references, jobs of producers that do not seal the references themselves.
+        // Sealed jobs have pseudonyms in place of references, jobs of producers that do not seal the references themselves. The
+        // database gets digests of both: what it gets may be logged.
         var sealed: [String] = []
         if let keys = try self.keys {
             let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
@@ -22,7 +23,7 @@ extension GatewayStore {
             "SELECT * FROM insp.gateway_jobs($1, $2, $3, $4, $5, $6, $7, $8)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .texts(kinds.map(\.key.rawValue)),
-                .texts(kinds.map(\.value)), .texts(sealed), .optional(search.status.map(Int64.init)),
+                .byteas(kinds.map { BlindIndex.ofStored($0.value) }), .byteas(sealed.map(BlindIndex.ofStored)), .optional(search.status.map(Int64.init)),
                 .optional(search.after), .int(Int64(search.limit)),
             ])
         var page = JobPage(jobs: [])

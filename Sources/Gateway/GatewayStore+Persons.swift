@@ -5,52 +5,61 @@ internal import Postgres
 
 /// Calls about faces and persons.
 extension GatewayStore {
-    /// A name as plain and as sealed jobs have it.
-    private func spellings(
-        _ name: String, use: String, _ credential: GatewayCredential
-    ) async throws -> PostgresValue {
-        guard let keys = try self.keys else { return .texts([name]) }
-        let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
-        return .texts([name, index.pseudonym(name, use: use)])
+    /// By what a person is found: as plain jobs have the reference, and as sealed ones do. The database never sees the reference.
+    private func indexes(of reference: String, _ credential: GatewayCredential) async throws -> PostgresValue {
+        var spellings = [reference]
+        if let keys = try self.keys {
+            let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
+            spellings.append(index.pseudonym(reference, use: "user"))
+        }
+        return .byteas(spellings.map(BlindIndex.ofStored))
     }
 
     private func call(
-        _ function: String, _ credential: GatewayCredential, _ name: String, use: String
+        _ function: String, _ credential: GatewayCredential, face id: String
     ) async throws -> PostgresRow {
-        try await self.ask(
-            "SELECT insp.\(function)($1, $2, $3)",
-            [
-                .int(credential.id), .bytes(credential.secretSHA256),
-                try await self.spellings(name, use: use, credential),
-            ]
+        var face: [PostgresValue] = [.text(id), .null]
+        if let keys = try self.keys {
+            let index = BlindIndex(try await keys.partnerKey(credential.partnerID))
+            face = [.text(index.pseudonym(id, use: "face")), .bytes(BlindIndex.ofStored(id))]
+        }
+        return try await self.ask(
+            "SELECT insp.\(function)($1, $2, $3, $4)",
+            [.int(credential.id), .bytes(credential.secretSHA256)] + face
         ).single()
     }
 
     /// The templates of a face id, a JSON array.
     func face(_ credential: GatewayCredential, _ id: String) async throws -> Data {
-        try await self.call("gateway_face", credential, id, use: "face").data(0)
+        try await self.call("gateway_face", credential, face: id).data(0)
     }
 
     /// Deletes a face id with its templates.
     ///
     /// - Returns: How many templates and jobs, a JSON object.
     func deleteFace(_ credential: GatewayCredential, _ id: String) async throws -> Data {
-        try await self.call("gateway_face_delete", credential, id, use: "face").data(0)
+        try await self.call("gateway_face_delete", credential, face: id).data(0)
     }
 
     /// Erases a person. The keys of what was sealed follow (`insp.key_gone`).
     ///
     /// - Returns: How many jobs.
     func erase(_ credential: GatewayCredential, person reference: String) async throws -> Int {
-        Int(try await self.call("gateway_erase", credential, reference, use: "user").int(0))
+        let indexes = try await self.indexes(of: reference, credential)
+        return Int(
+            try await self.ask(
+                "SELECT insp.gateway_erase($1, $2, $3)",
+                [.int(credential.id), .bytes(credential.secretSHA256), indexes]
+            ).single().int(0))
     }
 
     /// A page of all that is kept of a person, a JSON object.
     func export(
         _ credential: GatewayCredential, person reference: String, after: String?, limit: Int
     ) async throws -> Data {
-        let names = try await self.spellings(reference, use: "user", credential)
-        let start: [PostgresValue] = [.int(credential.id), .bytes(credential.secretSHA256), names]
+        let start: [PostgresValue] = [
+            .int(credential.id), .bytes(credential.secretSHA256), try await self.indexes(of: reference, credential),
+        ]
         let rows = try await self.ask(
             "SELECT * FROM insp.gateway_export($1, $2, $3, $4, $5)", start + [.optional(after), .int(Int64(limit))])
         var jobs: [Data] = []

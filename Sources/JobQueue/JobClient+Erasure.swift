@@ -1,15 +1,16 @@
+package import Foundation
 internal import Postgres
 
 extension JobClient {
     /// Erases a person's jobs and faces.
     ///
-    /// - Parameter reference: As the database has it: the pseudonym, where the jobs are sealed.
+    /// - Parameter index: Of the reference as the database has it: of the pseudonym, where the jobs are sealed.
     /// - Returns: How many jobs.
-    package func erasePerson(_ reference: String, of partner: String) async throws -> Int {
+    package func erasePerson(_ index: Data, of partner: String) async throws -> Int {
         try await self.translating { connection in
             Int(
                 try await connection.query(
-                    "SELECT insp.erase_person($1, $2)", [.text(partner), .text(reference)]
+                    "SELECT insp.erase_by_index($1, $2)", [.text(partner), .bytes(index)]
                 ).single().int(0))
         }
     }
@@ -48,10 +49,10 @@ extension JobClient {
     }
 
     /// The face ids of a person, as the database has them, for the destruction of their keys.
-    package func faces(of reference: String, partner: String) async throws -> [String] {
+    package func faces(of index: Data, partner: String) async throws -> [String] {
         try await self.translating { connection in
             try await connection.query(
-                "SELECT insp.faces_of_person($1, $2, 'support')", [.text(partner), .text(reference)]
+                "SELECT insp.faces_by_index($1, $2, 'support')", [.text(partner), .bytes(index)]
             ).map { try $0.string(0) }
         }
     }

@@ -113,13 +113,12 @@ package actor JobClient {
     /// Ids of a person's jobs, newest first.
     ///
     /// - Parameters:
-    ///   - reference: As the database has it.
+    ///   - index: Of the reference as the database has it.
     ///   - purpose: What an operator reads them for: review, support, export or delivery.
-    package func jobs(of reference: String, partner: String, purpose: String?) async throws -> [String] {
+    package func jobs(of index: Data, partner: String, purpose: String?) async throws -> [String] {
         try await self.translating { connection in
             try await connection.query(
-                "SELECT id::text FROM insp.jobs_by_reference($1, user_reference => $2, purpose => $3)",
-                [.text(partner), .text(reference), .optional(purpose)]
+                "SELECT insp.jobs_by_index($1, $2, $3)::text", [.text(partner), .bytes(index), .optional(purpose)]
             ).map { try $0.string(0) }
         }
     }
@@ -129,39 +128,38 @@ package actor JobClient {
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
-        let names = try await self.spellings(of: faceID, partner: partner)
-        let row = try await self.translating { connection in
-            try await connection.query(
-                """
-                SELECT jsonb_build_object('templates', sum((d ->> 'templates')::int), 'jobs', sum((d ->> 'jobs')::int),
-                    'deletedAt', max(d ->> 'deletedAt'))
-                FROM unnest($2::text[]) AS n, LATERAL insp.face_delete($1, n) AS d
-                """, [.text(partner), .textArray(names)]
-            ).single()
+        guard let hidden = try await self.hidden(faceID, partner) else {
+            return try await self.translating { connection in
+                try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)])
+                    .single().data(0)
+            }
         }
-        return try row.data(0)
+        return try await self.translating { connection in
+            try await connection.query("SELECT insp.sealed_face_delete($1, $2, $3)", [.text(partner)] + hidden)
+                .single().data(0)
+        }
     }
 
     /// The templates of a face id as JSON, without their features.
     ///
     /// - Parameter purpose: What an operator reads them for: review, support, export or delivery.
     package func templates(of faceID: String, partner: String, purpose: String? = nil) async throws -> Data {
-        let names = try await self.spellings(of: faceID, partner: partner)
+        let hidden = try await self.hidden(faceID, partner)
+        let call = hidden == nil ? "face_templates($1, $3, $2)" : "sealed_face_templates($1, $3, $4, $2)"
         return try await self.translating { connection in
             try await connection.query(
-                """
-                SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]')
-                FROM unnest($2::text[]) AS n, LATERAL insp.face_templates($1, n, $3) AS t
-                """, [.text(partner), .textArray(names), purpose.map { .text($0) } ?? .null]
+                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.\(call) AS t",
+                [.text(partner), .optional(purpose)] + (hidden ?? [.text(faceID)])
             ).single().data(0)
         }
     }
 
-    /// A face id as plain and as sealed jobs have it.
-    private func spellings(of faceID: String, partner: String) async throws -> [String] {
-        guard let keys else { return [faceID] }
+    /// A face id as sealed jobs have it, and the index that finds it in plain ones; `nil`: nothing is sealed. The id itself would be
+    /// in the server's log.
+    private func hidden(_ faceID: String, _ partner: String) async throws -> [PostgresValue]? {
+        guard let keys else { return nil }
         let index = BlindIndex(try await keys.partnerKey(try await self.number(of: partner)))
-        return [faceID, index.pseudonym(faceID, use: "face")]
+        return [.text(index.pseudonym(faceID, use: "face")), .bytes(BlindIndex.ofStored(faceID))]
     }
 
     package func close() async {

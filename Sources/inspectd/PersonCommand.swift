@@ -70,9 +70,9 @@ extension Command {
     ) async throws {
         var outcome = Erasure()
         var faces: [String] = []
-        for spelling in try await Self.spellings(reference, partner, client, keys) {
-            faces += try await client.faces(of: spelling, partner: partner)
-            let jobs = try await client.erasePerson(spelling, of: partner)
+        for index in try await Self.indexes(reference, partner, client, keys) {
+            faces += try await client.faces(of: index, partner: partner)
+            let jobs = try await client.erasePerson(index, of: partner)
             outcome.jobs += jobs
             outcome.persons += jobs > 0 ? 1 : 0
         }
@@ -91,19 +91,22 @@ extension Command {
     private static func export(
         _ reference: String, _ partner: String, _ purpose: String?, _ client: JobClient, _ keys: KeyStore?
     ) async throws {
-        for spelling in try await Self.spellings(reference, partner, client, keys) {
-            for job in try await client.jobs(of: spelling, partner: partner, purpose: purpose) {
+        for index in try await Self.indexes(reference, partner, client, keys) {
+            for job in try await client.jobs(of: index, partner: partner, purpose: purpose) {
                 Output.line(try await client.result(of: job, purpose: purpose))
             }
         }
     }
 
-    /// The reference as sealed jobs have it, then as plain jobs do.
-    private static func spellings(
+    /// By what the database finds the reference as sealed jobs have it, then as plain jobs do.
+    private static func indexes(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
-    ) async throws -> [String] {
-        guard let keys else { return [reference] }
-        let key = try await keys.partnerKey(try await client.number(of: partner))
-        return [BlindIndex(key).pseudonym(reference, use: "user"), reference]
+    ) async throws -> [Data] {
+        var spellings = [reference]
+        if let keys {
+            let key = try await keys.partnerKey(try await client.number(of: partner))
+            spellings.insert(BlindIndex(key).pseudonym(reference, use: "user"), at: 0)
+        }
+        return spellings.map(BlindIndex.ofStored)
     }
 }

@@ -273,6 +273,10 @@ package enum SealedURL {
 }
 
 extension BlindIndex {
+    /// How the database finds a reference or a face id that it stores (`insp.reference_index`): the SHA-256, so that a question names
+    /// nobody in the server's log.
+    package static func ofStored(_ spelling: String) -> Data { Data(SHA256.digest(Array(spelling.utf8))) }
+
     /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
     package func pseudonym(_ value: String, use: String) -> String { Data(self.index(value, use: use)).base64URL }
 

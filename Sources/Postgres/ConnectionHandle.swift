@@ -14,6 +14,9 @@ final class ConnectionHandle {
     ///
     /// - Parameter conninfo: A libpq connection string or URL. Never logged: it may hold a password.
     init(conninfo: String, name: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        guard Self.isReadable(conninfo) else {
+            throw PostgresError(.connectionFailed, "the connection string is not one that libpq reads")
+        }
         // The string comes last and so overrides. A vanished peer is detected in about 20 s.
         let settings: [(String, String)] = [
             ("application_name", name), ("client_encoding", "UTF8"), ("keepalives_idle", "10"),
@@ -33,6 +36,36 @@ final class ConnectionHandle {
         }
         cpg_silence_notices(connection)
         PQsetnonblocking(connection, 1)
+    }
+
+    /// Whether libpq takes a connection string apart as it was meant. Its messages, and the server's, repeat what they do not
+    /// understand, such as the rest of a password with a character that had to be encoded.
+    private static func isReadable(_ conninfo: String) -> Bool {
+        let isURL = ["postgresql://", "postgres://"].contains { conninfo.hasPrefix($0) }
+        // Anything else without an equals sign is the name of a database.
+        guard isURL || conninfo.contains("=") else { return !conninfo.contains("://") }
+        if isURL {
+            let parts = conninfo.split(separator: "?", maxSplits: 1)[0].split(separator: "/", maxSplits: 3)
+            guard (parts.dropFirst().first ?? "").count(where: { $0 == "@" }) <= 1,
+                !(parts.dropFirst(2).contains { $0.contains("@") })
+            else { return false }
+        }
+        var message: UnsafeMutablePointer<CChar>?
+        let options = PQconninfoParse(conninfo, &message)
+        defer {
+            PQfreemem(message)
+            PQconninfoFree(options)
+        }
+        guard var option = options else { return false }
+        while let keyword = option.pointee.keyword {
+            if String(cString: keyword) == "port", let value = option.pointee.val,
+                !String(cString: value).utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2c })
+            {
+                return false
+            }
+            option += 1
+        }
+        return true
     }
 
     deinit { self.close() }

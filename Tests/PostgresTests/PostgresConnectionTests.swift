@@ -277,6 +277,19 @@ import Testing
         #expect(error.map { !"\($0)".contains("hunter2") } == true)
     }
 
+    @Test(arguments: [
+        "postgres:/user:hunter2@localhost/x", "postgre://user:hunter2@localhost/x", "postgresql://user:hunter2@[::1/x",
+        "postgresql://user:hunter2/rest@localhost/x", "postgresql://user:p@hunter2@localhost/x",
+        "postgresql://user:hunter2?x=1@localhost/x", "postgresql://user:a/b@hunter2/x",
+        "host=localhost password=a hunter2", "host=localhost passwort=x hunter2=1", "postgresql://localhost/x?hunter2",
+        "postgresql://user:%hunter2@localhost/x", "postgresql://localhost/x?passwort=hunter2",
+    ])
+    func `A connection string that libpq misreads is not repeated`(text: String) async throws {
+        let error = await #expect(throws: PostgresError.self) { try await PostgresConnection.connect(text) }
+        let shown = error.map { "\($0) \($0.reason)" } ?? "hunter2"
+        #expect(!shown.contains("hunter2") && !shown.contains("rest@"), "\(shown)")
+    }
+
     @Test func `A session that forgets prepared statements is spoken to without them`() async throws {
         let connection = try await ScratchDatabase.empty().connect()
         #expect(try await connection.query("SELECT $1::int + 1", [41])[0].int(0) == 42)

@@ -43,9 +43,12 @@ def decrypt(name, ciphertext):
     try:
         prefix, version, text = ciphertext.split(":")
         bytes_ = base64.b64decode(text, validate=True)
-        key = dict(enumerate(keys[name], 1))[int(version.removeprefix("v"))]
-    except (ValueError, KeyError):
+        number = int(version.removeprefix("v"))
+    except ValueError:
         raise Refused("invalid ciphertext: no prefix") from None
+    if number > len(keys[name]):
+        raise Refused("invalid ciphertext: version is too new")
+    key = keys[name][number - 1]
     try:
         return AESGCM(key).decrypt(bytes_[:12], bytes_[12:], None)
     except InvalidTag:

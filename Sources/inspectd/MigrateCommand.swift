@@ -62,7 +62,8 @@ extension Command {
                     .keyMissing, "\(path) does not exist",
                     hint: "Copy the file from another host; for the first host, run inspectd migrate --make-key.")
             }
-            let name = try KeyFile.add(to: path, name: nil)
+            // Another process may have made it in the meantime.
+            guard let name = try KeyFile.make(path) else { continue }
             configuration.log.info("wrapping key made", ["file": .string(path), "key": .string(name)])
         }
     }

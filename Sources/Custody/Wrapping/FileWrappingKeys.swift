@@ -104,12 +104,31 @@ package enum KeyFile {
         return isHex ? key : nil
     }
 
-    /// Adds a new key to a file, which is created with mode 0600 if there is none. Complete or not at all, also after a crash.
+    /// Adds a new key to a file, which is created with mode 0600 if there is none. Complete or not at all, also after a crash; of
+    /// several processes, one after the other.
     ///
     /// - Parameter name: `nil`: the day and four random digits.
     /// - Returns: The key's name.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyFileInvalid``.
     package static func add(to path: String, name: String? = nil, now: Date = Date()) throws(InspectError) -> String {
+        let folder = try self.lockedFolder(of: path)
+        defer { close(folder) }
+        return try self.add(to: path, in: folder, name: name, now: now)
+    }
+
+    /// Makes a file with a new key, unless there is one.
+    ///
+    /// - Returns: The key's name; `nil`: the file was there.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyFileInvalid``.
+    package static func make(_ path: String) throws(InspectError) -> String? {
+        let folder = try self.lockedFolder(of: path)
+        defer { close(folder) }
+        return access(path, F_OK) == 0 ? nil : try self.add(to: path, in: folder, name: nil, now: Date())
+    }
+
+    private static func add(
+        to path: String, in folder: CInt, name: String?, now: Date
+    ) throws(InspectError) -> String {
         let isThere = access(path, F_OK) == 0
         let known = isThere ? try self.read(path).map(\.id) : []
         let day = now.formatted(.iso8601.year().month().day())
@@ -136,19 +155,26 @@ package enum KeyFile {
             bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count
             && fsync(descriptor) == 0
         close(descriptor)
-        guard isWritten, rename(fresh, path) == 0, self.syncFolder(of: path) else {
+        // Without the folder's, a crash could take the new name back, and what was wrapped meanwhile would be lost.
+        guard isWritten, rename(fresh, path) == 0, fsync(folder) == 0 else {
             unlink(fresh)
             throw InspectError(.keyFileInvalid, "\(path) cannot be written")
         }
         return id
     }
 
-    /// Without it a crash could take the new name back, and what was wrapped meanwhile would be lost.
-    private static func syncFolder(of path: String) -> Bool {
+    /// What another process adds between the read and the rename would be lost. The folder is locked, as the file is replaced.
+    ///
+    /// - Returns: A descriptor that holds the lock until it is closed.
+    private static func lockedFolder(of path: String) throws(InspectError) -> CInt {
         let folder = open(
             URL(fileURLWithPath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { return false }
-        defer { close(folder) }
-        return fsync(folder) == 0
+        while folder >= 0 {
+            if flock(folder, LOCK_EX) == 0 { return folder }
+            guard errno == EINTR else { break }
+        }
+        let reason = String(cString: strerror(errno))
+        if folder >= 0 { close(folder) }
+        throw InspectError(.keyFileInvalid, "\(path) cannot be written: \(reason)")
     }
 }

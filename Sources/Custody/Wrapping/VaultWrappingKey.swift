@@ -127,6 +127,11 @@ final class VaultWrappingKey: WrappingKey {
     /// Only what is certain ends a job: that these bytes do not open. All else may be mended, and jobs wait.
     private func failure(_ status: Int, _ errors: [String]) -> InspectError {
         let words = errors.joined(separator: " ").lowercased()
+        // A KMS that was restored to an older state lacks the newest version, or the key. Both come back with a newer one.
+        let isAbsent = ["version is too new", "too old", "encryption key not found"].contains { words.contains($0) }
+        if status == 400, isAbsent {
+            return InspectError(.keyUnknown, "the KMS has no such version of the key \(self.id)")
+        }
         let isBroken = ["authentication failed", "invalid ciphertext", "cipher: message"].contains {
             words.contains($0)
         }

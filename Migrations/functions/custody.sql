@@ -126,21 +126,25 @@ COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) IS
     'Takes these keys of these partners off insp.key_gone, and records how many the key store destroyed: those that existed, as insp.destroy_job_keys of the key store says';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.record_keys(action text, partner text DEFAULT NULL, keys integer DEFAULT NULL) RETURNS void
+CREATE OR REPLACE FUNCTION insp.record_keys(
+    action text, partner text DEFAULT NULL, keys integer DEFAULT NULL, wrapping_key text DEFAULT NULL, reason text DEFAULT NULL
+) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'restore', 'sweep', 'destroy_person',
-        'destroy_partner'), false), 'action', 'An action is list, verify, escrow, restore, sweep, destroy_person or destroy_partner.');
+    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'restore', 'sweep', 'abandon', 'destroy_person',
+        'destroy_partner'), false), 'action', 'An action is list, verify, escrow, restore, sweep, abandon, destroy_person or destroy_partner.');
+    PERFORM insp.require(record_keys.action <> 'abandon' OR coalesce(record_keys.reason ~ '[^[:space:]]', false)
+        AND length(record_keys.reason) <= 200, 'reason', 'Keys are abandoned for a reason of at most 200 characters.');
     IF record_keys.partner IS NOT NULL AND NOT EXISTS (SELECT FROM insp.partner p WHERE p.name = record_keys.partner) THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(record_keys.partner), 40));
     END IF;
     PERFORM insp.record('keys_' || record_keys.action, coalesce('partner ' || record_keys.partner, 'keys'),
-        jsonb_build_object('keys', record_keys.keys));
+        jsonb_build_object('keys', record_keys.keys, 'wrapping_key', record_keys.wrapping_key, 'reason', record_keys.reason));
 END
 $$;
-COMMENT ON FUNCTION insp.record_keys(text, text, integer) IS
+COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
     'Records what inspectd keys, person and partner do in the key store, which has no record of its own';
-GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer) TO insp_operator;
+GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -4,7 +4,7 @@
 CREATE SCHEMA insp;
 COMMENT ON SCHEMA insp IS 'inspectd: wrapped keys of what the main database stores';
 REVOKE ALL ON SCHEMA insp FROM PUBLIC;
-GRANT USAGE ON SCHEMA insp TO keys_custodian, keys_eraser, keys_locksmith;
+GRANT USAGE ON SCHEMA insp TO keys_custodian, keys_eraser, keys_sweeper, keys_locksmith;
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 
 CREATE TABLE insp.custody (

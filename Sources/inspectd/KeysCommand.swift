@@ -13,12 +13,14 @@ extension Command {
                    inspectd keys rotate --to NAME
                    inspectd keys escrow --public-key FILE > ESCROW
                    inspectd keys restore --escrow ESCROW --private-key FILE --to NAME
+                   inspectd keys abandon --lost NAME [--to NAME] [--confirm NAME --reason TEXT]
+                   inspectd keys abandon --partner NAME [--confirm NAME --reason TEXT]
             """,
-        words: ["init", "list", "make", "rotate", "rewrap", "sweep", "verify", "escrow", "restore"],
+        words: ["init", "list", "make", "rotate", "rewrap", "sweep", "verify", "escrow", "restore", "abandon"],
         takesOperands: true,
         options: [
             .value("to", "NAME", "the wrapping key for new keys; init: where several are configured")
-                .of("init", "rotate", "restore"),
+                .of("init", "rotate", "restore", "abandon"),
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
             .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
@@ -26,12 +28,17 @@ extension Command {
             .value("public-key", "FILE", "PEM of an RSA key of 3072 bits or more").of("escrow"),
             .value("private-key", "FILE", "PEM of its private half").of("restore"),
             .value("escrow", "FILE", "the output of keys escrow").of("restore"),
+            .value("lost", "NAME", "the wrapping key that nobody has any more").of("abandon"),
+            .value("partner", "NAME", "the partner whose key is of no use").of("abandon"),
+            .value("confirm", "NAME", "the same name again; without it, what would be lost is shown").of("abandon"),
+            .value("reason", "TEXT", "why, for the record; names no person").of("abandon"),
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]").of("init"),
         ] + Configuration.keyOptions + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands.count == 1 else {
-                throw UsageError("keys needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
+                throw UsageError(
+                    "keys needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
             }
             switch arguments.operands[0] {
             case "init": try await Self.initialize(configuration, arguments)
@@ -43,7 +50,10 @@ extension Command {
             case "verify": try await Self.verify(configuration)
             case "escrow": try await Self.escrow(configuration, arguments)
             case "restore": try await Self.restore(configuration, arguments)
-            default: throw UsageError("keys needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
+            case "abandon": try await Self.abandon(configuration, arguments)
+            default:
+                throw UsageError(
+                    "keys needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
             }
         }
     )
@@ -63,7 +73,8 @@ extension Command {
 
     private static func make(_ arguments: Arguments) throws {
         guard let path = arguments["key-file"] else { throw UsageError("keys make needs --key-file") }
-        Output.line(ResultEnvelope.json(["wrappingKey": try KeyFile.add(to: path, name: arguments["name"])]))
+        let name = try KeyFile.add(to: path, name: arguments["name"])
+        Output.line(ResultEnvelope.json(["wrappingKey": name]))
     }
 
     private static func initialize(_ configuration: Configuration, _ arguments: Arguments) async throws {
@@ -238,6 +249,90 @@ extension Command {
         await store.close()
         try await Self.record("sweep", destroyed + persons, configuration)
         Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons]))
+    }
+
+    private struct Abandonment: Encodable {
+        struct Partner: Encodable {
+            /// `nil`: the database has no such partner.
+            var partner: String?
+            var number: Int64
+            var persons: Int
+            var jobs: Int
+            var templates: Int
+        }
+
+        var partners: [Partner]
+        /// Whether the keys are destroyed; false: this is what would be lost.
+        var isAbandoned: Bool
+    }
+
+    /// Gives up partners' keys that nobody can unwrap any more, so that the key store can be used for new jobs.
+    private static func abandon(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        let lost = arguments["lost"]
+        guard let name = lost ?? arguments["partner"], lost == nil || arguments["partner"] == nil else {
+            throw UsageError("keys abandon needs --lost or --partner")
+        }
+        let isConfirmed = arguments["confirm"] != nil
+        guard arguments["confirm"] ?? name == name else {
+            throw UsageError("abandoned keys cannot be restored: --confirm must repeat \(name)")
+        }
+        guard !isConfirmed || arguments["reason"]?.isEmpty == false else {
+            throw UsageError("keys abandon needs a --reason, which is recorded")
+        }
+        let keys = try configuration.openWrappingKeys()
+        guard lost.map({ !keys.ids.contains($0) }) ?? true else {
+            throw UsageError("\(name) is configured: if it is lost, take it out of the wrapping keys")
+        }
+        let store = try Self.keyStore(configuration, keys)
+        let connection = try await Self.mainDatabase(configuration)
+        let noted = try await CustodyState.noted(on: connection)
+        guard let state = try await store.state() else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
+        }
+        guard noted.map({ $0.keyStore == state.keyStore }) ?? true else {
+            throw InspectError(.keyMismatch, "the database belongs to another key store")
+        }
+        var number: Int64?
+        if let partner = arguments["partner"] {
+            number = try await connection.query("SELECT insp.custody_partner($1)", [.text(partner)]).single().int(0)
+        }
+        let below = try await store.below(lost, number)
+        let known = [state.wrappingKey, state.formerKey, noted?.wrappingKey, noted?.formerKey]
+        guard lost.map({ known.contains($0) }) ?? true || !below.isEmpty else {
+            throw UsageError("the key store has no wrapping key \(name)")
+        }
+        let needed = lost != nil && lost == state.wrappingKey
+        let fresh = arguments["to"] ?? (keys.ids.count == 1 ? keys.ids[0] : nil)
+        guard !needed || fresh != nil else {
+            throw UsageError("several wrapping keys are configured: choose the one for new keys with --to")
+        }
+        var answer = Abandonment(partners: [], isAbandoned: isConfirmed)
+        let names = try await connection.query(
+            "SELECT id, name FROM insp.v_partner WHERE id = ANY ($1::integer[])", [.intArray(below.map(\.partner))]
+        ).reduce(into: [Int64: String]()) { $0[try $1.int(0)] = try $1.string(1) }
+        answer.partners = below.map {
+            .init(
+                partner: names[$0.partner], number: $0.partner, persons: $0.persons, jobs: $0.jobs,
+                templates: $0.templates)
+        }
+        if isConfirmed {
+            // Before anything is destroyed.
+            _ = try await connection.query(
+                "SELECT insp.record_keys('abandon', $1, $2::integer, $3, $4)",
+                [
+                    .optional(arguments["partner"]), .int(Int64(below.count)), .optional(lost),
+                    .optional(arguments["reason"]),
+                ])
+            if let lost {
+                try await store.abandon(lost, to: needed ? fresh : nil).note(on: connection)
+            } else if let number {
+                try await store.destroyPartner(number)
+            }
+            while try await store.sweep() > 0 {}
+        }
+        await connection.close()
+        await store.close()
+        Output.line(ResultEnvelope.json(answer))
     }
 
     // MARK: Settings

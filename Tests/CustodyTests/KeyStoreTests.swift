@@ -293,9 +293,10 @@ import Testing
             "keys_custodian": [
                 "fetch_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys", "custody",
             ],
-            "keys_eraser": [
-                "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "destroy_job_keys",
-                "old_job_keys", "idle_person_keys", "drop_idle_persons", "custody",
+            "keys_eraser": ["destroy_job_keys", "sweep_keys", "custody"],
+            "keys_sweeper": [
+                "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys",
+                "idle_person_keys", "drop_idle_persons", "count_below", "abandon_keys", "custody",
             ],
             "keys_locksmith": [
                 "fetch_keys", "partner_keys", "custody", "begin_custody", "begin_rotation", "end_rotation",
@@ -326,12 +327,26 @@ import Testing
             try await fixture.admin.query(
                 "SELECT count(*) FROM pg_proc p WHERE p.pronamespace = 'insp'::regnamespace AND has_function_privilege('public', p.oid, 'EXECUTE')"
             )[0].int(0) == 0)
-        // As the roles themselves.
-        for (role, fine) in [("keys_custodian", true), ("keys_eraser", false)] {
+        // As the roles themselves. A worker destroys the keys of jobs that it can name, and no others.
+        let key = try await (try fixture.store()).jobKeys([KeyOwner(partner: 7, .user("y"))])[0]
+        for (role, call, fine) in [
+            ("keys_custodian", "partner_keys(ARRAY[7])", true), ("keys_eraser", "partner_keys(ARRAY[7])", false),
+            ("keys_eraser", "destroy_keys(ARRAY['\(key.id.text)']::uuid[])", false),
+            ("keys_eraser", "destroy_partner_key(7)", false), ("keys_eraser", "destroy_person_key(7, '\\x00')", false),
+            ("keys_eraser", "old_job_keys(NULL, '0', 9)", false),
+            ("keys_eraser", "idle_person_keys(NULL, '0', 9)", false),
+            ("keys_eraser", "drop_idle_persons(ARRAY['\(key.id.text)']::uuid[])", false),
+            ("keys_eraser", "abandon_keys('first', 'second', '\\x00')", false),
+            ("keys_eraser", "destroy_job_keys(ARRAY['\(key.id.text)']::uuid[], ARRAY[8])", true),
+            ("keys_sweeper", "fetch_keys(ARRAY['\(key.id.text)']::uuid[])", false),
+            ("keys_sweeper", "old_job_keys(NULL, '0', 9)", true),
+        ] {
             try await fixture.admin.execute("SET ROLE \(role)")
-            let worked = (try? await fixture.admin.query("SELECT * FROM insp.partner_keys(ARRAY[7])")) != nil
-            #expect(worked == fine)
+            let worked = (try? await fixture.admin.query("SELECT * FROM insp.\(call)")) != nil
+            #expect(worked == fine, "\(role) \(call)")
             try await fixture.admin.execute("RESET ROLE")
         }
+        #expect(try await fixture.count("job") == 2)
+        #expect(try await fixture.count("partner") == 1)
     }
 }

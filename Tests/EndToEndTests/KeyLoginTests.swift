@@ -77,9 +77,13 @@ import Testing
         let findings = try await done("operator", "locksmith", ["doctor"])
         let rotation = try #require(findings.split(separator: "\n").first { $0.contains("rotation") })
         #expect(try members(Data(rotation.utf8))["outcome"] as? String == "pass")
-        // Each can do no more: only a worker destroys keys, only a locksmith lists them.
+        for words in [["keys", "sweep"], ["person", "erase", "--partner", "bank", "--reference", "nobody"]] {
+            _ = try await done("operator", "keeper", words)
+        }
+        // Each can do no more: only a keeper destroys any key, only a locksmith lists them.
         for (login, call) in [
             ("gateway", "destroy_partner_key(1)"), ("gateway", "all_keys(NULL, 1)"), ("worker", "all_keys(NULL, 1)"),
+            ("worker", "destroy_partner_key(1)"), ("worker", "old_job_keys(NULL, '0', 1)"),
             ("locksmith", "destroy_partner_key(1)"),
         ] {
             let connection = try await keys.database("inspectd_keys", role: login).connect()

@@ -110,7 +110,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.destroy_keys(uuid[]) IS
     'Destroys keys, and with them all below; returns how many there were. The rows below are deleted by insp.sweep_keys';
-GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_eraser;
+GRANT EXECUTE ON FUNCTION insp.destroy_keys(uuid[]) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.destroy_job_keys(p_ids uuid[], p_partners integer[]) RETURNS TABLE (id uuid, partner_id integer)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
@@ -132,14 +132,14 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         WHERE k.partner_id = p_partner AND k.subject = p_subject AND k.kind = 'person'))
 $$;
 COMMENT ON FUNCTION insp.destroy_person_key(integer, bytea) IS 'Destroys a person''s key; returns whether there was one, as 1 or 0';
-GRANT EXECUTE ON FUNCTION insp.destroy_person_key(integer, bytea) TO keys_eraser;
+GRANT EXECUTE ON FUNCTION insp.destroy_person_key(integer, bytea) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.destroy_partner_key(p_partner integer) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM insp.partner_keys(ARRAY[p_partner]) k))
 $$;
 COMMENT ON FUNCTION insp.destroy_partner_key(integer) IS 'Destroys a partner''s key; returns whether there was one, as 1 or 0';
-GRANT EXECUTE ON FUNCTION insp.destroy_partner_key(integer) TO keys_eraser;
+GRANT EXECUTE ON FUNCTION insp.destroy_partner_key(integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.sweep_keys(p_limit integer DEFAULT 1000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s'
@@ -169,7 +169,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sweep_keys(integer) IS 'Deletes at most the given number of rows below destroyed keys, and returns how many; 0: none is left';
-GRANT EXECUTE ON FUNCTION insp.sweep_keys(integer) TO keys_eraser, keys_locksmith;
+GRANT EXECUTE ON FUNCTION insp.sweep_keys(integer) TO keys_eraser, keys_sweeper, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.old_job_keys(p_after uuid, p_age interval, p_limit integer) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -179,7 +179,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.old_job_keys(uuid, interval, integer) IS
     'Ids of job and template keys of at least the given age, after the given one; null: from the first on';
-GRANT EXECUTE ON FUNCTION insp.old_job_keys(uuid, interval, integer) TO keys_eraser;
+GRANT EXECUTE ON FUNCTION insp.old_job_keys(uuid, interval, integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.idle_person_keys(p_after uuid, p_age interval, p_limit integer)
 RETURNS TABLE (id uuid, is_idle boolean)
@@ -192,7 +192,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.idle_person_keys(uuid, interval, integer) IS
     'Keys of persons and faces of at least that age, from the one after this on, null: from the first on; and whether no key is below: all that it opened is gone';
-GRANT EXECUTE ON FUNCTION insp.idle_person_keys(uuid, interval, integer) TO keys_eraser;
+GRANT EXECUTE ON FUNCTION insp.idle_person_keys(uuid, interval, integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.drop_idle_persons(p_ids uuid[]) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' SET enable_seqscan = off AS $$
@@ -209,4 +209,40 @@ END
 $$;
 COMMENT ON FUNCTION insp.drop_idle_persons(uuid[]) IS
     'Deletes those of these keys of persons and faces that have no key below, and returns how many. No key is added meanwhile';
-GRANT EXECUTE ON FUNCTION insp.drop_idle_persons(uuid[]) TO keys_eraser;
+GRANT EXECUTE ON FUNCTION insp.drop_idle_persons(uuid[]) TO keys_sweeper;
+
+CREATE OR REPLACE FUNCTION insp.count_below(p_wrapping_key text, p_partner integer)
+RETURNS TABLE (partner_id integer, persons bigint, jobs bigint, templates bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT p.partner_id, count(*) FILTER (WHERE k.kind = 'person'), count(*) FILTER (WHERE k.kind = 'job'),
+        count(*) FILTER (WHERE k.kind = 'template')
+    FROM insp.key p LEFT JOIN insp.key k ON k.partner_id = p.partner_id AND k.kind <> 'partner'
+    WHERE p.kind = 'partner' AND (p.wrapping_key = p_wrapping_key OR p.partner_id = p_partner)
+    GROUP BY p.partner_id ORDER BY p.partner_id
+$$;
+COMMENT ON FUNCTION insp.count_below(text, integer) IS
+    'The partners whose key this wrapping key has wrapped, or this partner, and how many keys are below: what insp.abandon_keys gives up; reads all keys';
+GRANT EXECUTE ON FUNCTION insp.count_below(text, integer) TO keys_sweeper;
+
+CREATE OR REPLACE FUNCTION insp.abandon_keys(p_lost text, p_wrapping_key text, p_proof bytea) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    was insp.custody;
+BEGIN
+    -- No partner gets a key under the lost one from here on.
+    SELECT c.* INTO was FROM insp.custody c FOR UPDATE;
+    IF was.wrapping_key = p_lost THEN
+        IF p_wrapping_key IS NULL OR p_wrapping_key = p_lost THEN
+            RAISE EXCEPTION 'the lost wrapping key is the one for new keys: another one is needed' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        UPDATE insp.custody c SET wrapping_key = p_wrapping_key, proof = p_proof, changed_at = clock_timestamp(),
+            former_key = nullif(was.former_key, p_wrapping_key);
+    ELSIF was.former_key = p_lost THEN
+        UPDATE insp.custody c SET former_key = NULL, changed_at = clock_timestamp();
+    END IF;
+    RETURN insp.destroy_keys(ARRAY(SELECT k.id FROM insp.key k WHERE k.kind = 'partner' AND k.wrapping_key = p_lost));
+END
+$$;
+COMMENT ON FUNCTION insp.abandon_keys(text, text, bytea) IS
+    'Destroys the partners'' keys that a lost wrapping key has wrapped, and with them all below, and makes another one wrap new keys if it was the lost one; returns how many partners';
+GRANT EXECUTE ON FUNCTION insp.abandon_keys(text, text, bytea) TO keys_sweeper;

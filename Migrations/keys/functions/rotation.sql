@@ -7,7 +7,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT c.key_store, c.wrapping_key, c.proof, c.former_key FROM insp.custody c
 $$;
 COMMENT ON FUNCTION insp.custody() IS 'The row of insp.custody; none: the key store has no wrapping key yet';
-GRANT EXECUTE ON FUNCTION insp.custody() TO keys_custodian, keys_eraser, keys_locksmith;
+GRANT EXECUTE ON FUNCTION insp.custody() TO keys_custodian, keys_eraser, keys_sweeper, keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.begin_custody(p_wrapping_key text, p_proof bytea)
 RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)

@@ -151,7 +151,7 @@ extension KeyStore {
 
     // MARK: Destruction
 
-    /// Destroys keys, and with them what they and the keys below them have sealed. Needs the role `keys_eraser`.
+    /// Destroys keys, and with them what they and the keys below them have sealed. Needs the role `keys_sweeper`.
     ///
     /// - Returns: How many there were.
     @discardableResult

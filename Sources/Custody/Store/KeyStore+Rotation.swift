@@ -127,6 +127,42 @@ extension KeyStore {
         }
     }
 
+    // MARK: What is lost
+
+    /// What is below a partner's key.
+    package struct Below: Sendable {
+        package var partner: Int64
+        package var persons: Int
+        package var jobs: Int
+        package var templates: Int
+    }
+
+    /// What is lost with a wrapping key, or with a partner's key. Needs the role `keys_sweeper`, and reads all keys.
+    package func below(_ wrappingKey: String?, _ partner: Int64?) async throws(InspectError) -> [Below] {
+        try await self.run { connection in
+            try await connection.query(
+                "SELECT * FROM insp.count_below($1, $2)", [.optional(wrappingKey), .optional(partner)],
+                timeout: .seconds(600)
+            ).map { row in
+                Below(
+                    partner: try row.int("partner_id"), persons: Int(try row.int("persons")),
+                    jobs: Int(try row.int("jobs")), templates: Int(try row.int("templates")))
+            }
+        }
+    }
+
+    /// Destroys what a lost wrapping key has wrapped. Needs the role `keys_sweeper`.
+    ///
+    /// - Parameter wrappingKey: Wraps new keys from now on; needed if that was the lost one.
+    package func abandon(_ lost: String, to wrappingKey: String?) async throws(InspectError) -> CustodyState {
+        var proof: Data?
+        // Before anything is destroyed, it is clear that the key is here and works.
+        if let wrappingKey { proof = try await self.proof(wrappingKey) }
+        _ = try await self.count(
+            "SELECT insp.abandon_keys($1, $2, $3)", [.text(lost), .optional(wrappingKey), .optional(proof)])
+        return try await self.check(nil)
+    }
+
     // MARK: What is there
 
     /// Keys of one kind.

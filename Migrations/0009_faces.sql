@@ -10,8 +10,9 @@ CREATE TABLE insp.face (
     PRIMARY KEY (partner_id, face_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
 CREATE INDEX face_person ON insp.face (person_id) WHERE person_id IS NOT NULL;
--- As insp.face_ids looks for it.
+-- As insp.face_ids looks for it. Statistics would hold what an erasure has removed.
 CREATE INDEX face_index ON insp.face (partner_id, (sha256(replace(face_id, '\', '\\')::bytea)));
+ALTER INDEX insp.face_index ALTER COLUMN 2 SET STATISTICS 0;
 COMMENT ON TABLE insp.face IS 'Enrolled faces';
 COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
 COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
@@ -74,6 +75,7 @@ CREATE TABLE insp.face_job (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX face_job_face ON insp.face_job (partner_id, face_id);
 CREATE INDEX face_job_index ON insp.face_job (partner_id, (sha256(replace(face_id, '\', '\\')::bytea)));
+ALTER INDEX insp.face_job_index ALTER COLUMN 2 SET STATISTICS 0;
 COMMENT ON TABLE insp.face_job IS 'Unfinished jobs with a face id, which insp.face_delete must end';
 COMMENT ON COLUMN insp.face_job.job_id IS 'The job';
 COMMENT ON COLUMN insp.face_job.partner_id IS 'Whose';
@@ -86,6 +88,7 @@ CREATE TABLE insp.face_named (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX face_named_face ON insp.face_named (partner_id, face_id);
 CREATE INDEX face_named_index ON insp.face_named (partner_id, (sha256(replace(face_id, '\', '\\')::bytea)));
+ALTER INDEX insp.face_named_index ALTER COLUMN 2 SET STATISTICS 0;
 COMMENT ON TABLE insp.face_named IS
     'Finished jobs with a face id, until their references are removed: insp.face_delete removes it from their requests. No role can read them';
 COMMENT ON COLUMN insp.face_named.job_id IS 'The job';

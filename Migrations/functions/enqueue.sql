@@ -74,7 +74,9 @@ BEGIN
         -- Waits for a concurrent call with the same key; sorted, so that two calls cannot deadlock.
         INSERT INTO insp.job_key AS k (partner_id, key, job_id, public_id, request_sha256)
         SELECT c.partner_id, c.idempotency_key, c.id, c.public_id,
-            sha256(convert_to((c.original - 'traceparent')::text, 'UTF8') || coalesce(p_content, ''))
+            -- What seals a request covers all of it by its HMAC, in a form that does not depend on who wrote it.
+            sha256(CASE WHEN p_key IS NULL THEN convert_to((c.original - 'traceparent')::text, 'UTF8') ELSE '' END
+                || coalesce(p_content, ''))
         FROM checked c WHERE c.idempotency_key IS NOT NULL ORDER BY c.partner_id, c.idempotency_key
         ON CONFLICT DO NOTHING
         RETURNING k.job_id
@@ -129,8 +131,8 @@ BEGIN
         -- A known key: the same request gets the id of the first one.
         FOR keys IN
             SELECT u.n, k.public_id,
-                k.request_sha256 = sha256(convert_to((u.payload - 'traceparent')::text, 'UTF8') || coalesce(p_content, ''))
-                    AS same
+                k.request_sha256 = sha256(CASE WHEN p_key IS NULL THEN convert_to((u.payload - 'traceparent')::text, 'UTF8')
+                    ELSE '' END || coalesce(p_content, '')) AS same
             FROM unnest(p_payloads, job_ids) WITH ORDINALITY AS u (payload, job_id, n),
                 LATERAL (SELECT p.id FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) p
                 LEFT JOIN LATERAL (SELECT k.public_id, k.request_sha256 FROM insp.job_key k
@@ -281,6 +283,22 @@ $$;
 COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
     'Accepts one job and returns its id. kinds (insp.part_kind) has the kind of each of contents; parts of one kind are in order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. sealed, with request_hmac: the contents are sealed, and so are the values for which the payload has pseudonyms (deploy/SEALING.md). locations, with digests and sizes of the sealed bytes: the parts are in the object store (deploy/SEALING.md), and contents has nulls. Takes part in the caller''s transaction; SET LOCAL insp.notify = off omits the hint to workers, for PREPARE TRANSACTION, which refuses a transaction with a notification: workers find the job when they poll, within a second or two';
 GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.try_request(payload jsonb, kinds text[]) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    strange text;
+BEGIN
+    SELECT k INTO strange FROM unnest(kinds) k WHERE NOT EXISTS (SELECT FROM insp.part_kind x WHERE x.kind = k) LIMIT 1;
+    IF FOUND THEN
+        PERFORM insp.refuse('PART_UNKNOWN', left(quote_nullable(strange), 40));
+    END IF;
+    PERFORM insp.check_request(payload, ARRAY(SELECT DISTINCT k FROM unnest(kinds) k));
+END
+$$;
+COMMENT ON FUNCTION insp.try_request(jsonb, text[]) IS
+    'Refuses what insp.enqueue_parts would refuse of a payload, given the kinds of its parts: programs that seal ask before they create a key';
+GRANT EXECUTE ON FUNCTION insp.try_request(jsonb, text[]) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.enqueue(
     payload jsonb,

@@ -58,6 +58,38 @@ $$;
 COMMENT ON FUNCTION insp.gateway_partner(bigint, bytea, text) IS
     'The partner of a credential, if the SHA-256 is that of its secret or of one of its tokens, and this allows the scope';
 
+CREATE OR REPLACE FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    given text;
+BEGIN
+    -- The credential determines the partner, and the kind of call the lane.
+    SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
+    IF given IS NOT NULL THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
+            'The credential and the path say whose job it is and in which lane it waits.');
+    END IF;
+    RETURN (SELECT p_payload || jsonb_build_object('partner', p.name)
+            -- A person waits in front of a camera.
+            || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb
+        FROM insp.partner p WHERE p.id = p_partner);
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_payload(integer, text, jsonb) IS 'The payload of a call of the gateway, with its partner and lane';
+
+CREATE OR REPLACE FUNCTION insp.gateway_try(
+    p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]
+) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.try_request(insp.gateway_payload(
+        insp.gateway_partner(p_credential, p_secret_sha256, p_scope), p_scope, p_payload), p_kinds);
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_try(bigint, bytea, text, jsonb, text[]) IS
+    'Refuses what insp.gateway_create would refuse of a payload, before the gateway creates a key for it';
+GRANT EXECUTE ON FUNCTION insp.gateway_try(bigint, bytea, text, jsonb, text[]) TO insp_gateway;
+
 CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_credential bigint,
     p_secret_sha256 bytea,
@@ -80,23 +112,13 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, p_scope);
-    given text;
 BEGIN
     -- A gateway that has lost its settings must not store in plain text what the others seal.
     IF p_sealed IS NULL AND EXISTS (SELECT FROM insp.custody) THEN
         PERFORM insp.refuse('KEY_MISSING', 'the gateway passes a request that is not sealed');
     END IF;
-    -- The credential determines the partner, and the kind of call the lane.
-    SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
-    IF given IS NOT NULL THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
-            'The credential and the path say whose job it is and in which lane it waits.');
-    END IF;
-    SELECT insp.enqueue_parts(p_payload || jsonb_build_object('partner', p.name)
-            -- A person waits in front of a camera.
-            || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
-        p_kinds, p_contents, p_sealed, p_request_hmac, p_locations, p_digests, p_sizes)
-    INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
+    id := insp.enqueue_parts(insp.gateway_payload(number, p_scope, p_payload), p_kinds, p_contents, p_sealed, p_request_hmac,
+        p_locations, p_digests, p_sizes);
     SELECT j.id, CASE WHEN j.status = 1 AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN 2 ELSE j.status END,
         j.created_at < now()
     INTO gateway_create.job, gateway_create.status, gateway_create.repeated

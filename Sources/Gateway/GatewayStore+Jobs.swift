@@ -23,7 +23,8 @@ extension GatewayStore {
             "SELECT * FROM insp.gateway_jobs($1, $2, $3, $4, $5, $6, $7, $8)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .texts(kinds.map(\.key.rawValue)),
-                .byteas(kinds.map { BlindIndex.ofStored($0.value) }), .byteas(sealed.map(BlindIndex.ofStored)), .optional(search.status.map(Int64.init)),
+                .byteas(kinds.map { BlindIndex.ofStored($0.value) }), .byteas(sealed.map(BlindIndex.ofStored)),
+                .optional(search.status.map(Int64.init)),
                 .optional(search.after), .int(Int64(search.limit)),
             ])
         var page = JobPage(jobs: [])
@@ -87,8 +88,8 @@ extension GatewayStore {
             guard let keys = try self.keys else { throw InspectError(.keyMissing) }
             let key = try await keys.key(try Seal.keyID(of: bytes))
             return try JobSeal(key, partner: credential.partnerID).open(bytes, part: kind, ordinal)
-        } catch let error as InspectError where [.keyUnknown, .objectMissing].contains(error.code) {
-            // Erased since the row was read, or as far as its key.
+        } catch let error as InspectError where error.code == .objectMissing {
+            // Erased since the row was read.
             throw InspectError(.partsPurged)
         }
     }

@@ -75,21 +75,20 @@ extension GatewayStore {
         return Data("{".utf8) + Data(members.joined(separator: Data(",".utf8))) + Data("}".utf8)
     }
 
-    /// `nil`: nothing is sealed of the job, or it is erased as far as its key.
-    private func seal(of result: SealedResult) async throws(InspectError) -> JobSeal? {
-        do throws(InspectError) {
-            return try await result.seal(opening: self.keys)
-        } catch {
-            guard error.code == .keyUnknown else { throw error }
-            return nil
-        }
-    }
-
-    /// One job of an export.
+    /// One job of an export. One whose key is missing does not keep the others from the person, and says so.
     private func entry(_ row: PostgresRow) async throws -> Data {
         let result = try SealedResult(row)
-        var members = [#""result":"# + String(decoding: try await self.opened(result), as: UTF8.self)]
-        let seal = try await self.seal(of: result)
+        var seal: JobSeal?
+        var missing: ErrorCode?
+        do {
+            seal = try await result.seal(opening: self.keys)
+        } catch {
+            guard error.code == .keyUnknown else { throw error }
+            missing = error.code
+        }
+        let document = try seal?.document(result.document, sealed: result.sealed, body: result.body) ?? result.document
+        var members = [#""result":"# + String(decoding: document, as: UTF8.self)]
+        if let missing { members.append(#""unreadable":"\#(missing.rawValue)""#) }
         if let seal, let sealed = result.sealed {
             members.append(#""request":"# + String(decoding: try seal.request(sealed), as: UTF8.self))
         } else if let request = try row.optionalString("personal") {

@@ -102,7 +102,7 @@ package final class GatewayStore: Sendable {
         traceparent: String?
     ) async throws -> CreatedJob {
         var (payload, parts) = (payload, parts)
-        let request = try await self.sealed(payload, parts, of: credential.partnerID)
+        let request = try await self.sealed(payload, parts, credential, scope)
         if let request { (payload, parts) = (request.payload, request.parts) }
         let start: [PostgresValue] = [
             .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
@@ -119,21 +119,28 @@ package final class GatewayStore: Sendable {
             isRepeated: try row.bool("repeated"))
     }
 
-    /// The whole document; without what is sealed where its key was destroyed, as with a deleted face: the decision stays readable.
+    /// The whole document.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` as well: what an erasure took the key of has nothing sealed any more, so
+    ///   the key store is older than the data, and half of a result would look like all of it.
     func opened(_ result: SealedResult) async throws(InspectError) -> Data {
-        do {
-            return try await result.document(opening: self.keys)
-        } catch {
-            guard error.code == .keyUnknown else { throw error }
-            return result.document
-        }
+        try await result.document(opening: self.keys)
     }
 
     private func sealed(
-        _ payload: Data, _ parts: [PartKind: [Data]], of partner: Int64
-    ) async throws(InspectError) -> SealedRequest? {
+        _ payload: Data, _ parts: [PartKind: [Data]], _ credential: GatewayCredential, _ scope: GatewayCredential.Scope
+    ) async throws -> SealedRequest? {
         guard let keys = try self.keys else { return nil }
-        return try await RequestSealer(keys).seal(payload: payload, parts: parts, partner: partner)
+        let sealer = RequestSealer(keys)
+        let draft = try await sealer.draft(payload: payload, parts: parts, partner: credential.partnerID)
+        // Refused before it has a key, which would stay.
+        _ = try await self.ask(
+            "SELECT insp.gateway_try($1, $2, $3, $4, $5)",
+            [
+                .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
+                .text(try PostgresValue.json(draft.payload)), .texts(draft.kinds.map(\.rawValue)),
+            ])
+        return try await sealer.seal(draft)
     }
 
     /// A job's status, with its result once it is finished, if the credential's partner owns it.

@@ -37,7 +37,14 @@ package actor JobClient {
         // Whose job it is must be known first: without a number, the database says what is wrong.
         let names = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any]
         let partner = try await self.number(of: names?["partner"] as? String ?? "")
-        let request = try await RequestSealer(keys).seal(payload: payload, parts: parts, partner: partner)
+        let sealer = RequestSealer(keys)
+        let draft = try await sealer.draft(payload: payload, parts: parts, partner: partner)
+        // Refused before it has a key, which would stay.
+        let check: [PostgresValue] = [
+            .text(try PostgresValue.json(draft.payload)), .texts(draft.kinds.map(\.rawValue)),
+        ]
+        try await self.translating { _ = try await $0.query("SELECT insp.try_request($1, $2)", check) }
+        let request = try await sealer.seal(draft)
         return try await self.enqueue(request.payload, request.parts, request)
     }
 
@@ -64,10 +71,12 @@ package actor JobClient {
 
     /// The result document of a job, as JSON; valid results are in it once `status` is 128.
     ///
-    /// - Parameter purpose: What an operator or reviewer reads it for: review, support, export or delivery. Without one they get
-    ///   what names no person.
-    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown``.
-    package func result(of id: String, purpose: String? = nil) async throws -> Data {
+    /// - Parameters:
+    ///   - purpose: What an operator or reviewer reads it for: review, support, export or delivery. Without one they get what names no
+    ///     person.
+    ///   - marksMissingKey: Whether a document whose key is missing comes without what is sealed, with the code as `unreadable`.
+    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or, without `marksMissingKey`, ``ErrorCode/keyUnknown``.
+    package func result(of id: String, purpose: String? = nil, marksMissingKey: Bool = false) async throws -> Data {
         guard UUID(uuidString: id) != nil else {
             throw InspectError(.jobUnknown, hint: "An id is a UUID, or its last twelve digits.")
         }
@@ -77,7 +86,16 @@ package actor JobClient {
                 [.text(id), purpose.map { .text($0) } ?? .null]
             ).single()
         }
-        return try await SealedResult(row).document(opening: self.keys)
+        let result = try SealedResult(row)
+        do {
+            return try await result.document(opening: self.keys)
+        } catch {
+            guard error.code == .keyUnknown, marksMissingKey,
+                var members = (try? JSONSerialization.jsonObject(with: result.document)) as? [String: Any]
+            else { throw error }
+            members["unreadable"] = error.code.rawValue
+            return try JSONSerialization.data(withJSONObject: members, options: [.sortedKeys, .withoutEscapingSlashes])
+        }
     }
 
     /// The id of a job whose last twelve digits, or all of them, are given, as `insp.find_job` finds it for operators.

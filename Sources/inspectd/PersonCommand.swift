@@ -93,7 +93,7 @@ extension Command {
     ) async throws {
         for index in try await Self.indexes(reference, partner, client, keys) {
             for job in try await client.jobs(of: index, partner: partner, purpose: purpose) {
-                Output.line(try await client.result(of: job, purpose: purpose))
+                Output.line(try await client.result(of: job, purpose: purpose, marksMissingKey: true))
             }
         }
     }

@@ -270,6 +270,7 @@ import Testing
             try JSONSerialization.jsonObject(with: data) as? NSDictionary
         }
         #expect(try object(ours.payload) == object(Data(answer[0].utf8)))
+        #expect(ours.hmac == Data(hex(answer[3])))
         #expect(UUID(uuidString: id) != nil)
     }
 

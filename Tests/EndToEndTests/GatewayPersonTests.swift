@@ -149,7 +149,24 @@ import Testing
         let jobs = Self.jobs(try await gateway.call("GET", "/persons/zqmark/export"))
         #expect(jobs.count == 1 && jobs.first?.at("result.userReference") as? String == "zqmark")
         #expect(jobs.first?.at("request.consent.obtained") as? String == "yes")
-        #expect(jobs.first?.at("result.capabilities") != nil)
+        #expect(jobs.first?.at("result.capabilities") != nil && jobs.first?["unreadable"] == nil)
+        // A key store that is older than the data: nothing looks whole that is not, and a newer one may come.
+        try await setting.admin.execute(
+            "CREATE TABLE aside AS SELECT * FROM insp.key WHERE kind = 'job'; DELETE FROM insp.key WHERE kind = 'job'")
+        for path in ["", "/parts/FACE"] {
+            let lacking = try await gateway.call("GET", "/inspectionjob/\(id)\(path)")
+            #expect(lacking.status == 503 && lacking.code == "KEY_UNKNOWN" && lacking.headers["Retry-After"] != nil)
+        }
+        let half = Self.jobs(try await gateway.call("GET", "/persons/zqmark/export"))
+        #expect(half.count == 1 && half.first?["unreadable"] as? String == "KEY_UNKNOWN")
+        #expect(half.first?.at("result.decision") != nil && half.first?.at("result.capabilities") == nil)
+        let exported = try await Program.run(
+            ["person", "export", "--partner", "bank", "--reference", "zqmark", "--purpose", "export"],
+            environment: setting.environment)
+        #expect(exported.status == 0, "\(exported.errors)")
+        #expect(try members(exported.output)["unreadable"] as? String == "KEY_UNKNOWN")
+        try await setting.admin.execute("INSERT INTO insp.key SELECT * FROM aside")
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)").document["capabilities"] != nil)
         #expect(try await gateway.call("DELETE", "/persons/zqmark").document["jobs"] as? Int == 1)
         #expect(Self.jobs(try await gateway.call("GET", "/persons/zqmark/export")).isEmpty)
         // A worker that maintains destroys the job's key.
@@ -160,6 +177,32 @@ import Testing
         #expect(try await service.count("insp.key_gone") == 0)
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test func `A request that is refused leaves no key`() async throws {
+        let setting = try await KeySetting()
+        let service = try await SealedService(setting)
+        let gateway = try await Gateway.start(
+            service.connection, environment: setting.environment, scopes: Self.scopes)
+        for (fields, code) in [
+            ([("workflow", "nothing"), ("userReference", "a")], "WORKFLOW_UNKNOWN"),
+            ([("workflow", "id"), ("userReference", "b")], "PART_MISSING"),
+            ([("workflow", "liveness"), ("userReference", String(repeating: "c", count: 101))], "IDENTIFIER_TOO_LONG"),
+            ([("workflow", "liveness"), ("strange", "d")], "PAYLOAD_INVALID"),
+        ] {
+            let answer = try await gateway.form(fields.map { ($0, Data($1.utf8)) } + [("FACE", Self.image)])
+            #expect(answer.status == 400 && answer.code == code, "\(answer.document)")
+        }
+        let image = setting.file("face.png")
+        try Self.image.write(to: URL(fileURLWithPath: image))
+        let refused = try await Program.run(
+            ["enqueue", "--partner", "bank", "--workflow", "id", "--face", image, "--user-reference", "e"],
+            environment: setting.environment)
+        #expect(refused.status == 1 && refused.errors.contains("PART_"), "\(refused.errors)")
+        #expect(try await setting.admin.query("SELECT count(*) FROM insp.key WHERE kind <> 'partner'")[0].int(0) == 0)
+        #expect(try await gateway.form([("workflow", Data("liveness".utf8)), ("FACE", Self.image)]).id != nil)
+        #expect(try await setting.admin.query("SELECT count(*) FROM insp.key WHERE kind <> 'partner'")[0].int(0) == 1)
         #expect(try await gateway.stop() == 0)
     }
 }

@@ -83,8 +83,11 @@ import Testing
         "action": ["'create_endpoint'", "'escrow'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'", "'{user}'"],
         "p_contents": ["'{front}'"],
-        "p_kind": ["'FRONT'"], "p_values": ["'{u}'"], "p_names": ["'{u}'", "'{face}'", "'{gone}'"],
-        "p_pseudonyms": ["'{}'"], "p_scopes": ["'{read}'"],
+        "p_kind": ["'FRONT'"], "p_plain": ["ARRAY[sha256('u')]"], "p_hidden": ["'{}'", "ARRAY[sha256('v')]"],
+        "p_indexes": ["ARRAY[sha256('u')]", "ARRAY[sha256('v'), sha256('w')]"],
+        "user_index": ["sha256('u')", "sha256('v')"],
+        "p_face": ["'face'", "'gone'"], "pseudonym": ["'face'"], "p_index": ["sha256('face')"],
+        "face_index": ["sha256('face')"], "p_scopes": ["'{read}'"],
         "p_options": ["'{}'", #"'{"colours":6}'"#, #"'{"lifetimeSeconds":1e400}'"#], "p_ordinal": ["0"],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
         "p_locations": [

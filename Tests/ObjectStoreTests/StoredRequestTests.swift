@@ -55,9 +55,15 @@ import Testing
 
     @Test func `What was uploaded for a refused request is deleted at once`() async throws {
         let site = try await ObjectSite()
+        // An invalid one is refused before.
         #expect(await errorCode { _ = try await site.enqueue(["documentFormat": "TD9"]) } == .documentFormatUnknown)
-        #expect(site.stub.count("PUT", 200) == 1 && site.stub.count("DELETE", 204) == 1)
-        #expect(try await site.objects().isEmpty)
+        #expect(site.stub.count("PUT", 200) == 0)
+        _ = try await site.enqueue(["idempotencyKey": "k"])
+        #expect(
+            await errorCode { _ = try await site.enqueue(["idempotencyKey": "k", "delaySeconds": 1]) }
+                == .idempotencyConflict)
+        #expect(site.stub.count("PUT", 200) == 2 && site.stub.count("DELETE", 204) == 1)
+        #expect(try await site.objects().count == 1)
     }
 
     @Test func `While the store is away a request is refused, and no job exists`() async throws {

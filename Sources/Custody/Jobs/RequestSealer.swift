@@ -28,36 +28,62 @@ package struct RequestSealer: Sendable {
         self.level = level
     }
 
+    /// A request that can be sealed, before it has a key.
+    package struct Draft: Sendable {
+        /// The payload with pseudonyms in place of what may identify a person.
+        package let payload: Data
+        /// The kind of each part.
+        package let kinds: [PartKind]
+        fileprivate let parts: [PartKind: [Data]]
+        fileprivate let partner: Int64
+        fileprivate let owner: KeyOwner
+        fileprivate let values: Data
+        package let hmac: Data
+    }
+
+    /// Prepares and seals a request that nobody has to check in between.
+    package func seal(
+        payload: Data, parts: [PartKind: [Data]], partner: Int64
+    ) async throws(InspectError) -> SealedRequest {
+        try await self.seal(try await self.draft(payload: payload, parts: parts, partner: partner))
+    }
+
+    /// Prepares a request. The database should check the outcome before it is sealed: many invalid requests would leave as many keys.
+    ///
     /// - Parameters:
     ///   - payload: A JSON object as `insp.enqueue_parts` describes it.
     ///   - partner: The partner's number (`insp.partner.id`).
     /// - Throws: ``InspectError``: of the parts and their digests, which only this side can check; ``ErrorCode/keysUnavailable``.
-    package func seal(
+    package func draft(
         payload: Data, parts: [PartKind: [Data]], partner: Int64
-    ) async throws(InspectError) -> SealedRequest {
-        guard let request = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any] else {
-            throw InspectError(.payloadInvalid, "not an object")
-        }
-        let sums = try Self.check(parts)
-        let draft = try RequestDraft(request, sums)
-        let partnerKey = try await self.store.partnerKey(partner)
-        let owner = KeyOwner(partner: partner, draft.subject)
+    ) async throws(InspectError) -> Draft {
+        let draft = try RequestDraft(payload, try Self.check(parts))
+        let values = try draft.values()
+        // What the database takes of sealed values; of payloads it takes less.
+        guard values.count + Seal.overhead <= 65_536 else { throw InspectError(.payloadTooLarge) }
+        let index = BlindIndex(try await self.store.partnerKey(partner))
+        return Draft(
+            payload: try draft.payload(index), kinds: parts.flatMap { kind, list in list.map { _ in kind } },
+            parts: parts, partner: partner, owner: KeyOwner(partner: partner, draft.subject), values: values,
+            hmac: Data(HMACSHA256.code(of: draft.canonical(), under: index.secret)))
+    }
+
+    /// Creates the key and seals.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` or ``ErrorCode/keyUnknown``.
+    package func seal(_ draft: Draft) async throws(InspectError) -> SealedRequest {
+        let owner = draft.owner
         let key =
             self.level == .person
             ? try await self.store.personKeys([owner])[owner] : try await self.store.jobKeys([owner]).first
         guard let key else { throw InspectError(.keyUnknown) }
-        let seal = try JobSeal(key, partner: partner)
-        let values = try draft.values()
-        // What the database takes of sealed values; of payloads it takes less.
-        guard values.count + Seal.overhead <= 65_536 else { throw InspectError(.payloadTooLarge) }
-        let sealed = Seal.seal(values, under: key, for: SealContext(partner: partner, .personal))
+        let seal = try JobSeal(key, partner: draft.partner)
+        let sealed = Seal.seal(draft.values, under: key, for: SealContext(partner: draft.partner, .personal))
         var contents: [PartKind: [Data]] = [:]
-        for (kind, list) in parts {
+        for (kind, list) in draft.parts {
             contents[kind] = list.enumerated().map { ordinal, bytes in seal.seal(bytes, part: kind, ordinal) }
         }
-        return SealedRequest(
-            payload: try draft.payload(BlindIndex(partnerKey)), parts: contents, sealed: sealed,
-            hmac: Data(HMACSHA256.code(of: try draft.canonical(), under: BlindIndex(partnerKey).secret)))
+        return SealedRequest(payload: draft.payload, parts: contents, sealed: sealed, hmac: draft.hmac)
     }
 
     /// The parts' digests; what `insp.check_part` refuses of plain parts is refused here.
@@ -80,8 +106,9 @@ extension RequestSealer {
         guard let object = (try? JSONSerialization.jsonObject(with: consent)) as? [String: Any] else {
             throw InspectError(.payloadInvalid, "consent is not an object")
         }
+        let form = try CanonicalJSON(parsing: consent)
         let index = BlindIndex(try await self.store.partnerKey(partner))
-        guard let data = try? JSONSerialization.data(withJSONObject: try RequestDraft.consent(object, index)) else {
+        guard let data = try? JSONSerialization.data(withJSONObject: RequestDraft.consent(object, form, index)) else {
             throw InspectError(.payloadInvalid, "consent")
         }
         return data
@@ -97,6 +124,8 @@ extension JobSeal {
 /// A request on its way to be sealed.
 struct RequestDraft {
     private var request: [String: Any]
+    /// The same, as digests need it.
+    private let form: [String: CanonicalJSON]
     private let sums: [PartKind: [[UInt8]]]
 
     /// Keys that identify nobody and stay; `insp.request_personal` has the same list.
@@ -112,9 +141,13 @@ struct RequestDraft {
     /// The longest reference, in characters.
     private static let limit = 100
 
-    /// - Throws: ``InspectError`` with ``ErrorCode/digestInvalid`` or ``ErrorCode/digestMismatch``.
-    init(_ request: [String: Any], _ sums: [PartKind: [[UInt8]]]) throws(InspectError) {
+    /// - Throws: ``InspectError`` with ``ErrorCode/payloadInvalid``, ``ErrorCode/digestInvalid`` or ``ErrorCode/digestMismatch``.
+    init(_ payload: Data, _ sums: [PartKind: [[UInt8]]]) throws(InspectError) {
+        guard let request = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any],
+            let form = try CanonicalJSON(parsing: payload).members
+        else { throw InspectError(.payloadInvalid, "not an object") }
         self.request = request
+        self.form = form
         self.sums = sums
         try self.checkDigests()
     }
@@ -154,13 +187,16 @@ struct RequestDraft {
         try Self.json(self.request.filter { Self.personalKeys.contains($0.key) })
     }
 
-    /// What a repeated request has in common with the first one.
-    func canonical() throws(InspectError) -> [UInt8] {
-        let request = try Self.json(self.request.filter { $0.key != "traceparent" })
+    /// What a repeated request has in common with the first one, whoever seals it. The partner is in the key, and a gateway's request
+    /// does not name it; digests are of the parts.
+    func canonical() -> [UInt8] {
+        let request = CanonicalJSON.object(
+            self.form.filter { !["partner", "traceparent", "digests"].contains($0.key) }
+        ).text
         let parts = self.sums.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { kind, sums in
             sums.map { Array(kind.rawValue.utf8) + $0 }
         }
-        return AssociatedData.encode([Array("inspectd request 1".utf8), [UInt8](request)] + parts)
+        return AssociatedData.encode([Array("inspectd request 1".utf8), Array(request.utf8)] + parts)
     }
 
     /// The payload for the database.
@@ -177,7 +213,7 @@ struct RequestDraft {
                 payload[key] = isPrintable == false ? "\u{1}" : Self.pseudonym(value, "face", index)
             case "callbackUrl": payload[key] = SealedURL.pseudonym(value, limit: 255, index)
             case "parts": payload[key] = Self.sources(value, index)
-            case "consent": payload[key] = try Self.consent(value, index)
+            case "consent": payload[key] = Self.consent(value, self.form[key], index)
             case "reportingCriteria": payload[key] = Self.pseudonym(value, "criteria", index)
             // Unknown: the database names the key, and must not see the value.
             default: payload[key] = NSNull()
@@ -218,11 +254,9 @@ struct RequestDraft {
     }
 
     /// What the database checks of a consent, with a pseudonym of the whole.
-    static func consent(_ value: Any, _ index: BlindIndex) throws(InspectError) -> Any {
-        guard let consent = value as? [String: Any] else { return 0 }
-        var kept: [String: Any] = [
-            "digest": index.pseudonym(String(decoding: try Self.json(consent), as: UTF8.self), use: "consent")
-        ]
+    static func consent(_ value: Any, _ form: CanonicalJSON?, _ index: BlindIndex) -> Any {
+        guard let consent = value as? [String: Any], let form else { return 0 }
+        var kept: [String: Any] = ["digest": index.pseudonym(form.text, use: "consent")]
         if let obtained = consent["obtained"] {
             let isWord = ["yes", "no", "true", "false"].contains(obtained as? String ?? "")
             kept["obtained"] = isWord || obtained is Bool ? obtained : "no"

@@ -155,6 +155,10 @@ extension OpenAPIDocument {
                       "properties": {
                         "result": { "$ref": "#/components/schemas/Job" },
                         "request": { "type": "object", "description": "What the request said of the person" },
+                        "unreadable": {
+                          "type": "string",
+                          "description": "Why result and request lack what is sealed: the code KEY_UNKNOWN; absent: they are whole"
+                        },
                         "parts": {
                           "type": "array",
                           "items": {

@@ -277,7 +277,7 @@ extension ErrorCode {
         case .keyUnknown:
             failure(
                 "IN151", "the key store has no such key: it was destroyed, or the key store is older than the data",
-                retryable: true,
+                status: 503, retryable: true,
                 jumio: "F00000")
         case .sealBroken:
             failure(

@@ -165,26 +165,54 @@ def check_callbacks(environment):
 
 
 RUNBOOK_SITE = r"""
-psql -Xq "$INSPECTD_DATABASE_URL" -c 'CREATE DATABASE inspectd_keys'
+psql -Xq "$KEYS_SERVER" -c 'CREATE DATABASE inspectd_keys'
 inspectd keys make --key-file wrapping-keys --name first
 inspectd migrate --roles && inspectd migrate
 inspectd keys init --roles && inspectd keys init
 psql -Xq -v ON_ERROR_STOP=1 "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank', 'http://127.0.0.1:1/x', true, true)" \
-    -c "SELECT insp.create_credential('bank')" -c "CREATE ROLE worker LOGIN IN ROLE insp_worker, keys_custodian" \
-    -c "CREATE ROLE gateway LOGIN IN ROLE insp_gateway, keys_custodian"
+    -c "SELECT insp.create_credential('bank')" -c "CREATE ROLE worker LOGIN IN ROLE insp_worker" \
+    -c "CREATE ROLE gateway LOGIN IN ROLE insp_gateway"
+psql -Xq -v ON_ERROR_STOP=1 "$INSPECTD_KEYS_URL" <<'SQL'
+SELECT format('CREATE ROLE %I LOGIN', r) FROM unnest(ARRAY['worker', 'gateway']) r WHERE NOT EXISTS (
+    SELECT FROM pg_roles WHERE rolname = r) \gexec
+GRANT keys_custodian, keys_eraser TO worker;
+GRANT keys_custodian TO gateway;
+SQL
 inspectd audit key --new --audit-key audit.pem > audit-public.pem
 for number in 1 2; do inspectd enqueue --partner bank --user-reference "user-$number" --front "$SPECIMENS/passport.jpg"; done
 psql -Xq -v ON_ERROR_STOP=1 -f jobs.sql "$INSPECTD_DATABASE_URL"
 """
 
 
-def check_runbooks(environment):
-    """deploy/RUNBOOKS.md: a database and a key store of their own, with sealed and plain jobs, one of them erased."""
-    server = subprocess.run([ROOT / "deploy/scratch-postgres.sh", "start", ROOT / ".build/postgres"], check=True, text=True,
-                            stdout=subprocess.PIPE).stdout.strip()
+LOGINS = r"""
+echo '@@Logins'
+for url in "$INSPECTD_DATABASE_URL" "$INSPECTD_KEYS_URL"; do
+    psql -XqAt "$url" -c "SELECT 'open: ' || rolname FROM pg_roles WHERE rolcanlogin AND rolname ~ '^(worker|gateway)' ORDER BY 1"
+done
+psql -XqAt "$INSPECTD_KEYS_URL" -c "SELECT 'keys: ' || m.member::regrole || ' ' || m.roleid::regrole FROM pg_auth_members m
+    WHERE m.roleid::regrole::text ~ '^keys_' AND m.member::regrole::text ~ '^(worker|gateway)' ORDER BY 1"
+"""
+
+
+def check_runbooks(environment, is_apart):
+    """deploy/RUNBOOKS.md: a database and a key store, each in a cluster of its own or both in one, with sealed and plain jobs, one of
+    them erased."""
+    def start(place):
+        return subprocess.run([ROOT / "deploy/scratch-postgres.sh", "start", ROOT / ".build" / place], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+
+    server = start("postgres")
+    try:
+        run_runbooks(environment, server, start("keystore") if is_apart else server)
+    finally:
+        subprocess.run([ROOT / "deploy/scratch-postgres.sh", "stop", ROOT / ".build/keystore"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def run_runbooks(environment, server, keys_server):
     with tempfile.TemporaryDirectory() as folder:
-        keys = server.replace("/postgres?", "/inspectd_keys?")
-        environment = {**environment, "INSPECTD_DATABASE_URL": server, "INSPECTD_KEYS_URL": keys,
+        keys = keys_server.replace("/postgres?", "/inspectd_keys?")
+        environment = {**environment, "INSPECTD_DATABASE_URL": server, "INSPECTD_KEYS_URL": keys, "KEYS_SERVER": keys_server,
                        "INSPECTD_WRAPPING_KEYS": f"file:{folder}/wrapping-keys", "INSPECTD_MIGRATIONS": str(ROOT / "Migrations"),
                        "SPECIMENS": str(ROOT / ".build/inputs/specimens")}
         plain = """SELECT insp.enqueue('{"partner": "bank", "workflow": "id"}', front => 'no picture')"""
@@ -193,7 +221,7 @@ def check_runbooks(environment):
         # One job more than the key store's backup has.
         page = script(ROOT / "deploy/RUNBOOKS.md").replace(
             "echo '@@Keys that must", "inspectd enqueue --partner bank --front \"$SPECIMENS/passport.jpg\"\necho '@@Keys that must", 1)
-        said = run(RUNBOOK_SITE + page, environment, folder)
+        said = run(RUNBOOK_SITE + page + LOGINS, environment, folder)
     breach = said["A breach within 72 hours"]
     assert re.search(r"bank +\| +2 +\| +1 +\| +1 +\| +1 ", breach) and '"outcome":"whole"' in breach, breach
     assert re.search(r"FRONT +\| +0 +\| +1 ", breach) and re.search(r"FRONT +\| +1 +\| +1 ", breach), breach
@@ -205,7 +233,12 @@ def check_runbooks(environment):
     assert len(re.findall(r"^[\da-f-]{36} 1$", destroyed, re.M)) == 1, destroyed
     older = said["A key store restored older than the data"]
     assert '"opened":5' in older and re.search(r"to_destroy \n-+\n +1\n", older) and re.search(r"bank +\| +[\da-f-]{36} \| +1 ", older), older
+    lost = said["A lost wrapping key"]
+    assert '"isAbandoned":false' in lost and '"isAbandoned":true' in lost and '"opened":0,"unreadable":0' in lost, lost
     assert '"opened":0,"unreadable":0' in said["A lost key store"], said["A lost key store"]
+    # Nothing of the stolen host's logins is left, in either cluster.
+    logins = set(said["Logins"].split("\n")) - {""}
+    assert logins == {"open: worker_2", "keys: worker_2 keys_custodian", "keys: worker_2 keys_eraser"}, logins
 
 
 def check_links():
@@ -234,7 +267,8 @@ def main():
         except (AssertionError, ValueError, KeyError) as error:
             raise AssertionError(page) from error
     check_callbacks(environment)
-    check_runbooks(environment)
+    for is_apart in (False, True):
+        check_runbooks(environment, is_apart)
     print(f"{len(PAGES) + 2} pages: as they say")
 
 

@@ -133,10 +133,22 @@ CREATE OR REPLACE FUNCTION insp.gateway_endpoint_act(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     e constant insp.endpoint := insp.gateway_endpoint(insp.gateway_partner(p_credential, p_secret_sha256, 'callbacks'), p_endpoint);
+    since timestamptz;
+    until timestamptz;
+    delivered boolean;
     overlap integer;
     number bigint;
     answer jsonb := '{}';
 BEGIN
+    PERFORM insp.require(jsonb_typeof(p_options) = 'object', 'options');
+    BEGIN
+        since := (p_options ->> 'since')::timestamptz;
+        until := coalesce((p_options ->> 'until')::timestamptz, now());
+        delivered := coalesce((p_options ->> 'delivered')::boolean, false);
+        overlap := coalesce((p_options ->> 'overlapSeconds')::integer, 86400);
+    EXCEPTION WHEN data_exception THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'options');
+    END;
     -- Also nothing is sent there to try it.
     IF NOT e.enabled AND p_action <> 'rotate' THEN
         PERFORM insp.refuse('ENDPOINT_DISABLED', 'it is disabled', 'Ask the operator to enable it.');
@@ -157,14 +169,12 @@ BEGIN
             'timestamp', insp.iso_time(clock_timestamp()), 'data', jsonb_build_object('endpoint', e.id))::text, 'UTF8'))
         RETURNING jsonb_build_object('webhookId', c.webhook_id) INTO answer;
     ELSIF p_action = 'replay' THEN
-        answer := jsonb_build_object('replayed', insp.callback_replay(e.id, (p_options ->> 'since')::timestamptz,
-            coalesce((p_options ->> 'until')::timestamptz, now()), coalesce((p_options ->> 'delivered')::boolean, false)));
+        answer := jsonb_build_object('replayed', insp.callback_replay(e.id, since, until, delivered));
     ELSIF p_action = 'rotate' THEN
         -- A plain secret must not enter a database where all others are sealed.
         IF p_secret IS NULL AND EXISTS (SELECT FROM insp.custody) THEN
             PERFORM insp.refuse('KEY_MISSING', 'the gateway passes no sealed secret');
         END IF;
-        overlap := coalesce((p_options ->> 'overlapSeconds')::integer, 86400);
         answer := jsonb_build_object('secret',
             insp.callback_rotate_secret(e.id, overlap * interval '1 second', p_secret));
     ELSE
@@ -176,5 +186,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_endpoint_act(bigint, bytea, bigint, text, jsonb, text) IS
-    'What a partner may do with its endpoint: pause, resume, test (sends endpoint.test), replay (since, until, delivered) and rotate (overlapSeconds; p_secret: the new secret, sealed). Options are valid: the gateway checks them';
+    'What a partner may do with its endpoint: pause, resume, test (sends endpoint.test), replay (since, until, delivered) and rotate (overlapSeconds; p_secret: the new secret, sealed)';
 GRANT EXECUTE ON FUNCTION insp.gateway_endpoint_act(bigint, bytea, bigint, text, jsonb, text) TO insp_gateway;

@@ -24,7 +24,13 @@ extension OpenAPIDocument {
             "storedHeight": { "type": "integer" }
           }
         },
-        "Measurements": { "type": "object", "description": "Value by name", "additionalProperties": { "type": ["number", "boolean", "object", "array", "string", "null"] } },
+        "Measurements": { "type": "object", "description": "Value by name", "additionalProperties": { "type": "number" } },
+        "FaceMeasurements": {
+          "type": "object",
+          "description": "Value by name",
+          "properties": { "contour": { "$ref": "#/components/schemas/Measurements" } },
+          "additionalProperties": { "type": "number" }
+        },
         "Outline": {
           "type": "object",
           "required": ["quad", "aspectRatio", "cornersOutside", "support"],
@@ -337,7 +343,7 @@ extension OpenAPIDocument {
             "part": { "type": "string", "description": "A part, or one of FRAMES by its number" },
             "box": { "$ref": "#/components/schemas/Box" },
             "landmarks": { "type": "array", "items": { "$ref": "#/components/schemas/Point" } },
-            "quality": { "$ref": "#/components/schemas/Measurements" },
+            "quality": { "$ref": "#/components/schemas/FaceMeasurements" },
             "assessment": {
               "type": "object",
               "required": ["measures", "isoConform", "isoReasons", "appearance"],

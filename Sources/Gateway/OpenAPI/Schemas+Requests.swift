@@ -42,7 +42,7 @@ extension OpenAPIDocument {
                 \#(Self.members(of: "Part"))
               }
             },
-            "workflow": { "enum": [\#(Self.workflows)] },
+            "workflow": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
             "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
             "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
             "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
@@ -77,7 +77,7 @@ extension OpenAPIDocument {
             },
             "consent": {
               "type": "object",
-              "properties": { "obtained": { "enum": ["yes", "no", "na", true, false] }, "obtainedAt": { "type": "string", "format": "date-time" } }
+              "properties": { "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] }, "obtainedAt": { "type": "string", "format": "date-time" } }
             }
           }
         },
@@ -132,13 +132,12 @@ extension OpenAPIDocument {
         """#
     }
 
-    /// Names and definition keys; keys also come as numbers.
-    private static var workflows: String {
-        let words = Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }
-        let strings = Set(words).sorted().map { "\"\($0)\"" }
-        return (strings + Set(words.compactMap(Int.init)).sorted().map(String.init)).joined(separator: ", ")
+    /// Definition keys that are numbers.
+    private static var workflowNumbers: String {
+        Workflow.allCases.compactMap { Int($0.row.definitionKey) }.sorted().map(String.init).joined(separator: ", ")
     }
 
+    /// Names and definition keys.
     private static var workflowWords: String {
         Set(Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }).sorted().map { "\"\($0)\"" }
             .joined(separator: ", ")

@@ -8,7 +8,7 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["id", "status"],
           "properties": {
-            "schemaVersion": { "const": 1, "description": "Rises when a member goes or changes its meaning" },
+            "schemaVersion": { "type": "integer", "enum": [1], "description": "Rises when a member goes or changes its meaning" },
             "id": { "type": "string", "format": "uuid" },
             "status": { "$ref": "#/components/schemas/Status" },
             "isRepeated": { "type": "boolean", "description": "Whether the request had been accepted before, under the same idempotency key" },
@@ -96,7 +96,8 @@ extension OpenAPIDocument {
             "outcome": { "enum": [\#(Self.words(FaceSDKEvent.Outcome.allCases.map(\.rawValue)))] },
             "status": { "enum": ["success", "error", "cancelled"] },
             "code": { "type": "integer" },
-            "error": { "type": "string" }
+            "error": { "type": "string" },
+            "result": { "enum": ["Verify", "Not Verify"] }
           }
         },
         "Review": {

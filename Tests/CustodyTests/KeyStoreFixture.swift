@@ -75,6 +75,21 @@ final class CountingKey: WrappingKey {
     }
 }
 
+/// A wrapping key in a KMS that was restored to before its present version.
+final class OlderKey: WrappingKey {
+    let id: String
+
+    init(_ id: String) { self.id = id }
+
+    func wrap(_ key: SecretKey, _ associated: [UInt8]) async throws(InspectError) -> [UInt8] {
+        throw InspectError(.keysUnavailable, "away")
+    }
+
+    func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey {
+        throw InspectError(.keyUnknown, "no such version")
+    }
+}
+
 /// The code of the error that a closure throws.
 func errorCode(isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void) async -> ErrorCode? {
     do { try await body() } catch { return (error as? InspectError)?.code }

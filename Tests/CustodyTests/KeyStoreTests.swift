@@ -284,6 +284,23 @@ import Testing
         #expect(try await fixture.count("person") == 3)
     }
 
+    @Test func `What a KMS does not know is unreadable, not destroyed, and keeps no other key from being rotated`()
+        async throws
+    {
+        let fixture = try await KeyStoreFixture()
+        let old = try await (try fixture.store()).jobKeys([KeyOwner(partner: 7)])[0]
+        _ = try await (try fixture.store()).beginRotation(to: "second")
+        let new = try await (try fixture.store()).jobKeys([KeyOwner(partner: 8)])[0]
+        let store = try fixture.store([OlderKey("first"), fixture.keys[1]])
+        #expect(await errorCode { _ = try await store.key(old.id) } == .keyUnknown)
+        _ = try await store.key(new.id)
+        let found = try await store.verify()
+        #expect(found.opened == 2 && found.unreadable == 2 && found.destroyed == 0)
+        let outcome = try await store.rewrap()
+        #expect(outcome.unreadable == 1 && !outcome.isDone)
+        #expect(try await (try fixture.store()).rewrap().isDone)
+    }
+
     // MARK: Rights
 
     @Test func `A role does with keys what it is for`() async throws {

@@ -65,7 +65,8 @@ extension KeyStore {
                 do throws(InspectError) {
                     fresh.append((row, try await self.rewrap(row, under: present)))
                 } catch {
-                    guard error.code == .sealBroken else { throw error }
+                    // Damaged, or wrapped by a version that the KMS does not have. The others go on.
+                    guard [.sealBroken, .keyUnknown].contains(error.code) else { throw error }
                     outcome.unreadable += 1
                 }
             }
@@ -218,10 +219,11 @@ extension KeyStore {
                     found.opened += 1
                 } catch {
                     switch error.code {
-                    case .sealBroken:
+                    case .keyUnknown where ["", Self.orphan].contains(error.detail): found.destroyed += 1
+                    // What its KMS does not know is no more destroyed than what is damaged.
+                    case .sealBroken, .keyUnknown:
                         found.unreadable += 1
                         if found.examples.count < 20 { found.examples.append(id.text) }
-                    case .keyUnknown: found.destroyed += 1
                     default: throw error
                     }
                 }

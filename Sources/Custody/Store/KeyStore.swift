@@ -66,13 +66,16 @@ package final class KeyStore: Sendable {
     ) async -> Result<CustodyKey, InspectError> {
         guard let parent = row.parent else { return await self.openPartner(row) }
         switch opened[parent] {
-        case nil: return .failure(InspectError(.keyUnknown, "a key above it"))
+        case nil: return .failure(InspectError(.keyUnknown, Self.orphan))
         case .failure(let error): return .failure(error)
         case .success(let key):
             // The partner of a person is in its associated data, so a row under another partner's does not open.
             return Result { () throws(InspectError) in try key.child(row.kind, id: row.id, wrapped: row.wrapped) }
         }
     }
+
+    /// Why a key below a destroyed one does not open.
+    static let orphan = "a key above it"
 
     func openPartner(_ row: StoredKey) async -> Result<CustodyKey, InspectError> {
         await self.cache.key(row.id) { await self.unwrapPartner(row) }

@@ -21,10 +21,10 @@ extension Command {
             let threshold = try Self.threshold(arguments)
             let calibration = try configuration.faces.calibration()
             guard arguments["batch"] != nil || arguments.operands.count == 2 else {
-                throw UsageError("compare needs two files, or --batch")
+                throw UsageError("'compare' needs two files, or --batch")
             }
             guard arguments["batch"] == nil || arguments.operands.isEmpty else {
-                throw UsageError("--batch lists the pairs: compare then takes no files")
+                throw UsageError("'compare' takes no files with --batch, which lists the pairs")
             }
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one comparison, not for --batch")

@@ -36,7 +36,7 @@ extension Command {
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
             let request = BatchRequest(arguments)
             guard !request.files.isEmpty || arguments["batch"] != nil else {
-                throw UsageError("inspect needs \(PartFile.choices(BatchRequest.kinds, or: "--batch"))")
+                throw UsageError("'inspect' needs \(PartFile.choices(BatchRequest.kinds, or: "--batch"))")
             }
             try Self.refuseBesideBatch(arguments)
             try Self.checkNames(arguments)

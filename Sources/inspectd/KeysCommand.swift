@@ -31,7 +31,7 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands.count == 1 else {
-                throw UsageError("keys needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
+                throw UsageError("'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
             }
             switch arguments.operands[0] {
             case "init": try await Self.initialize(configuration, arguments)
@@ -43,7 +43,7 @@ extension Command {
             case "verify": try await Self.verify(configuration)
             case "escrow": try await Self.escrow(configuration, arguments)
             case "restore": try await Self.restore(configuration, arguments)
-            default: throw UsageError("keys needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
+            default: throw UsageError("'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
             }
         }
     )
@@ -62,7 +62,7 @@ extension Command {
     }
 
     private static func make(_ arguments: Arguments) throws {
-        guard let path = arguments["key-file"] else { throw UsageError("keys make needs --key-file") }
+        guard let path = arguments["key-file"] else { throw UsageError("'keys make' needs --key-file") }
         Output.line(ResultEnvelope.json(["wrappingKey": try KeyFile.add(to: path, name: arguments["name"])]))
     }
 
@@ -111,7 +111,7 @@ extension Command {
     }
 
     private static func rotate(_ configuration: Configuration, _ arguments: Arguments) async throws {
-        guard let name = arguments["to"] else { throw UsageError("keys rotate needs --to") }
+        guard let name = arguments["to"] else { throw UsageError("'keys rotate' needs --to") }
         let store = try Self.keyStore(configuration)
         // The process must have the present keys as well.
         try await store.check(nil)
@@ -179,7 +179,7 @@ extension Command {
     }
 
     private static func escrow(_ configuration: Configuration, _ arguments: Arguments) async throws {
-        guard let path = arguments["public-key"] else { throw UsageError("keys escrow needs --public-key") }
+        guard let path = arguments["public-key"] else { throw UsageError("'keys escrow' needs --public-key") }
         let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
         let store = try Self.keyStore(configuration)
         try await store.check(nil)
@@ -191,7 +191,7 @@ extension Command {
 
     private static func restore(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let escrow = arguments["escrow"], let key = arguments["private-key"], let name = arguments["to"] else {
-            throw UsageError("keys restore needs --escrow, --private-key and --to")
+            throw UsageError("'keys restore' needs --escrow, --private-key and --to")
         }
         let opener = try KeyEscrow.Opener(pem: try InputFile.read(key, of: "--private-key", isSetting: true))
         let entries = try InputFile.read(escrow, of: "--escrow", isSetting: true).split(separator: 0x0A).map {

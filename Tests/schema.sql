@@ -456,6 +456,11 @@ CREATE FUNCTION insp.check_document(p jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_embedding(p_engine text, p_model_sha256 text, p_embedding text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE SEQUENCE insp.job_id
     START WITH 1
     INCREMENT BY 1
@@ -516,11 +521,6 @@ CREATE FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_referenc
 
 CREATE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
     LANGUAGE plpgsql STABLE
-    AS ...
-
-CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
-    LANGUAGE plpgsql STABLE
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.check_floors() RETURNS bigint
@@ -703,6 +703,10 @@ CREATE FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) RETURNS v
 CREATE FUNCTION insp.duty_take(p_name text, p_spacing interval) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.embedding_key(p_embedding text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer
@@ -927,12 +931,12 @@ CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engin
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid, p_person bigint DEFAULT NULL::bigint) RETURNS bigint
+CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_embedding text, p_job uuid, p_person bigint DEFAULT NULL::bigint) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.face_of(p_job bigint, p_fence bigint) RETURNS TABLE(generation bigint, mode text, engine text, model_sha256 text, feature text)
+CREATE FUNCTION insp.face_of(p_job bigint, p_fence bigint) RETURNS TABLE(generation bigint, mode text, engine text, model_sha256 text, embedding text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -947,7 +951,7 @@ CREATE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) RETURNS void
+CREATE FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -973,10 +977,6 @@ CREATE FUNCTION insp.faces_of_person(partner text, reference text, purpose text 
 CREATE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
-CREATE FUNCTION insp.feature_key(p_feature text) RETURNS uuid
-    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.find_job(id text) RETURNS uuid
@@ -2830,12 +2830,12 @@ CREATE TABLE insp.face_pending (
     face_id text NOT NULL,
     engine text NOT NULL,
     model_sha256 text NOT NULL,
-    feature text NOT NULL,
+    embedding text NOT NULL,
     key_id uuid
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
 ALTER TABLE ONLY insp.face_pending ALTER COLUMN face_id SET STATISTICS 0;
-ALTER TABLE ONLY insp.face_pending ALTER COLUMN feature SET STATISTICS 0;
+ALTER TABLE ONLY insp.face_pending ALTER COLUMN embedding SET STATISTICS 0;
 
 CREATE TABLE insp.face_rate (
     partner_id integer NOT NULL,
@@ -2852,17 +2852,17 @@ CREATE TABLE insp.face_template (
     face_id text NOT NULL,
     engine text NOT NULL,
     model_sha256 text NOT NULL,
-    feature text NOT NULL,
+    embedding text NOT NULL,
     key_id uuid,
     job uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT face_template_embedding_check CHECK (((length(embedding) = ANY (ARRAY[1024, 1114])) AND (embedding ~ '^[0-9a-f]+$'::text))),
     CONSTRAINT face_template_engine_check CHECK ((engine ~ '^[[:print:]]{1,100}$'::text)),
-    CONSTRAINT face_template_feature_check CHECK (((length(feature) = ANY (ARRAY[1024, 1114])) AND (feature ~ '^[0-9a-f]+$'::text))),
     CONSTRAINT face_template_model_sha256_check CHECK ((model_sha256 ~ '^[0-9a-f]{64}$'::text))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
 ALTER TABLE ONLY insp.face_template ALTER COLUMN face_id SET STATISTICS 0;
-ALTER TABLE ONLY insp.face_template ALTER COLUMN feature SET STATISTICS 0;
+ALTER TABLE ONLY insp.face_template ALTER COLUMN embedding SET STATISTICS 0;
 ALTER TABLE insp.face_template ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.face_template_id_seq
     START WITH 1
@@ -4315,6 +4315,7 @@ REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kin
 REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_document(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_embedding(p_engine text, p_model_sha256 text, p_embedding text) FROM PUBLIC;
 GRANT SELECT(id) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(public_id) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(partner_id) ON TABLE insp.job TO insp_operator;
@@ -4342,7 +4343,6 @@ GRANT ALL ON FUNCTION insp.check_epoch() TO insp_worker;
 GRANT ALL ON FUNCTION insp.check_epoch() TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_floors() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
@@ -4396,6 +4396,7 @@ REVOKE ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) FR
 GRANT ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.duty_take(p_name text, p_spacing interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.duty_take(p_name text, p_spacing interval) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.embedding_key(p_embedding text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_hold(p_endpoint bigint, p_reason text) FROM PUBLIC;
@@ -4453,13 +4454,13 @@ REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) TO insp_producer;
-REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid, p_person bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_embedding text, p_job uuid, p_person bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_purge(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_purge(p_limit integer) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
@@ -4467,7 +4468,6 @@ GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose te
 REVOKE ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.feature_key(p_feature text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;

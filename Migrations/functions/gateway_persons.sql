@@ -28,7 +28,7 @@ BEGIN
     RETURN templates;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text[]) IS 'The templates of a face id of a credential''s partner, without the features';
+COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text[]) IS 'The templates of a face id of a credential''s partner, without the embeddings';
 GRANT EXECUTE ON FUNCTION insp.gateway_face(bigint, bytea, text[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
@@ -123,5 +123,5 @@ BEGIN
         GROUP BY f.face_id) f);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) IS 'The faces of a person of a credential''s partner, without the features';
+COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) IS 'The faces of a person of a credential''s partner, without the embeddings';
 GRANT EXECUTE ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) TO insp_gateway;

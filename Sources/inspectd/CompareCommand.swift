@@ -140,7 +140,7 @@ extension Command {
             let engine = EngineRecord(
                 versions: ["inspectd": Version.current],
                 models: Dictionary(
-                    facts.images.values.flatMap(\.faces).compactMap(\.feature).map { ($0.engine, $0.modelSHA256) }
+                    facts.images.values.flatMap(\.faces).compactMap(\.embedding).map { ($0.engine, $0.modelSHA256) }
                 ) { first, _ in first },
                 timingsMs: ["cpu": facts.cpuMs])
             return (
@@ -157,10 +157,10 @@ extension Command {
     private static func answer(
         _ facts: FaceStageFacts, threshold: Double, calibration: FaceCalibration
     ) throws -> (Answer, FaceMatch?) {
-        guard let first = facts.images["A"]?.faces.first?.feature else {
+        guard let first = facts.images["A"]?.faces.first?.embedding else {
             return (Answer(reason: "NO_FACE_IN_A", threshold: threshold), nil)
         }
-        guard let second = facts.images["B"]?.faces.first?.feature else {
+        guard let second = facts.images["B"]?.faces.first?.embedding else {
             return (Answer(reason: "NO_FACE_IN_B", threshold: threshold), nil)
         }
         let match = try FaceMatch.compare(first, second, threshold: threshold, calibration: calibration)

@@ -81,7 +81,7 @@ import Testing
     }
 
     /// Columns of jobs that are not finished: marked until they are cancelled.
-    private static let openOnly: Set<String> = ["face_job.face_id", "face_pending.face_id", "face_pending.feature"]
+    private static let openOnly: Set<String> = ["face_job.face_id", "face_pending.face_id", "face_pending.embedding"]
 
     @Test func `After retention no table holds anything of the person`() async throws {
         let fixture = try await QueueFixture()

@@ -212,7 +212,7 @@ import Testing
         try await fixture.admin.execute(
             """
             INSERT INTO insp.face (partner_id, face_id) SELECT 1, n::text FROM generate_series(1, 20000) n;
-            INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature)
+            INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, embedding)
             SELECT 1, n::text, 'e', repeat('a', 64), repeat('e', 1024) FROM generate_series(1, 20000) n;
             SELECT insp.set_face_limits('acme', keep => '1 day')
             """)

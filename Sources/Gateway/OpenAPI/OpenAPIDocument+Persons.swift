@@ -6,7 +6,7 @@ extension OpenAPIDocument {
               "get": {
                 "operationId": "getFace",
                 \#(Self.security(.faces)),
-                "summary": "The templates of a face id, without the features",
+                "summary": "The templates of a face id, without the embeddings",
                 "description": "Requires the scope faces.",
                 "parameters": [{ "$ref": "#/components/parameters/faceId" }],
                 "responses": {

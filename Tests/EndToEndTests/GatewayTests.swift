@@ -37,6 +37,7 @@ import Testing
         }
         #expect(result.status == 200 && result.document["status"] as? Int == 128)
         #expect(result.document["userReference"] as? String == "u-42" && result.document["decision"] != nil)
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)?wait=60").status == 200)
         // The older synchronous call.
         let legacy = try await gateway.call("POST", "/inspectionjob/create?wait=60", body)
         #expect(legacy.status == 201 && legacy.document["id"] != nil)

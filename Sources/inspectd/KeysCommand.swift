@@ -216,9 +216,7 @@ extension Command {
             let page = try await store.oldJobKeys(after: last, limit: 500)
             guard let end = page.last else { break }
             last = end
-            let unused = try await connection.query(
-                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(page.map(\.text))]
-            ).compactMap { KeyID(try $0.string(0)) }
+            let unused = try await KeyUse.unused(page, on: connection)
             destroyed += try await store.destroy(unused)
         }
         // Persons whose jobs and templates are all gone. Something may be sealed under a person's key itself.
@@ -227,10 +225,7 @@ extension Command {
             let page = try await store.personKeys(after: last, limit: 500)
             guard let end = page.last else { break }
             last = end.id
-            let idle = page.filter(\.isIdle).map(\.id.text)
-            let unused = try await connection.query(
-                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(idle)]
-            ).compactMap { KeyID(try $0.string(0)) }
+            let unused = try await KeyUse.unused(page.filter(\.isIdle).map(\.id), on: connection)
             if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
         }
         while try await store.sweep() > 0 {}
@@ -262,12 +257,9 @@ extension Command {
         await connection.close()
     }
 
-    /// The key store has no record of its own.
     private static func record(_ action: String, _ keys: Int?, _ configuration: Configuration) async throws {
         let connection = try await Self.mainDatabase(configuration)
-        _ = try await connection.query(
-            "SELECT insp.record_keys($1, keys => $2::integer)",
-            [.text(action), keys.map { .int(Int64($0)) } ?? .null])
+        try await KeyUse.record(action, keys: keys, on: connection)
         await connection.close()
     }
 

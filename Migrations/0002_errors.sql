@@ -103,6 +103,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('ENDPOINT_INVALID', 'IN088', 'a setting of the endpoint is not acceptable', false, 400, NULL),
     ('PARTNER_INVALID', 'IN089', 'a setting of the partner is not acceptable', false, 400, NULL),
     ('PARTNER_EXISTS', 'IN090', 'a partner of that name exists', false, 409, NULL),
+    ('ENDPOINT_DISABLED', 'IN091', 'the operator has stopped the endpoint', false, 409, NULL),
+    ('CALLBACK_UNKNOWN', 'IN092', 'no callback of that webhook-id exists', false, 404, NULL),
     ('INTERNAL_ERROR', 'IN099', 'an unexpected error', true, 500, NULL),
     ('LEASE_LOST', 'IN100', 'the job''s lease is lost', false, NULL, NULL),
     ('UNAUTHENTICATED', 'IN110', 'no valid credential was given', false, 401, NULL),

@@ -12,6 +12,7 @@ CREATE TABLE insp.endpoint (
     created_at timestamptz NOT NULL DEFAULT now(),
     gone_at timestamptz,
     paused boolean NOT NULL DEFAULT false,
+    paused_by_partner boolean NOT NULL DEFAULT false,
     disabled_reason text,
     events text[] NOT NULL DEFAULT '{job.finished}'
         CHECK (events <@ ARRAY['job.status', 'job.review_needed', 'job.finished']),
@@ -45,6 +46,7 @@ COMMENT ON COLUMN insp.endpoint.is_default IS 'The endpoint that the partner''s 
 COMMENT ON COLUMN insp.endpoint.created_at IS 'When the endpoint was added';
 COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no more callbacks there';
 COMMENT ON COLUMN insp.endpoint.paused IS 'Whether its callbacks wait, with their times, until insp.callback_resume';
+COMMENT ON COLUMN insp.endpoint.paused_by_partner IS 'Whether its partner paused it, which may then also resume it';
 COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';
 COMMENT ON COLUMN insp.endpoint.events IS
     'Events it receives: job.status (stages done, 4 to 32), job.review_needed (64), job.finished (128)';

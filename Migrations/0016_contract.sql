@@ -125,13 +125,13 @@ INSERT INTO insp.label (label, capabilities, is_objection, is_given) VALUES
 CREATE TABLE insp.reason (
     code text PRIMARY KEY CHECK (code ~ '^[A-Z][A-Z_]+$'),
     labels text[] NOT NULL CHECK (labels <> '{}'),
-    parts text[] NOT NULL CHECK (parts <> '{}'),
+    parts text[] NOT NULL,
     contract_code integer UNIQUE
 );
 COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
 COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)';
-COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind)';
+COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
 GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
@@ -169,7 +169,8 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('LIVENESS_UNDETERMINED', '{LIVENESS_UNDETERMINED}', '{FACE,FRAMES,SESSION_BLOB}', NULL),
     ('FACE_NO_MATCH', '{NO_MATCH}', '{FACE,SESSION_BLOB}', NULL),
     ('FACE_NOT_COMPARED', '{NOT_POSSIBLE}', '{FRONT,FACE,DG2}', NULL),
-    ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL);
+    ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL),
+    ('NOT_ASSESSED', '{PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}', '{}', NULL);
 
 CREATE TABLE insp.reason_advice (
     code text NOT NULL REFERENCES insp.reason,
@@ -242,7 +243,8 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('FACE_NOT_COMPARED', 'Take the photos again. Each must show a face clearly.',
         'Nehmen Sie die Fotos noch einmal auf. Jedes muss ein Gesicht deutlich zeigen.'),
     ('NOT_ENROLLED', 'Take the selfie again in even light and look into the camera.',
-        'Nehmen Sie das Selfie bei gleichmäßigem Licht noch einmal auf und sehen Sie in die Kamera.')
+        'Nehmen Sie das Selfie bei gleichmäßigem Licht noch einmal auf und sehen Sie in die Kamera.'),
+    ('NOT_ASSESSED', 'Take the photos again, sharp and complete.', 'Nehmen Sie die Fotos noch einmal auf, scharf und vollständig.')
     ) AS a (code, en, de) CROSS JOIN LATERAL (VALUES ('en', a.en), ('de', a.de)) AS l (language, advice);
 
 CREATE TABLE insp.error_contract (

@@ -229,7 +229,7 @@ def run(site):
         "nothing is left waiting": "NOT EXISTS (SELECT FROM insp.v_running) AND NOT EXISTS (SELECT FROM insp.v_review)",
         "the poison job was run again": "EXISTS (SELECT FROM insp.job WHERE rerun_of IS NOT NULL)",
         "both dead-lettered jobs were resolved": "(SELECT count(*) FROM insp.v_dead WHERE resolved_by IS NOT NULL) >= 2",
-        "the review counts": "EXISTS (SELECT FROM insp.step WHERE summary #>> '{review,previous,decision}' = 'REJECTED')",
+        "the review counts": "EXISTS (SELECT FROM insp.v_operator_events WHERE action = 'review' AND detail #>> '{previous,decision}' = 'REJECTED')",
         "one job was erased": "(SELECT count(*) FROM insp.step WHERE summary ? 'erasedAt') = 1",
         "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",
         "no partner's settings were changed by hand": "(SELECT count(*) FROM insp.v_operator_events WHERE action = 'set_partner') = 5",

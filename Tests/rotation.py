@@ -164,7 +164,8 @@ exec '{os.path.abspath(os.path.join(self.options.bin, 'faulty-analyzer'))}' --de
                     "parts": {"FACE": {"content": base64.b64encode(image(place * 1_000_000 + number)).decode()}}}
             for attempt in range(60):
                 status, document = self.call("POST", "/inspectionjob/create", bearer, body)
-                if status == 201:
+                # 201 is a new job; 200 is a repeat of a request whose answer was lost.
+                if status in (200, 201):
                     self.jobs.append((document["id"], bearer, reference))
                     break
                 if status != 503:

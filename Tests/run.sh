@@ -216,9 +216,19 @@ passes_alone() {
     done
 }
 
+# The results of the jobs that these tests left, one a line.
+results_of_tests() {
+    local database
+    for database in $(psql -XqAt "$INSPECTD_TEST_DATABASE_URL" -c "SELECT datname FROM pg_database WHERE datname LIKE 'test\\_%' EXCEPT SELECT unnest('{$1}'::text[])"); do
+        psql -XqAt "${INSPECTD_TEST_DATABASE_URL/postgres?/$database?}" -c \
+            "SELECT insp.result_document(j) FROM insp.job j WHERE j.status = 128" 2>/dev/null || true
+    done
+}
+
 # One target after another: tests that kill workers or wait for deadlines do not take the processor from those of another
 # target, and a crash ends one target's tests only.
 total=0
+others=
 targets=(Tests/*Tests)
 if [ -n "$quick" ]; then
     targets=(InspectCoreTests PostgresTests GatewayTests JobQueueTests)
@@ -230,8 +240,12 @@ for target in "${targets[@]}"; do
     # All tests of a target at once would make each other late; most of them wait most of the time. Those of the whole service
     # have deadlines to keep, and workers of their own.
     width=16
-    if [ "$target" = EndToEndTests ]; then width=3; fi
     roomy_postgres
+    if [ "$target" = EndToEndTests ]; then
+        width=3
+        # Results of other targets may be made up.
+        others=$(psql -XqAt "$INSPECTD_TEST_DATABASE_URL" -c "SELECT string_agg(datname, ',') FROM pg_database WHERE datname LIKE 'test\\_%'")
+    fi
     say "tests of $target"
     begun=$SECONDS
     # In the background, so that a signal to this script is dealt with at once. A test that hangs fails the run.
@@ -247,6 +261,7 @@ for target in "${targets[@]}"; do
     wait
     forget "$run"
     took "tests of $target" "$begun"
+    if whole && [ "$target" = EndToEndTests ]; then results_of_tests "$others" >"$scratch/results"; fi
     # The summary is the last word; a crash leaves none.
     ran=$(LC_ALL=C sed -nE 's/^[^ ]+ Test run with ([0-9]+) tests? .* (passed|failed) after .*/\1/p' "$scratch/tests.log")
     bad=$(count failed)
@@ -273,6 +288,8 @@ if [ "$total" -eq 0 ]; then
     failed=$((failed + 1))
 fi
 if whole; then
+    say "$(wc -l <"$scratch/results") results of tests"
+    check "a partner by HTTP alone, and results by their schemas" Tests/partner.sh --bin .build/tests/debug --results "$scratch/results"
     check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
     check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     if ip netns add "probe$$" 2>/dev/null; then

@@ -352,6 +352,7 @@ CREATE TABLE insp.endpoint (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     gone_at timestamp with time zone,
     paused boolean DEFAULT false NOT NULL,
+    paused_by_partner boolean DEFAULT false NOT NULL,
     disabled_reason text,
     events text[] DEFAULT '{job.finished}'::text[] NOT NULL,
     inline_result boolean DEFAULT false NOT NULL,
@@ -1072,6 +1073,108 @@ CREATE FUNCTION insp.free_producer(login text) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.url_origin(p_url text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.callback_attempt (
+    callback_id bigint NOT NULL,
+    attempt integer NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    duration_ms integer NOT NULL,
+    http_status integer,
+    error text,
+    worker text,
+    code text
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.2');
+ALTER TABLE ONLY insp.callback_attempt ALTER COLUMN error SET STATISTICS 0;
+
+CREATE TABLE insp.callback_lease (
+    endpoint_id bigint NOT NULL,
+    claim_id bigint NOT NULL,
+    callback_id bigint NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    ordering_key text,
+    recorded integer DEFAULT 0,
+    holder bigint
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+ALTER TABLE ONLY insp.callback_lease ALTER COLUMN ordering_key SET STATISTICS 0;
+
+CREATE TABLE insp.callback_waiting (
+    callback_id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    state text NOT NULL,
+    ordering_key text,
+    recorded integer DEFAULT 0,
+    reason text,
+    CONSTRAINT callback_waiting_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'held'::text, 'dead'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='50000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN ordering_key SET STATISTICS 0;
+ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN reason SET STATISTICS 0;
+
+CREATE VIEW insp.v_callback AS
+ SELECT c.id,
+    c.webhook_id,
+    c.job_id,
+    c.endpoint_id,
+    c.event,
+    insp.url_origin(c.url) AS origin,
+    c.created_at,
+    COALESCE(w.state,
+        CASE
+            WHEN (l.callback_id IS NULL) THEN 'delivered'::text
+            ELSE 'pending'::text
+        END) AS state,
+    COALESCE((l.lease_until > now()), false) AS is_claimed,
+    COALESCE(w.due_at, l.due_at) AS due_at,
+    COALESCE(w.attempts, l.attempts, (( SELECT count(*) AS count
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)))::integer) AS attempts,
+    COALESCE(w.released, l.released, 0) AS released,
+    insp.callback_delivered_at(c.*) AS delivered_at,
+    ( SELECT a.http_status
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1) AS last_http_status,
+    COALESCE(w.reason, ( SELECT a.error
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1)) AS last_error,
+    ( SELECT a.started_at
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1) AS last_attempt_at
+   FROM ((insp.callback c
+     LEFT JOIN insp.callback_waiting w ON ((w.callback_id = c.id)))
+     LEFT JOIN insp.callback_lease l ON (((l.endpoint_id = c.endpoint_id) AND (l.callback_id = c.id))));
+
+CREATE FUNCTION insp.gateway_callback(c insp.v_callback, p_public_id uuid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_callbacks(p_credential bigint, p_secret_sha256 bytea, p_job uuid DEFAULT NULL::uuid, p_state text DEFAULT NULL::text, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone, p_last text DEFAULT NULL::text, p_limit integer DEFAULT 50, OUT callback jsonb, OUT moment timestamp with time zone, OUT webhook_id text) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1091,6 +1194,23 @@ CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, 
 CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_endpoint(p_partner integer, p_endpoint bigint) RETURNS insp.endpoint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 bytea, p_endpoint bigint, p_action text, p_options jsonb DEFAULT '{}'::jsonb, p_secret text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS integer
@@ -1165,6 +1285,12 @@ CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 b
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
 
@@ -2072,6 +2198,11 @@ CREATE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL::tex
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2355,11 +2486,6 @@ CREATE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.url_origin(p_url text) RETURNS text
-    LANGUAGE sql IMMUTABLE
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
 CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     AS ...
@@ -2472,19 +2598,6 @@ CREATE TABLE insp.approval (
     CONSTRAINT approval_action_check CHECK ((action ~ '^[a-z_]+$'::text))
 );
 
-CREATE TABLE insp.callback_attempt (
-    callback_id bigint NOT NULL,
-    attempt integer NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    duration_ms integer NOT NULL,
-    http_status integer,
-    error text,
-    worker text,
-    code text
-)
-WITH (autovacuum_vacuum_insert_scale_factor='0.2');
-ALTER TABLE ONLY insp.callback_attempt ALTER COLUMN error SET STATISTICS 0;
-
 CREATE SEQUENCE insp.callback_claim
     START WITH 1
     INCREMENT BY 1
@@ -2499,37 +2612,6 @@ ALTER TABLE insp.callback ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE insp.callback_lease (
-    endpoint_id bigint NOT NULL,
-    claim_id bigint NOT NULL,
-    callback_id bigint NOT NULL,
-    lease_until timestamp with time zone NOT NULL,
-    due_at timestamp with time zone NOT NULL,
-    attempts integer NOT NULL,
-    released integer NOT NULL,
-    ordering_key text,
-    recorded integer DEFAULT 0,
-    holder bigint
-)
-WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
-ALTER TABLE ONLY insp.callback_lease ALTER COLUMN ordering_key SET STATISTICS 0;
-
-CREATE TABLE insp.callback_waiting (
-    callback_id bigint NOT NULL,
-    endpoint_id bigint NOT NULL,
-    due_at timestamp with time zone NOT NULL,
-    attempts integer NOT NULL,
-    released integer NOT NULL,
-    state text NOT NULL,
-    ordering_key text,
-    recorded integer DEFAULT 0,
-    reason text,
-    CONSTRAINT callback_waiting_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'held'::text, 'dead'::text])))
-)
-WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='50000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
-ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN ordering_key SET STATISTICS 0;
-ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN reason SET STATISTICS 0;
 
 CREATE TABLE insp.challenge (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -3081,8 +3163,7 @@ CREATE TABLE insp.reason (
     parts text[] NOT NULL,
     contract_code integer,
     CONSTRAINT reason_code_check CHECK ((code ~ '^[A-Z][A-Z_]+$'::text)),
-    CONSTRAINT reason_labels_check CHECK ((labels <> '{}'::text[])),
-    CONSTRAINT reason_parts_check CHECK ((parts <> '{}'::text[]))
+    CONSTRAINT reason_labels_check CHECK ((labels <> '{}'::text[]))
 );
 
 CREATE TABLE insp.reason_advice (
@@ -3228,45 +3309,6 @@ CREATE VIEW insp.v_access AS
      LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
      LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
   WHERE ((r.chain = 'access'::text) AND ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL)));
-
-CREATE VIEW insp.v_callback AS
- SELECT c.id,
-    c.webhook_id,
-    c.job_id,
-    c.endpoint_id,
-    c.event,
-    insp.url_origin(c.url) AS origin,
-    c.created_at,
-    COALESCE(w.state,
-        CASE
-            WHEN (l.callback_id IS NULL) THEN 'delivered'::text
-            ELSE 'pending'::text
-        END) AS state,
-    COALESCE((l.lease_until > now()), false) AS is_claimed,
-    COALESCE(w.due_at, l.due_at) AS due_at,
-    COALESCE(w.attempts, l.attempts, (( SELECT count(*) AS count
-           FROM insp.callback_attempt a
-          WHERE (a.callback_id = c.id)))::integer) AS attempts,
-    COALESCE(w.released, l.released, 0) AS released,
-    insp.callback_delivered_at(c.*) AS delivered_at,
-    ( SELECT a.http_status
-           FROM insp.callback_attempt a
-          WHERE (a.callback_id = c.id)
-          ORDER BY a.attempt DESC
-         LIMIT 1) AS last_http_status,
-    COALESCE(w.reason, ( SELECT a.error
-           FROM insp.callback_attempt a
-          WHERE (a.callback_id = c.id)
-          ORDER BY a.attempt DESC
-         LIMIT 1)) AS last_error,
-    ( SELECT a.started_at
-           FROM insp.callback_attempt a
-          WHERE (a.callback_id = c.id)
-          ORDER BY a.attempt DESC
-         LIMIT 1) AS last_attempt_at
-   FROM ((insp.callback c
-     LEFT JOIN insp.callback_waiting w ON ((w.callback_id = c.id)))
-     LEFT JOIN insp.callback_lease l ON (((l.endpoint_id = c.endpoint_id) AND (l.callback_id = c.id))));
 
 CREATE VIEW insp.v_callback_dead AS
  SELECT p.name AS partner,
@@ -4484,6 +4526,50 @@ REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.free_producer(login text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.free_producer(login text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_auditor;
+GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
+GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(claim_id) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(claim_id) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(callback_id) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(callback_id) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(lease_until) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(lease_until) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(due_at) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(due_at) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(attempts) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(attempts) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(released) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(released) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(due_at) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(due_at) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(reason) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(reason) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_callback TO insp_operator;
+GRANT SELECT ON TABLE insp.v_callback TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.gateway_callback(c insp.v_callback, p_public_id uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_callbacks(p_credential bigint, p_secret_sha256 bytea, p_job uuid, p_state text, p_before timestamp with time zone, p_last text, p_limit integer, OUT callback jsonb, OUT moment timestamp with time zone, OUT webhook_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_callbacks(p_credential bigint, p_secret_sha256 bytea, p_job uuid, p_state text, p_before timestamp with time zone, p_last text, p_limit integer, OUT callback jsonb, OUT moment timestamp with time zone, OUT webhook_id text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb) FROM PUBLIC;
@@ -4492,6 +4578,11 @@ REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_endpoint(p_partner integer, p_endpoint bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 bytea, p_endpoint bigint, p_action text, p_options jsonb, p_secret text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 bytea, p_endpoint bigint, p_action text, p_options jsonb, p_secret text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) FROM PUBLIC;
@@ -4511,6 +4602,8 @@ GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 byt
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
@@ -4735,6 +4828,7 @@ GRANT ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_sec
 REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
+REVOKE ALL ON FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
@@ -4820,9 +4914,6 @@ REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT 
 GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_operator;
-GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
@@ -4861,42 +4952,6 @@ GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT ON TABLE insp.approval TO insp_operator;
 GRANT SELECT ON TABLE insp.approval TO insp_auditor;
-GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
-GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
-GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(claim_id) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(claim_id) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(callback_id) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(callback_id) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(lease_until) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(lease_until) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(due_at) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(due_at) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(attempts) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(attempts) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(released) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(released) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(due_at) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(due_at) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_auditor;
-GRANT SELECT(reason) ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT(reason) ON TABLE insp.callback_waiting TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_auditor;
 GRANT SELECT(partner_id) ON TABLE insp.challenge TO insp_operator;
@@ -5015,8 +5070,6 @@ GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_access TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_auditor;
-GRANT SELECT ON TABLE insp.v_callback TO insp_operator;
-GRANT SELECT ON TABLE insp.v_callback TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_callback_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_callback_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_callbacks TO insp_operator;

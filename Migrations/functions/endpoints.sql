@@ -188,7 +188,7 @@ CREATE OR REPLACE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     PERFORM insp.endpoint_lock(p_endpoint);
-    UPDATE insp.endpoint e SET paused = true WHERE e.id = p_endpoint;
+    UPDATE insp.endpoint e SET paused = true, paused_by_partner = false WHERE e.id = p_endpoint;
     PERFORM insp.record('callback_pause', 'endpoint ' || p_endpoint, jsonb_build_object('reason', p_reason));
 END
 $$;
@@ -200,7 +200,7 @@ CREATE OR REPLACE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     PERFORM insp.endpoint_lock(p_endpoint);
-    UPDATE insp.endpoint e SET paused = false WHERE e.id = p_endpoint;
+    UPDATE insp.endpoint e SET paused = false, paused_by_partner = false WHERE e.id = p_endpoint;
     PERFORM insp.record('callback_resume', 'endpoint ' || p_endpoint);
     PERFORM pg_notify('insp_callback', '');
 END

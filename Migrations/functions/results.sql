@@ -161,7 +161,7 @@ BEGIN
     IF j.status = 1 THEN
         SELECT l.claimed_at INTO claimed FROM insp.lease l WHERE l.job_id = j.id;
     END IF;
-    RETURN jsonb_build_object('id', j.public_id,
+    RETURN jsonb_build_object('schemaVersion', 1, 'id', j.public_id,
             'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
             'workflow', jsonb_build_object('key', j.workflow, 'definitionKey', insp.definition_key(j.workflow)),
             'createdAt', insp.iso_time(j.created_at))
@@ -170,7 +170,7 @@ BEGIN
             'rerunOf', j.rerun_of));
 END
 $$;
-COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'Id, status, workflow and times of a job, as in its result document';
+COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'The version of its form, id, status, workflow and times of a job, as in its result document';
 
 CREATE OR REPLACE FUNCTION insp.plain_result(j insp.job) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

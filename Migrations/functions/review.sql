@@ -96,6 +96,22 @@ COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bi
     'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is no JSON object, and the job does not wait but is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
+CREATE OR REPLACE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT CASE WHEN p_decision = 'PASSED' THEN '{"reasons": [], "rejectReasons": []}'::jsonb ELSE jsonb_build_object('reasons',
+        coalesce((SELECT jsonb_agg(e) FROM jsonb_array_elements(
+            CASE jsonb_typeof(p_summary -> 'reasons') WHEN 'array' THEN p_summary -> 'reasons' END) e WHERE e ->> 'label' = p_label),
+            (SELECT jsonb_build_array(jsonb_build_object('code', r.code, 'label', p_label, 'advice', a.advice))
+            FROM insp.reason r JOIN insp.reason_advice a ON a.code = r.code AND a.language = 'en'
+            WHERE p_label = ANY (r.labels) ORDER BY r.contract_code, r.code LIMIT 1),
+            jsonb_build_array(jsonb_build_object('code', p_label, 'label', p_label)))
+        || coalesce((SELECT jsonb_agg(e) FROM jsonb_array_elements(
+            CASE jsonb_typeof(p_summary -> 'reasons') WHEN 'array' THEN p_summary -> 'reasons' END) e WHERE e ->> 'label' <> p_label), '[]'))
+    END
+$$;
+COMMENT ON FUNCTION insp.review_reasons(jsonb, text, text) IS
+    'The reasons of a reviewed job: none if it passed, otherwise the reviewer''s label first';
+
 CREATE OR REPLACE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL, note text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 -- Ending an enrolment writes its person's row, which an uncommitted request may hold.
@@ -126,10 +142,10 @@ BEGIN
         IF jsonb_typeof(decided.summary) IS DISTINCT FROM 'object' THEN
             RAISE data_corrupted;
         END IF;
-        entry := jsonb_build_object('by', session_user, 'at', insp.iso_time(clock_timestamp()), 'decision', review.decision,
-            'label', word, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
-                'label', decided.summary #> '{decision,details,label}'));
-        PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || jsonb_build_object('review', entry,
+        -- Who decided, and what the program had decided, is for the record and not for the partner.
+        entry := jsonb_build_object('at', insp.iso_time(clock_timestamp()), 'decision', review.decision, 'label', word);
+        PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || insp.review_reasons(decided.summary, review.decision, word)
+            || jsonb_build_object('review', entry,
             'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
                 'risk', jsonb_build_object('score',
                     CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
@@ -143,7 +159,9 @@ BEGIN
             format('SELECT insp.cancel(%L) ends the job.', review.id));
     END;
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;
-    PERFORM insp.record('review', review.id::text, entry - ARRAY['by', 'at'] || jsonb_build_object('note', review.note));
+    PERFORM insp.record('review', review.id::text, entry - 'at' || jsonb_build_object('note', review.note,
+        'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
+            'label', decided.summary #> '{decision,details,label}')));
     RETURN entry;
 EXCEPTION WHEN lock_not_available THEN
     PERFORM insp.refuse('ROW_LOCKED');
@@ -151,7 +169,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
-    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result has the reviewer and the original decision; the note stays in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
+    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. Who decided, the decision before and the note stay in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator, insp_reviewer;
 
 CREATE OR REPLACE VIEW insp.v_review AS

@@ -12,6 +12,7 @@ package struct GatewayCredential: Sendable {
         case images = "images"
         case faces = "faces"
         case persons = "persons"
+        case callbacks = "callbacks"
 
         /// What it allows, as `insp.scope` says.
         package var meaning: String {
@@ -22,6 +23,7 @@ package struct GatewayCredential: Sendable {
             case .session: "Runs liveness sessions"
             case .faces: "Enrols, lists and deletes faces"
             case .persons: "Exports and erases all that is kept of a person"
+            case .callbacks: "Lists callbacks and endpoints; replays, tests, pauses, rotates secrets"
             }
         }
     }

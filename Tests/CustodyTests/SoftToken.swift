@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 
 @testable import Custody
@@ -24,12 +25,17 @@ enum SoftToken {
 
     static var pinFile: String { self.tokens.appendingPathComponent("pin").path }
 
+    /// Two processes that initialize a token at once may choose the same free slot.
+    private static let slots = Mutex(())
+
     /// A new token with a key.
     static func make(_ label: String, key: String) throws {
         self.prepare()
-        try runQuietly(
-            "/usr/bin/softhsm2-util",
-            ["--init-token", "--free", "--label", label, "--so-pin", "5678", "--pin", "1234"])
+        try self.slots.withLock { _ in
+            try runQuietly(
+                "/usr/bin/softhsm2-util",
+                ["--init-token", "--free", "--label", label, "--so-pin", "5678", "--pin", "1234"])
+        }
         try runQuietly(
             "/usr/bin/pkcs11-tool",
             [

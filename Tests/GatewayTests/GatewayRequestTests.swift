@@ -258,7 +258,8 @@ import Testing
                 as? [String: Any])
         let components = try #require(document["components"] as? [String: [String: [String: Any]]])
         let request = try #require(components["schemas"]?["CreateRequest"]?["properties"] as? [String: [String: Any]])
-        let words = try #require(request["workflow"]?["enum"] as? [Any]).compactMap { $0 as? String }
+        let kinds = try #require(request["workflow"]?["anyOf"] as? [[String: Any]])
+        let words = kinds.flatMap { $0["enum"] as? [String] ?? [] }
         #expect(Set(words) == Set(Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }))
         for member in ["parts", "digests"] {
             let kinds = try #require(request[member]?["properties"] as? [String: Any])

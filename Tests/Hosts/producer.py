@@ -1,5 +1,5 @@
 """The partner's upstream side: creates jobs over HTTP, each under an idempotency key of its own, and asks again with the same key until it
-is answered 201. Writes a line for each key: when it begins to ask, and once it has an id.
+is answered 201, or 200 for a repeat. Writes a line for each key: when it begins to ask, and once it has an id.
 
 Usage: producer.py URL USER:SECRET LOG RATE      ends on SIGTERM, when no request is open
 """
@@ -39,7 +39,8 @@ def main():
                 answer = connection.getresponse()
                 text = answer.read()
                 connection.close()
-                if answer.status == 201:
+                # 201 is a new job; 200 is a repeat of a request whose answer was lost.
+                if answer.status in (200, 201):
                     return write(key, json.loads(text)["id"])
                 # 429 and 503 say to come back; anything else would be a mistake of this test.
                 if answer.status not in (429, 503):

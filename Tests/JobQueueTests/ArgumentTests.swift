@@ -82,6 +82,7 @@ import Testing
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
         "action": ["'create_endpoint'", "'escrow'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'", "'{user}'"],
+        "p_action": ["'pause'", "'test'", "'replay'", "'rotate'"], "p_state": ["'dead'", "'pending'"],
         "p_contents": ["'{front}'"],
         "p_kind": ["'FRONT'"], "p_values": ["'{u}'"], "p_names": ["'{u}'", "'{face}'", "'{gone}'"],
         "p_pseudonyms": ["'{}'"], "p_scopes": ["'{read}'"],

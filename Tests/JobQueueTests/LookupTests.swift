@@ -210,6 +210,14 @@ import Testing
             uniqueKeysWithValues: rows.map { (Int(try $0.int("contract_code")), try $0.string("code")) })
         let known = RejectReason.Known.allCases.map { ($0.rawValue, $0.message) }
         #expect(table == Dictionary(uniqueKeysWithValues: known))
+        let reasons = try await fixture.admin.query("SELECT code, labels, parts, advice FROM insp.reasons()")
+        #expect(Set(try reasons.map { try $0.string("code") }) == Set(Reason.allCases.map(\.rawValue)))
+        for row in reasons {
+            let reason = try #require(Reason(rawValue: try row.string("code"))).row
+            #expect(try row.textArray("labels") == reason.labels.map(\.rawValue))
+            #expect(try row.textArray("parts") == reason.parts.map(\.rawValue))
+            #expect(try row.string("advice") == reason.advice)
+        }
     }
 
     @Test func `Each objection has a reason, and each reason advice in every language`() async throws {
@@ -220,7 +228,7 @@ import Testing
             WHERE l.is_objection AND l.is_given AND NOT EXISTS (SELECT FROM insp.reason r WHERE l.label = ANY (r.labels))
             UNION ALL
             SELECT format('%s stands behind %s, which is no objection', r.code, x) FROM insp.reason r, unnest(r.labels) x
-            WHERE NOT EXISTS (SELECT FROM insp.label l WHERE l.label = x AND l.is_objection)
+            WHERE r.parts <> '{}' AND NOT EXISTS (SELECT FROM insp.label l WHERE l.label = x AND l.is_objection)
             UNION ALL
             SELECT format('%s concerns %s, which is no part', r.code, x) FROM insp.reason r, unnest(r.parts) x
             WHERE NOT EXISTS (SELECT FROM insp.part_kind k WHERE k.kind = x)

@@ -15,12 +15,13 @@ enum OpenAPIDocument {
             "version": "1",
             "description": "Accepts identity inspections and returns their status. Results are valid only at status 128."
           },
+          "servers": [{ "url": "/" }],
           "security": [{ "token": [] }, { "basic": [] }, { "bearer": [] }],
           "paths": {
-        \#(Self.jobs),
-        \#(Self.sessions),
-        \#(Self.persons),
-        \#(Self.contract)
+        \#(Self.paths)
+          },
+          "webhooks": {
+        \#(Self.webhooks)
           },
           "components": {
             "securitySchemes": {
@@ -36,6 +37,10 @@ enum OpenAPIDocument {
               "id": { "name": "id", "in": "path", "required": true, "description": "A job's id", "schema": { "type": "string", "format": "uuid" } },
               "faceId": { "name": "faceId", "in": "path", "required": true, "description": "Your own name for a face", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" } },
               "userReference": { "name": "userReference", "in": "path", "required": true, "description": "Your own name for a person", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]+$" } },
+              "webhookId": { "name": "webhookId", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^msg_[0-9a-z_]{1,60}$" } },
+              "endpoint": { "name": "endpoint", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1, "maximum": 9007199254740991 } },
+              "kind": { "name": "kind", "in": "path", "required": true, "schema": { "enum": [\#(Self.kinds)] } },
+              "after": { "name": "after", "in": "query", "description": "next of the page before", "schema": { "type": "string", "format": "uuid" } },
               "idempotencyKey": { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
               "wait": {
                 "name": "wait",
@@ -66,8 +71,7 @@ enum OpenAPIDocument {
               }
             },
             "schemas": {
-        \#(Self.schemas),
-        \#(Self.personSchemas)
+        \#(Self.schemas.joined(separator: ",\n"))
             }
           }
         }
@@ -75,27 +79,72 @@ enum OpenAPIDocument {
         """#
     }
 
+    /// What requests and answers consist of.
+    private static var schemas: [String] {
+        [
+            self.requestSchemas, self.resultSchemas, self.capabilitySchemas, self.answerSchemas, self.personSchemas,
+            self.callbackSchemas,
+            #""Description": { "type": "object" }"#,
+        ]
+    }
+
+    private static var kinds: String { PartKind.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ") }
+
     /// The scopes with their meaning.
     private static var scopes: String {
         GatewayCredential.Scope.allCases.map { #""\#($0.rawValue)": "\#($0.meaning)""# }.joined(separator: ", ")
     }
 
-    /// The security of a call that needs a scope.
-    static func security(_ scope: GatewayCredential.Scope) -> String {
-        #""security": [{ "token": ["\#(scope.rawValue)"] }, { "basic": [] }, { "bearer": [] }]"#
+    /// The calls, each path once and in the table's order.
+    private static var paths: String {
+        var paths: [(path: String, calls: [String])] = []
+        for route in GatewayRoute.all {
+            if let index = paths.firstIndex(where: { $0.path == route.path }) {
+                paths[index].calls.append(route.described)
+            } else {
+                paths.append((route.path, [route.described]))
+            }
+        }
+        return paths.map { "    \"\($0.path)\": {\n      \($0.calls.joined(separator: ",\n      "))\n    }" }
+            .joined(separator: ",\n")
     }
 
-    /// The responses of an operation that refuse a request.
-    static func refusals(_ statuses: Int...) -> String {
-        statuses.map { status in
-            let response =
-                switch status {
-                case 401: "Unauthorized"
-                case 405: "MethodNotAllowed"
-                case 429, 503: "Later"
-                default: "Problem"
-                }
-            return ##""\##(status)": { "$ref": "#/components/responses/\##(response)" }"##
-        }.joined(separator: ",\n" + String(repeating: " ", count: 10))
+    /// What is sent to endpoints (Standard Webhooks).
+    private static var webhooks: String {
+        [
+            ("jobEvent", "JobEvent", "Something happened to a job"),
+            ("endpointEvent", "EndpointEvent", "Something happened to an endpoint"),
+        ]
+        .map { name, schema, summary in
+            let headers = [
+                ("webhook-id", "The same in every attempt"),
+                ("webhook-timestamp", "Seconds since 1970, of this attempt"),
+                ("webhook-signature", "One signature or more"),
+            ].map { Operation.Parameter.header($0.0, $0.1).text }.joined(separator: ", ")
+            return ##"""
+                    "\##(name)": {
+                      "post": {
+                        "operationId": "\##(name)",
+                        "summary": "\##(summary)",
+                        "security": [],
+                        "parameters": [\##(headers)],
+                        "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" } } } },
+                        "responses": { "2XX": { "description": "Received; any other status is tried again" } }
+                      }
+                    }
+                """##
+        }.joined(separator: ",\n")
+    }
+
+    /// The response that refuses a request with this status.
+    static func refusal(_ status: Int) -> String {
+        let response =
+            switch status {
+            case 401: "Unauthorized"
+            case 405: "MethodNotAllowed"
+            case 429, 503: "Later"
+            default: "Problem"
+            }
+        return ##""\##(status)": { "$ref": "#/components/responses/\##(response)" }"##
     }
 }

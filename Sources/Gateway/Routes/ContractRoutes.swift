@@ -7,12 +7,15 @@ extension GatewayRoute {
         token,
         GatewayRoute(
             "GET", "/openapi.json", .none,
+            Operation(
+                id: "getDescription", summary: "This document", answers: [.json("OpenAPI 3.1", "Description")]),
             .everyone { service, _, _ in
                 let text = OpenAPIDocument.text(longestWaitSeconds: service.configuration.longestWaitSeconds)
                 return .json(Data(text.utf8))
             }),
         GatewayRoute(
             "GET", "/errors", .none,
+            Operation(id: "listErrors", summary: "Every error code", answers: [.json("The table", "ErrorTable")]),
             .everyone { _, _, _ in try .json(["errors": ErrorCode.allCases.map(ErrorEntry.init)]) }),
     ]
 }

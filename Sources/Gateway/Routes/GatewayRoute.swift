@@ -52,15 +52,23 @@ struct GatewayRoute: Sendable {
     /// Names in braces stand for a segment of the path.
     var path: String
     var content: Content
+    /// What the description says of it.
+    var operation: Operation
     var access: Access
     private var segments: [String]
 
-    init(_ method: String, _ path: String, _ content: Content = .none, _ access: Access) {
+    init(_ method: String, _ path: String, _ content: Content = .none, _ operation: Operation, _ access: Access) {
         self.method = method
         self.path = path
         self.content = content
+        self.operation = operation
         self.access = access
         self.segments = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// The path's names, in its order.
+    var names: [String] {
+        self.segments.filter { $0.first == "{" }.map { String($0.dropFirst().dropLast()) }
     }
 
     /// The values of the path's names; `nil`: another path.

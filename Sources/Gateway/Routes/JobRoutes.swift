@@ -6,23 +6,54 @@ extension GatewayRoute {
     static let jobs = [
         GatewayRoute(
             "POST", "/inspectionjob/create", .jsonOrFiles,
+            Operation(
+                id: "createInspectionJob", summary: "Accepts an inspection",
+                detail: "With wait, also read. The same request under the same idempotency key is one job.",
+                parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest", form: "CreateForm",
+                answers: [
+                    .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location),
+                    .json(
+                        201, "Accepted; with wait, the job as it is at the end of the wait", "Job", .location,
+                        isJob: true),
+                ], refusals: [409]),
             .scope(.create) { (call) throws(InspectError) in
                 try call.create(.create)
             }),
         GatewayRoute(
             "GET", "/inspectionjob", .none,
+            Operation(
+                id: "listInspectionJobs", summary: "The jobs that have all of the given references, newest first",
+                detail:
+                    "Give at least one reference. A page may have fewer jobs than limit, or none, and a next one all the same.",
+                parameters: JobSearch.Reference.allCases.map {
+                    .query($0.parameter, ##"{ "$ref": "#/components/schemas/Reference" }"##)
+                } + [
+                    .query("status", #"{ "enum": [1, 2, 4, 8, 16, 32, 64, 128] }"#), .after, .limit(50),
+                ], answers: [.json("A page", "JobPage")]),
             .scope(.read) { (call) throws(InspectError) in
                 let search = try JobSearch(call)
                 return { _ in GatewayAnswer(response: try .json(try await call.store.jobs(call.credential, search))) }
             }),
         GatewayRoute(
             "GET", "/inspectionjob/{id}", .none,
+            Operation(
+                id: "getInspectionJob", summary: "How far a job is, and its results once status is 128",
+                detail: "Another partner's job is unknown.",
+                parameters: [.wait, .header("If-None-Match", "ETag of an earlier answer")],
+                answers: [
+                    .json("The job", "Job", .entityTag, .retryAfter),
+                    .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
+                ], refusals: [404]),
             .scope(.read) { (call) throws(InspectError) in
                 let (id, wait) = (try call.jobID(), try call.wait())
                 return { _ in try await call.result(id, wait) }
             }),
         GatewayRoute(
             "DELETE", "/inspectionjob/{id}", .none,
+            Operation(
+                id: "cancelInspectionJob", summary: "Ends a job that is not finished",
+                detail: "The job remains, finished as NOT_EXECUTED with the error CANCELLED.",
+                answers: [.json("The job is finished now", "Cancellation")], refusals: [404]),
             .scope(.create) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 return { _ in
@@ -32,6 +63,10 @@ extension GatewayRoute {
             }),
         GatewayRoute(
             "POST", "/inspectionjob/{id}/rerun", .none,
+            Operation(
+                id: "rerunInspectionJob", summary: "Runs a finished job again, as a new job",
+                detail: "Each call creates a job.",
+                answers: [.json(201, "The new job", "Job", .location, isJob: true)], refusals: [404, 409]),
             .scope(.create) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 return { _ in
@@ -45,6 +80,15 @@ extension GatewayRoute {
             }),
         GatewayRoute(
             "GET", "/inspectionjob/{id}/parts/{kind}", .none,
+            Operation(
+                id: "getPart", summary: "The bytes of a part, as they were received",
+                detail: "Parts that were given by URL are not kept.",
+                parameters: [
+                    .query(
+                        "ordinal", #"{ "type": "integer", "minimum": 0, "maximum": \#(PartKind.countLimit - 1) }"#,
+                        "Which of several parts of the kind, from 0")
+                ],
+                answers: [.init(description: "The bytes", type: "application/octet-stream")], refusals: [404, 409]),
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {

@@ -6,6 +6,9 @@ extension GatewayRoute {
     static let faces = [
         GatewayRoute(
             "GET", "/faces/{faceId}", .none,
+            Operation(
+                id: "getFace", summary: "The templates of a face id, without the embeddings",
+                answers: [.json("The face", "Face")], refusals: [404]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
                 return { _ in
@@ -16,6 +19,16 @@ extension GatewayRoute {
             }),
         GatewayRoute(
             "POST", "/faces/{faceId}", .jsonOrFiles,
+            Operation(
+                id: "enrolFace", summary: "Enrols a face: a job of the workflow enrollment",
+                detail: "With wait, also read. Takes what /inspectionjob/create takes, FACE among it.",
+                parameters: [.wait, .idempotencyKey], request: "CreateRequest", form: "CreateForm",
+                answers: [
+                    .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location),
+                    .json(
+                        201, "Accepted; with wait, the job as it is at the end of the wait", "Job", .location,
+                        isJob: true),
+                ], refusals: [409]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
                 // The path says what the job is.
@@ -24,6 +37,10 @@ extension GatewayRoute {
             }),
         GatewayRoute(
             "DELETE", "/faces/{faceId}", .none,
+            Operation(
+                id: "deleteFace", summary: "Deletes a face id with all its templates, and ends its jobs",
+                detail: "Also where there is nothing to delete.",
+                answers: [.json("What was deleted", "FaceDeletion")]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
                 return { _ in GatewayAnswer(response: .json(try await call.store.deleteFace(call.credential, id))) }
@@ -34,6 +51,11 @@ extension GatewayRoute {
     static let persons = [
         GatewayRoute(
             "DELETE", "/persons/{userReference}", .none,
+            Operation(
+                id: "erasePerson", summary: "Erases all that is kept of a person (GDPR, article 17)",
+                detail:
+                    "All jobs with their reruns, faces and references; none while a job is not finished. Also where there is nothing to erase.",
+                answers: [.json("How many jobs were erased, each with its reruns", "Erasure")], refusals: [409]),
             .scope(.persons) { (call) throws(InspectError) in
                 let reference = try call.name("userReference")
                 return { _ in
@@ -43,6 +65,11 @@ extension GatewayRoute {
             }),
         GatewayRoute(
             "GET", "/persons/{userReference}/export", .none,
+            Operation(
+                id: "exportPerson",
+                summary: "All that is kept of a person (GDPR, articles 15 and 20), newest job first",
+                detail: "The bytes of parts come from /inspectionjob/{id}/parts/{kind}.",
+                parameters: [.after, .limit(20)], answers: [.json("A page", "Export")]),
             .scope(.persons) { (call) throws(InspectError) in
                 let reference = try call.name("userReference")
                 let (after, limit) = (try call.after(), try call.number("limit", 1...100) ?? 20)

@@ -6,6 +6,15 @@ extension GatewayRoute {
     static let sessions = [
         GatewayRoute(
             "POST", "/facetec/session", .json,
+            Operation(
+                id: "runSession", summary: "Turns a session request blob (SDK 10) into a session response blob",
+                detail: "The raw payload of SDK 9 is refused.", parameters: [.traceparent], request: "SessionRequest",
+                answers: [
+                    .json(
+                        "The vendor's server answered, or the session could not be run (success is false then)",
+                        "SessionAnswer"),
+                    .json(202, "Accepted, but not answered within the time; the job goes on", "Job", .location),
+                ]),
             .scope(.session) { (call) throws(InspectError) in
                 { body in
                     let request = try await call.service.largeBodies.parse(call.credential.partner, body) {
@@ -16,6 +25,11 @@ extension GatewayRoute {
             }),
         GatewayRoute(
             "POST", "/liveness/challenge", .optionalJSON,
+            Operation(
+                id: "issueChallenge",
+                summary: "Issues a liveness challenge: what a person shall show or do in front of the camera, once",
+                detail: "A job answers it with FRAMES and challenge.", request: "ChallengeRequest",
+                answers: [.json(201, "The challenge", "Challenge")]),
             .scope(.create) { (call) throws(InspectError) in
                 { body in
                     let options = body.isEmpty ? [:] : try JSONBody.object(body).0

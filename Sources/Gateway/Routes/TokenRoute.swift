@@ -5,6 +5,13 @@ extension GatewayRoute {
     /// `POST /oauth2/token`: client credentials (RFC 6749, section 4.4) for a token that expires soon.
     static let token = GatewayRoute(
         "POST", "/oauth2/token", .form,
+        Operation(
+            id: "getToken", summary: "An access token for a credential (RFC 6749, section 4.4)",
+            detail: "The credential comes by HTTP Basic, or as client_id and client_secret.", request: "TokenRequest",
+            answers: [
+                .json("The token", "Token"), .json(400, "Refused", "TokenRefusal"),
+                .json(401, "No credential, or a wrong one", "TokenRefusal"),
+            ], refusals: [503], takesCredential: true),
         .everyone { service, request, body in
             // RFC 6749, section 5.1; every answer has Cache-Control: no-store.
             let headers = [("Pragma", "no-cache")]

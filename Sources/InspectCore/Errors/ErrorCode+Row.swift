@@ -324,6 +324,8 @@ extension ErrorCode {
                 jumio: "C00401", iZettle: -300)
         case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
         case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
+        case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)
+        case .callbackUnknown: refusal("IN092", "no callback of that webhook-id exists", status: 404)
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         }
     }

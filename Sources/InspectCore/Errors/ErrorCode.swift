@@ -128,5 +128,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case clientIDInvalid = "CLIENT_ID_INVALID"
     case attemptInterrupted = "ATTEMPT_INTERRUPTED"
     case endpointUnknown = "ENDPOINT_UNKNOWN"
+    case endpointDisabled = "ENDPOINT_DISABLED"
+    case callbackUnknown = "CALLBACK_UNKNOWN"
     case endpointInvalid = "ENDPOINT_INVALID"
 }

@@ -94,9 +94,12 @@ package struct InspectionDecider {
 
         let overall = Self.overall(outcomes)
         var seen: Set<RejectReason> = []
+        let numbered = outcomes.flatMap(\.reasons).filter { seen.insert($0).inserted }
         var document = ResultDocument(
             decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
-            rejectReasons: outcomes.flatMap(\.reasons).filter { seen.insert($0).inserted },
+            reasons: ReasonRecord.all(
+                overall, capabilities.outcomes.map { ($0.parts, $0.decision) }, numbered: numbered),
+            rejectReasons: numbered,
             faces: self.faceRecords(withEmbeddings: withEmbeddings), error: nil, engine: self.engine)
         document.faceSdk = FaceSDKEvent(workflow: self.facts.request.workflow, capabilities)
         return document
@@ -174,7 +177,7 @@ extension ResultDocument {
         ResultDocument(
             decision: Decision(
                 .notExecuted, DecisionLabel.technicalError.rawValue, risk: DecisionType.notExecuted.riskScore),
-            capabilities: Capabilities(), rejectReasons: [], faces: [], error: ErrorRecord(error),
+            capabilities: Capabilities(), reasons: [], rejectReasons: [], faces: [], error: ErrorRecord(error),
             engine: EngineRecord())
     }
 }

@@ -2,8 +2,14 @@
 ///
 /// `insp.job_result` adds the job's ids, references and times; `inspectd inspect` prints it unchanged.
 package struct ResultDocument: Codable, Sendable {
+    /// Rises when a member goes or changes its meaning; `insp.result_frame` has the same.
+    package static let schemaVersion = 1
+
     package var decision: Decision
     package var capabilities: Capabilities
+    /// Why it was not passed; empty for other decisions.
+    package var reasons: [ReasonRecord]
+    /// Those of ``reasons`` that have a number in Jumio's mobile SDK.
     package var rejectReasons: [RejectReason]
     package var faces: [FaceRecord]
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.

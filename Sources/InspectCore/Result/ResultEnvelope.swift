@@ -8,15 +8,17 @@ package enum ResultEnvelope {
             var definitionKey: String
         }
 
+        var schemaVersion = ResultDocument.schemaVersion
         var id: String?
         var status: Int16
         var workflow: WorkflowRecord?
         var document: ResultDocument
 
-        enum CodingKeys: CodingKey { case id, status, workflow }
+        enum CodingKeys: CodingKey { case schemaVersion, id, status, workflow }
 
         func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(self.schemaVersion, forKey: .schemaVersion)
             try container.encodeIfPresent(self.id, forKey: .id)
             try container.encode(self.status, forKey: .status)
             try container.encodeIfPresent(self.workflow, forKey: .workflow)

@@ -7,6 +7,7 @@ package struct ResultSummary: Encodable, Sendable {
     }
 
     package var decision: Decision
+    package var reasons: [ReasonRecord]
     package var rejectReasons: [RejectReason]
     package var error: ErrorRecord?
     package var faceSdk: FaceSDKEvent?
@@ -24,7 +25,8 @@ extension ResultDocument {
     package var summary: ResultSummary {
         let labels = self.capabilities.labels
         return ResultSummary(
-            decision: self.decision, rejectReasons: self.rejectReasons, error: self.error, faceSdk: self.faceSdk,
+            decision: self.decision, reasons: self.reasons, rejectReasons: self.rejectReasons, error: self.error,
+            faceSdk: self.faceSdk,
             labels: labels.isEmpty ? nil : labels)
     }
 
@@ -35,16 +37,21 @@ extension ResultDocument {
 }
 
 extension Capabilities {
-    fileprivate var labels: [ResultSummary.Label] {
-        func labels<Payload>(
+    /// Every decision with its parts, in the order of the chain.
+    var outcomes: [(capability: Capability, parts: [String], decision: Decision)] {
+        func outcomes<Payload>(
             _ capability: Capability, _ records: [CapabilityRecord<Payload>]?
-        ) -> [ResultSummary.Label] {
-            (records ?? []).map(\.decision).filter { [.warning, .rejected].contains($0.type) }
-                .map { ResultSummary.Label(capability: capability, label: $0.details.label) }
+        ) -> [(capability: Capability, parts: [String], decision: Decision)] {
+            (records ?? []).map { (capability, $0.parts, $0.decision) }
         }
-        return labels(.usability, self.usability) + labels(.imageChecks, self.imageChecks)
-            + labels(.extraction, self.extraction) + labels(.dataChecks, self.dataChecks)
-            + labels(.similarity, self.similarity) + labels(.liveness, self.liveness)
-            + labels(.authentication, self.authentication) + labels(.enrollment, self.enrollment)
+        return outcomes(.usability, self.usability) + outcomes(.imageChecks, self.imageChecks)
+            + outcomes(.extraction, self.extraction) + outcomes(.dataChecks, self.dataChecks)
+            + outcomes(.similarity, self.similarity) + outcomes(.liveness, self.liveness)
+            + outcomes(.authentication, self.authentication) + outcomes(.enrollment, self.enrollment)
+    }
+
+    fileprivate var labels: [ResultSummary.Label] {
+        self.outcomes.filter { [.warning, .rejected].contains($0.decision.type) }
+            .map { ResultSummary.Label(capability: $0.capability, label: $0.decision.details.label) }
     }
 }

@@ -1,0 +1,167 @@
+/// What the description says of a call, beside what follows from its method, path, scope and media types.
+struct Operation: Sendable {
+    /// The call's name in generated clients.
+    var id: String
+    var summary: String
+    /// What else one must know; may be empty.
+    var detail = ""
+    var parameters: [Parameter] = []
+    /// Name of the schema of a JSON body or of an OAuth 2.0 form.
+    var request: String?
+    /// Name of the schema of a form with files.
+    var form: String?
+    var answers: [Answer]
+    /// Statuses of refusals, beside those that every call of its kind has.
+    var refusals: [Int] = []
+    /// Whether a call that everyone may make looks at a credential.
+    var takesCredential = false
+
+    /// A parameter of the query or a header; those of the path stand in the path.
+    struct Parameter: Sendable {
+        /// A JSON object, or a reference to one.
+        var text: String
+
+        static func query(_ name: String, _ schema: String, _ description: String? = nil) -> Parameter {
+            self.one(name, "query", schema, description)
+        }
+
+        static func header(_ name: String, _ description: String) -> Parameter {
+            self.one(name, "header", #"{ "type": "string" }"#, description)
+        }
+
+        private static func one(_ name: String, _ place: String, _ schema: String, _ description: String?) -> Parameter
+        {
+            let words = description.map { #""description": "\#($0)", "# } ?? ""
+            return Parameter(text: #"{ "name": "\#(name)", "in": "\#(place)", \#(words)"schema": \#(schema) }"#)
+        }
+
+        /// One of the description's `components/parameters`.
+        static func shared(_ name: String) -> Parameter {
+            Parameter(text: ##"{ "$ref": "#/components/parameters/\##(name)" }"##)
+        }
+
+        static let wait = Self.shared("wait")
+        static let idempotencyKey = Self.shared("idempotencyKey")
+        static let after = Self.shared("after")
+        static let traceparent = Self.header("traceparent", "W3C Trace Context")
+
+        static func limit(_ standard: Int) -> Parameter {
+            .query("limit", #"{ "type": "integer", "minimum": 1, "maximum": 100, "default": \#(standard) }"#)
+        }
+    }
+
+    /// An answer to a request that was not refused.
+    struct Answer: Sendable {
+        var status = 200
+        var description: String
+        /// Name of the schema of a JSON body; `nil`: there is none.
+        var schema: String?
+        /// Media type of a body that is no JSON.
+        var type: String?
+        var headers: [Header] = []
+        /// Whether the body's `id` is that of a job to ask for.
+        var isJob = false
+
+        static func json(_ description: String, _ schema: String, _ headers: Header...) -> Answer {
+            Answer(description: description, schema: schema, headers: headers)
+        }
+
+        static func json(
+            _ status: Int, _ description: String, _ schema: String, _ headers: Header..., isJob: Bool = false
+        ) -> Answer {
+            Answer(status: status, description: description, schema: schema, headers: headers, isJob: isJob)
+        }
+    }
+
+    /// A header of an answer.
+    enum Header: Sendable {
+        case location
+        case entityTag
+        /// Only of a job that is not finished.
+        case retryAfter
+
+        var text: String {
+            switch self {
+            case .location: #""Location": { "required": true, "schema": { "type": "string" } }"#
+            case .entityTag: #""ETag": { "required": true, "schema": { "type": "string" } }"#
+            case .retryAfter:
+                #""Retry-After": { "schema": { "type": "integer" }, "description": "While it is not finished" }"#
+            }
+        }
+    }
+}
+
+// MARK: As JSON
+
+extension GatewayRoute {
+    /// The call's member in the description's `paths`, without its path.
+    var described: String {
+        let operation = self.operation
+        var members = [
+            #""operationId": "\#(operation.id)""#, #""summary": "\#(operation.summary)""#, self.security,
+        ]
+        let needed: String? =
+            if case .scope(let scope, _) = self.access { "Requires the scope \(scope.rawValue)." } else { nil }
+        let detail = [needed, operation.detail].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
+        if !detail.isEmpty { members.append(#""description": "\#(detail)""#) }
+        let parameters = self.names.map(Operation.Parameter.shared) + operation.parameters
+        if !parameters.isEmpty {
+            members.append(#""parameters": [\#(parameters.map(\.text).joined(separator: ", "))]"#)
+        }
+        if let body = self.body { members.append(body) }
+        let responses = operation.answers.map(\.described) + self.refusals.map(OpenAPIDocument.refusal)
+        members.append("\"responses\": {\n          \(responses.joined(separator: ",\n          "))\n        }")
+        return "\"\(self.method.lowercased())\": {\n        \(members.joined(separator: ",\n        "))\n      }"
+    }
+
+    private var security: String {
+        switch self.access {
+        case .everyone: self.operation.takesCredential ? #""security": [{ "basic": [] }, {}]"# : #""security": []"#
+        case .scope(let scope, _):
+            #""security": [{ "token": ["\#(scope.rawValue)"] }, { "basic": [] }, { "bearer": [] }]"#
+        }
+    }
+
+    private var body: String? {
+        let contents = self.content.types.compactMap { type -> String? in
+            let isForm = type.hasPrefix("multipart/")
+            guard let schema = isForm ? self.operation.form : self.operation.request else { return nil }
+            let encoding = isForm ? #", "encoding": { "request": { "contentType": "application/json" } }"# : ""
+            return ##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(encoding) }"##
+        }
+        guard !contents.isEmpty else { return nil }
+        let isRequired = if case .optionalJSON = self.content { false } else { true }
+        return #""requestBody": { "required": \#(isRequired), "content": { \#(contents.joined(separator: ", ")) } }"#
+    }
+
+    private var refusals: [Int] {
+        var statuses: Set = [400, 405, 429]
+        if case .scope = self.access { statuses.formUnion([401, 403, 503]) }
+        if !self.content.types.isEmpty { statuses.formUnion([413, 415]) }
+        return statuses.union(self.operation.refusals).subtracting(self.operation.answers.map(\.status)).sorted()
+    }
+}
+
+extension Operation.Answer {
+    fileprivate var described: String {
+        var members = [#""description": "\#(self.description)""#]
+        if !self.headers.isEmpty {
+            members.append(#""headers": { \#(self.headers.map(\.text).joined(separator: ", ")) }"#)
+        }
+        if self.isJob {
+            members.append(
+                #""links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } }"#
+            )
+        }
+        if let schema = self.schema {
+            let problem = ##""application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } }"##
+            let also = self.status == 400 ? ", " + problem : ""
+            members.append(
+                ##""content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" } }\##(also) }"##
+            )
+        } else if let type = self.type {
+            members.append(#""content": { "\#(type)": {} }"#)
+        }
+        return "\"\(self.status)\": { \(members.joined(separator: ", ")) }"
+    }
+}

@@ -1,0 +1,126 @@
+extension OpenAPIDocument {
+    /// What answers carry, beside jobs and persons.
+    static var answerSchemas: String {
+        #"""
+        "JobPage": {
+          "type": "object",
+          "required": ["jobs"],
+          "additionalProperties": false,
+          "properties": {
+            "jobs": { "type": "array", "maxItems": 100, "items": { "$ref": "#/components/schemas/JobEntry" } },
+            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
+          }
+        },
+        "JobEntry": {
+          "type": "object",
+          "required": ["id", "status", "workflow", "createdAt"],
+          "additionalProperties": false,
+          "properties": {
+            "id": { "type": "string", "format": "uuid" },
+            "status": { "$ref": "#/components/schemas/Status" },
+            "workflow": { "type": "string" },
+            "createdAt": { "type": "string", "format": "date-time" },
+            "completedAt": { "type": "string", "format": "date-time" }
+          }
+        },
+        "Cancellation": {
+          "type": "object",
+          "required": ["id", "cancelled"],
+          "additionalProperties": false,
+          "properties": {
+            "id": { "type": "string", "format": "uuid" },
+            "cancelled": { "type": "boolean", "description": "False: the job was finished already" }
+          }
+        },
+        "SessionAnswer": {
+          "type": "object",
+          "required": ["success", "livenessPassed", "reason"],
+          "properties": {
+            "sessionResponseBlob": { "type": "string" },
+            "success": { "type": "boolean" },
+            "livenessPassed": { "type": "boolean" },
+            "reason": { "type": "string" }
+          }
+        },
+        "Challenge": {
+          "type": "object",
+          "required": ["id", "method", "token", "expiresAt"],
+          "additionalProperties": false,
+          "properties": {
+            "id": { "type": "string", "format": "uuid" },
+            "method": { "enum": ["colour_flash", "motion", "colour_flash+motion"] },
+            "token": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "For one job, as challenge.token" },
+            "expiresAt": { "type": "string", "format": "date-time" },
+            "colours": { "type": "array", "items": { "enum": ["RED", "GREEN", "BLUE", "CYAN", "MAGENTA", "YELLOW"] } },
+            "colourMs": { "type": "integer" },
+            "steps": { "type": "array", "items": { "$ref": "#/components/schemas/Motion" } },
+            "stepTimeoutMs": { "type": "integer" }
+          }
+        },
+        "Token": {
+          "type": "object",
+          "required": ["access_token", "token_type", "expires_in", "scope"],
+          "additionalProperties": false,
+          "properties": {
+            "access_token": { "type": "string" },
+            "token_type": { "const": "Bearer" },
+            "expires_in": { "type": "integer", "description": "Seconds" },
+            "scope": { "type": "string" }
+          }
+        },
+        "TokenRefusal": {
+          "type": "object",
+          "description": "RFC 6749, section 5.2",
+          "required": ["error"],
+          "properties": {
+            "error": { "enum": ["invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope"] },
+            "error_description": { "type": "string" }
+          }
+        },
+        "Problem": {
+          "type": "object",
+          "required": ["type", "title", "status", "detail", "code", "retryable", "contractCodes"],
+          "properties": {
+            "type": { "type": "string" },
+            "title": { "type": "string" },
+            "status": { "type": "integer" },
+            "detail": { "type": "string" },
+            "hint": { "type": "string", "description": "What is allowed, or what to do" },
+            "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
+            "retryable": { "type": "boolean" },
+            "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
+          }
+        },
+        "ContractCodes": {
+          "type": "object",
+          "description": "What the contracts of apps' SDKs call the error",
+          "required": ["mobile"],
+          "properties": {
+            "mobile": { "type": "string", "pattern": "^[A-Z][0-9]{5}$" },
+            "payment": { "type": "integer" }
+          }
+        },
+        "ErrorTable": {
+          "type": "object",
+          "required": ["errors"],
+          "properties": {
+            "errors": {
+              "type": "array",
+              "items": {
+                "type": "object",
+                "required": ["code", "message", "retryable", "status", "contractCodes"],
+                "properties": {
+                  "code": { "type": "string" },
+                  "message": { "type": "string" },
+                  "hint": { "type": "string" },
+                  "retryable": { "type": "boolean" },
+                  "status": { "type": "integer" },
+                  "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
+                }
+              }
+            }
+          }
+        }
+        """#
+    }
+}

@@ -1,0 +1,92 @@
+extension OpenAPIDocument {
+    /// What the calls about faces and persons answer.
+    static var personSchemas: String {
+        #"""
+        "Template": {
+          "type": "object",
+          "required": ["engine", "modelSHA256", "createdAt"],
+          "additionalProperties": false,
+          "properties": {
+            "engine": { "type": "string" },
+            "modelSHA256": { "$ref": "#/components/schemas/Digest" },
+            "job": { "type": "string", "format": "uuid", "description": "That enrolled it; absent: it was imported" },
+            "createdAt": { "type": "string", "format": "date-time" }
+          }
+        },
+        "Face": {
+          "type": "object",
+          "required": ["templates"],
+          "additionalProperties": false,
+          "properties": { "templates": { "type": "array", "minItems": 1, "items": { "$ref": "#/components/schemas/Template" } } }
+        },
+        "FaceDeletion": {
+          "type": "object",
+          "required": ["templates", "jobs", "deletedAt"],
+          "additionalProperties": false,
+          "properties": {
+            "templates": { "type": "integer" },
+            "jobs": { "type": "integer", "description": "That were not finished, and ended as FACE_DELETED" },
+            "deletedAt": { "type": "string", "format": "date-time" }
+          }
+        },
+        "Erasure": {
+          "type": "object",
+          "required": ["jobs"],
+          "additionalProperties": false,
+          "properties": { "jobs": { "type": "integer" } }
+        },
+        "Export": {
+          "type": "object",
+          "required": ["jobs"],
+          "additionalProperties": false,
+          "properties": {
+            "jobs": {
+              "type": "array",
+              "items": {
+                "type": "object",
+                "required": ["result"],
+                "additionalProperties": false,
+                "properties": {
+                  "result": { "$ref": "#/components/schemas/Job" },
+                  "request": { "type": "object", "description": "What the request said of the person" },
+                  "parts": {
+                    "type": "array",
+                    "items": {
+                      "type": "object",
+                      "required": ["kind", "ordinal"],
+                      "properties": {
+                        "kind": { "type": "string" },
+                        "ordinal": { "type": "integer" },
+                        "size": { "type": "integer", "description": "Bytes as stored; absent: a part by URL" }
+                      }
+                    }
+                  },
+                  "notes": {
+                    "type": "array",
+                    "items": {
+                      "type": "object",
+                      "required": ["at", "text"],
+                      "properties": { "at": { "type": "string", "format": "date-time" }, "text": { "type": "string" } }
+                    }
+                  }
+                }
+              }
+            },
+            "faces": {
+              "type": "array",
+              "description": "On the first page",
+              "items": {
+                "type": "object",
+                "required": ["templates"],
+                "properties": {
+                  "faceId": { "type": "string", "description": "Absent: the face is sealed" },
+                  "templates": { "type": "array", "items": { "$ref": "#/components/schemas/Template" } }
+                }
+              }
+            },
+            "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
+          }
+        }
+        """#
+    }
+}

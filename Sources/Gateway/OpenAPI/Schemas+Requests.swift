@@ -1,0 +1,166 @@
+internal import InspectCore
+
+extension OpenAPIDocument {
+    /// What requests carry.
+    static var requestSchemas: String {
+        #"""
+        "Base64": { "type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4}[\\r\\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\\r\\n]*$" },
+        "Image": {
+          "description": "An image as it was captured; empty or null: it was not taken",
+          "anyOf": [{ "$ref": "#/components/schemas/Base64" }, { "type": "null" }]
+        },
+        "Digest": { "type": "string", "pattern": "^[0-9A-Fa-f]{64}$" },
+        "Part": {
+          "oneOf": [
+            { "$ref": "#/components/schemas/Base64" },
+            {
+              "type": "object",
+              "required": ["content"],
+              "additionalProperties": false,
+              "properties": { "content": { "$ref": "#/components/schemas/Base64" }, "sha256": { "$ref": "#/components/schemas/Digest" } }
+            },
+            {
+              "type": "object",
+              "required": ["url", "sha256"],
+              "additionalProperties": false,
+              "properties": { "url": { "type": "string", "format": "uri", "maxLength": 2048 }, "sha256": { "$ref": "#/components/schemas/Digest" } }
+            }
+          ]
+        },
+        "Reference": { "type": "string", "minLength": 1, "maxLength": 100 },
+        "CreateRequest": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "encodedFrontImage": { "$ref": "#/components/schemas/Image" },
+            "encodedBackImage": { "$ref": "#/components/schemas/Image" },
+            "encodedFaceImage": { "$ref": "#/components/schemas/Image" },
+            "parts": {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                \#(Self.members(of: "Part"))
+              }
+            },
+            "workflow": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
+            "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
+            "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
+            "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
+            "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
+            "userReference": { "$ref": "#/components/schemas/Reference" },
+            "reportingCriteria": { "type": "string", "maxLength": 100 },
+            "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
+            "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100 },
+            "digests": {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                \#(Self.members(of: "Digest"))
+              }
+            },
+            "region": { "type": "string", "pattern": "^[A-Z][A-Z0-9-]{1,15}$" },
+            "delaySeconds": { "type": "number", "minimum": 0, "maximum": 2592000 },
+            "runAt": { "type": "string", "format": "date-time" },
+            "expiresAt": { "type": "string", "format": "date-time" },
+            "review": { "enum": ["never", "rejected", "warning", "always"] },
+            "faceId": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The face that is enrolled or authenticated, by the partner's own name for it." },
+            "threshold": { "type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Similarity from which faces match." },
+            "enrollmentMode": { "enum": ["add", "replace"] },
+            "challenge": {
+              "type": "object",
+              "required": ["token", "frameTimes"],
+              "additionalProperties": false,
+              "properties": {
+                "token": { "type": "string", "description": "Of the answer of /liveness/challenge" },
+                "frameTimes": { "type": "array", "minItems": 1, "maxItems": 256, "items": { "type": "number", "minimum": -600000, "maximum": 600000 }, "description": "Milliseconds since the first colour or instruction, one for each of FRAMES" }
+              }
+            },
+            "consent": {
+              "type": "object",
+              "properties": { "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] }, "obtainedAt": { "type": "string", "format": "date-time" } }
+            }
+          }
+        },
+        "CreateForm": {
+          "type": "object",
+          "description": "Parts as bytes, further members as texts or together in request",
+          "properties": {
+            \#(Self.files),
+            "request": { "$ref": "#/components/schemas/CreateRequest" },
+            "workflow": { "enum": [\#(Self.workflowWords)] },
+            "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
+            "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
+            "userReference": { "$ref": "#/components/schemas/Reference" },
+            "reportingCriteria": { "$ref": "#/components/schemas/Reference" },
+            "faceId": { "$ref": "#/components/schemas/Reference" }
+          }
+        },
+        "SessionRequest": {
+          "type": "object",
+          "required": ["sessionRequestBlob"],
+          "additionalProperties": false,
+          "properties": {
+            "sessionRequestBlob": { "type": "string", "minLength": 1 },
+            "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
+            "flow": { "type": ["string", "null"], "maxLength": 100 }
+          }
+        },
+        "ChallengeRequest": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "method": { "enum": ["colour_flash", "motion", "colour_flash+motion"] },
+            "colours": { "type": "integer", "minimum": 6, "maximum": 8 },
+            "colourMs": { "type": "integer", "minimum": 334, "maximum": 1000 },
+            "steps": { "type": "integer", "minimum": 1, "maximum": 5 },
+            "motions": { "type": "array", "minItems": 2, "maxItems": 5, "uniqueItems": true, "items": { "$ref": "#/components/schemas/Motion" } },
+            "stepTimeoutMs": { "type": "integer", "minimum": 1000, "maximum": 30000 },
+            "lifetimeSeconds": { "type": "integer", "minimum": 5, "maximum": 300 }
+          }
+        },
+        "Motion": { "enum": ["MOUTH_OPEN", "SMILE", "BLINK", "SHAKE", "NOD"] },
+        "TokenRequest": {
+          "type": "object",
+          "required": ["grant_type"],
+          "properties": {
+            "grant_type": { "const": "client_credentials" },
+            "scope": { "type": "string", "description": "Separated by spaces; absent: all that the credential allows" },
+            "client_id": { "type": "string", "pattern": "^(ik_[0-9a-f]{16})?$", "description": "Key id, where the header Authorization is absent; empty: absent" },
+            "client_secret": { "type": "string", "pattern": "^([A-Za-z0-9_-]{43})?$" }
+          }
+        }
+        """#
+    }
+
+    /// Definition keys that are numbers.
+    private static var workflowNumbers: String {
+        Workflow.allCases.compactMap { Int($0.row.definitionKey) }.sorted().map(String.init).joined(separator: ", ")
+    }
+
+    /// Names and definition keys.
+    private static var workflowWords: String {
+        Set(Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }).sorted().map { "\"\($0)\"" }
+            .joined(separator: ", ")
+    }
+
+    /// A field for each kind of part.
+    private static var files: String {
+        PartKind.allCases.map { kind in
+            let one = #"{ "type": "string", "format": "binary" }"#
+            let value =
+                kind.row.isMany ? #"{ "type": "array", "maxItems": \#(PartKind.countLimit), "items": \#(one) }"# : one
+            return #""\#(kind.rawValue)": \#(value)"#
+        }.joined(separator: ",\n" + String(repeating: " ", count: 12))
+    }
+
+    /// A member for each kind of part, which refers to a schema.
+    private static func members(of schema: String) -> String {
+        PartKind.allCases.map { kind in
+            let one = ##"{ "$ref": "#/components/schemas/\##(schema)" }"##
+            let value =
+                kind.row.isMany
+                ? #"{ "type": "array", "minItems": 1, "maxItems": \#(PartKind.countLimit), "items": \#(one) }"# : one
+            return #""\#(kind.rawValue)": \#(value)"#
+        }.joined(separator: ",\n" + String(repeating: " ", count: 16))
+    }
+}

@@ -1,0 +1,180 @@
+internal import Foundation
+internal import InspectCore
+
+extension GatewayRoute {
+    /// Calls about callbacks and the endpoints that get them.
+    static let callbacks = [
+        GatewayRoute(
+            "GET", "/callbacks", .none,
+            Operation(
+                id: "listCallbacks",
+                summary: "Callbacks with their attempts: a job's, or those in a state, latest first",
+                detail: "Give job or state.",
+                parameters: [
+                    .query("job", #"{ "type": "string", "format": "uuid" }"#),
+                    .query("state", #"{ "enum": ["pending", "held", "dead"] }"#),
+                    .query(
+                        "after", #"{ "type": "string", "pattern": "^[0-9]{1,18}_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
+                        "next of the page before"), .limit(50),
+                ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
+            .scope(.callbacks) { (call) throws(InspectError) in
+                let search = try CallbackSearch(call)
+                return { _ in GatewayAnswer(response: .json(try await call.store.callbacks(call.credential, search))) }
+            }),
+        GatewayRoute(
+            "POST", "/callbacks/{webhookId}/replay", .none,
+            Operation(
+                id: "replayCallback", summary: "Sends a callback again, whatever its state, and counts attempts anew",
+                detail: "The webhook-id and the body stay the same. At a disabled endpoint it waits.",
+                answers: [.json(202, "It will be sent", "Replay")], refusals: [404]),
+            .scope(.callbacks) { (call) throws(InspectError) in
+                let id = call.values["webhookId"] ?? ""
+                return { _ in
+                    try await call.store.replay(call.credential, webhookID: id)
+                    return GatewayAnswer(response: try .json(["replayed": 1], status: 202))
+                }
+            }),
+        GatewayRoute(
+            "GET", "/endpoints", .none,
+            Operation(
+                id: "listEndpoints", summary: "Where callbacks go, and how it is going",
+                answers: [.json("The endpoints", "EndpointList")]),
+            .scope(.callbacks) { (call) throws(InspectError) in
+                { _ in
+                    let list = try await call.store.endpoints(call.credential)
+                    return GatewayAnswer(response: .json(Data(#"{"endpoints":"#.utf8) + list + Data("}".utf8)))
+                }
+            }),
+        Self.action(
+            .pause,
+            Operation(
+                id: "pauseEndpoint", summary: "Stops sending; callbacks wait, with their times",
+                answers: [.json("It is paused", "Empty")], refusals: [404, 409])),
+        Self.action(
+            .resume,
+            Operation(
+                id: "resumeEndpoint", summary: "Ends a pause that the partner made",
+                answers: [.json("It is active", "Empty")], refusals: [404, 409])),
+        Self.action(
+            .test,
+            Operation(
+                id: "testEndpoint", summary: "Sends the event endpoint.test",
+                answers: [.json("It will be sent", "TestCallback")], refusals: [404, 409])),
+        Self.action(
+            .replay,
+            Operation(
+                id: "replayEndpoint", summary: "Sends dead callbacks of a period again; with delivered, all of them",
+                request: "ReplayRequest", answers: [.json("How many", "Replay")], refusals: [404, 409])),
+        Self.action(
+            .rotate,
+            Operation(
+                id: "rotateSecret", summary: "A new signing secret; the old one goes on signing for a while",
+                detail: "The secret is shown only here.", request: "RotateRequest",
+                answers: [.json("The secret", "Secret")], refusals: [404])),
+    ]
+
+    private static func action(_ action: EndpointAction, _ operation: Operation) -> GatewayRoute {
+        GatewayRoute(
+            "POST", "/endpoints/{endpoint}/\(action.rawValue)", operation.request == nil ? .none : .optionalJSON,
+            operation,
+            .scope(.callbacks) { (call) throws(InspectError) in
+                guard let endpoint = Int(call.values["endpoint"] ?? ""), endpoint > 0 else {
+                    throw InspectError(.endpointUnknown)
+                }
+                return { body in
+                    let options = try EndpointOptions.parse(body, for: action)
+                    return GatewayAnswer(
+                        response: .json(try await call.store.act(call.credential, endpoint: endpoint, action, options)))
+                }
+            })
+    }
+}
+
+/// The query of `GET /callbacks`.
+struct CallbackSearch: Sendable {
+    var job: String?
+    var state: String?
+    /// The last callback of the page before: its time in microseconds since 1970, and its webhook-id.
+    var after: (moment: Int64, webhookID: String)?
+    var limit: Int
+
+    init(_ call: GatewayCall) throws(InspectError) {
+        let query = call.request.query
+        guard (query["job"] == nil) != (query["state"] == nil) else {
+            throw InspectError(.parameterInvalid, "job or state", hint: "Give one of them.")
+        }
+        if let id = query["job"] {
+            guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
+            self.job = id
+        }
+        if let state = query["state"] {
+            guard ["pending", "held", "dead"].contains(state) else {
+                throw InspectError(.parameterInvalid, "state", hint: "A state is pending, held or dead.")
+            }
+            self.state = state
+        }
+        if let cursor = query["after"] {
+            let halves = cursor.split(separator: "_", maxSplits: 1)
+            guard halves.count == 2, halves[0].utf8.count <= 18, let moment = Int64(halves[0]), moment >= 0,
+                halves[1].utf8.count <= 60
+            else { throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.") }
+            self.after = (moment, String(halves[1]))
+        }
+        self.limit = try call.number("limit", 1...100) ?? 50
+    }
+}
+
+/// What a body may say about an action on an endpoint.
+private enum EndpointOptions {
+    private struct Typed: Decodable {
+        var since: String?
+        var until: String?
+        var delivered: Bool?
+        var overlapSeconds: Int?
+    }
+
+    static func parse(_ body: Data, for action: EndpointAction) throws(InspectError) -> [String: Any] {
+        let allowed: Set<String> =
+            switch action {
+            case .replay: ["since", "until", "delivered"]
+            case .rotate: ["overlapSeconds"]
+            case .pause, .resume, .test: []
+            }
+        let options = body.isEmpty ? [:] : try JSONBody.object(body).0
+        if let unknown = options.keys.filter({ !allowed.contains($0) }).min() {
+            throw InspectError(
+                .payloadInvalid, "unknown key '\(unknown.prefix(40))'",
+                hint: "Keys are \(allowed.sorted().joined(separator: ", ")).")
+        }
+        // By a decoder, for which 1 is not true.
+        guard let typed = try? JSONDecoder().decode(Typed.self, from: body.isEmpty ? Data("{}".utf8) : body) else {
+            throw InspectError(.payloadInvalid, "a value is of the wrong type")
+        }
+        for (name, text) in [("since", typed.since), ("until", typed.until)] {
+            guard let text else { continue }
+            guard Self.isTime(text) else {
+                throw InspectError(.payloadInvalid, "\(name) is no time", hint: "Such as 2026-01-31T12:00:00Z.")
+            }
+        }
+        guard action != .replay || typed.since != nil else { throw InspectError(.payloadInvalid, "since is missing") }
+        guard typed.overlapSeconds.map((0...31_536_000).contains) != false else {
+            throw InspectError(.payloadInvalid, "overlapSeconds is not a whole number from 0 to 31536000")
+        }
+        return options
+    }
+
+    /// RFC 3339, of a year that PostgreSQL and its callers can add to.
+    private static func isTime(_ text: String) -> Bool {
+        guard text.utf8.count <= 40, text.wholeMatch(of: /2[0-9]{3}-[0-9]{2}-[0-9]{2}[Tt ].*/) != nil else {
+            return false
+        }
+        let format = ISO8601DateFormatter()
+        let options: [ISO8601DateFormatter.Options] = [
+            [.withInternetDateTime], [.withInternetDateTime, .withFractionalSeconds],
+        ]
+        return options.contains {
+            format.formatOptions = $0
+            return format.date(from: text) != nil
+        }
+    }
+}

@@ -1,0 +1,162 @@
+/// Why something was objected to, with what the person in front of the camera can do about it.
+///
+/// `insp.reason` and `insp.reason_advice` have the same rows, and an operator may add languages there; a test holds them equal.
+package enum Reason: String, Codable, Sendable, CaseIterable {
+    case blackWhiteCopy = "BLACK_WHITE_COPY"
+    case colorPhotocopy = "COLOR_PHOTOCOPY"
+    case digitalCopy = "DIGITAL_COPY"
+    case notReadable = "NOT_READABLE"
+    case noDoc = "NO_DOC"
+    case missingBack = "MISSING_BACK"
+    case missingFront = "MISSING_FRONT"
+    case blurry = "BLURRY"
+    case missingPartDoc = "MISSING_PART_DOC"
+    case hiddenPartDoc = "HIDDEN_PART_DOC"
+    case damagedDocument = "DAMAGED_DOCUMENT"
+    case glare = "GLARE"
+    case unsupportedCountry = "UNSUPPORTED_COUNTRY"
+    case unsupportedDocumentType = "UNSUPPORTED_DOCUMENT_TYPE"
+    case sample = "SAMPLE"
+    case mismatchFrontBack = "MISMATCH_FRONT_BACK"
+    case chipNotAuthentic = "CHIP_NOT_AUTHENTIC"
+    case mrzChecksum = "MRZ_CHECKSUM"
+    case mismatchingData = "MISMATCHING_DATA"
+    case documentExpired = "DOCUMENT_EXPIRED"
+    case faceBlackWhite = "FACE_BLACK_WHITE"
+    case faceDigitalCopy = "FACE_DIGITAL_COPY"
+    case faceBlurry = "FACE_BLURRY"
+    case faceBadQuality = "FACE_BAD_QUALITY"
+    case noFacePresent = "NO_FACE_PRESENT"
+    case multiplePeople = "MULTIPLE_PEOPLE"
+    case faceNotFullyVisible = "FACE_NOT_FULLY_VISIBLE"
+    case tooBright = "TOO_BRIGHT"
+    case challengeFailed = "CHALLENGE_FAILED"
+    case challengeTimeout = "CHALLENGE_TIMEOUT"
+    case livenessUndetermined = "LIVENESS_UNDETERMINED"
+    case faceNoMatch = "FACE_NO_MATCH"
+    case faceNotCompared = "FACE_NOT_COMPARED"
+    case notEnrolled = "NOT_ENROLLED"
+    case notAssessed = "NOT_ASSESSED"
+
+    /// The labels that it explains, the parts that it concerns (empty: all), and its advice in English.
+    package var row: (labels: [DecisionLabel], parts: [PartKind], advice: String) {
+        switch self {
+        case .blackWhiteCopy:
+            (
+                [.blackWhite, .photocopy], [.front, .back],
+                "Photograph the document itself, not a black-and-white copy."
+            )
+        case .colorPhotocopy: ([.photocopy], [.front, .back], "Photograph the document itself, not a photocopy.")
+        case .digitalCopy: ([.digitalCopy], [.front, .back], "Photograph the document itself, not a screen.")
+        case .notReadable:
+            (
+                [.badQualityImage, .missingMandatoryDatapoints], [.front, .back],
+                "Move closer to the document and use more light."
+            )
+        case .noDoc: ([.notADocument], [.front, .back], "Photograph an identity document.")
+        case .missingBack: ([.missingPage], [.back], "Photograph the back of the document as well.")
+        case .missingFront: ([.missingPage], [.front], "Photograph the front of the document as well.")
+        case .blurry: ([.blurred], [.front, .back], "Hold the camera still and let it focus.")
+        case .missingPartDoc: ([.partOfDocumentMissing], [.front, .back], "Keep the whole document inside the frame.")
+        case .hiddenPartDoc:
+            ([.partOfDocumentHidden], [.front, .back], "Remove fingers and objects from the document.")
+        case .damagedDocument: ([.damagedDocument], [.front, .back], "Use a document that is not damaged.")
+        case .glare: ([.glare], [.front, .back], "Tilt the document until no light reflects on it.")
+        case .unsupportedCountry:
+            ([.unsupportedCountry], [.front, .back], "Use a document of a country that is accepted.")
+        case .unsupportedDocumentType:
+            ([.unsupportedDocumentType], [.front, .back], "Use a document of a type that is accepted.")
+        case .sample: ([.sample], [.front, .back], "Use a genuine document, not a specimen.")
+        case .mismatchFrontBack: ([.mismatchFrontBack], [.front, .back], "Photograph both sides of the same document.")
+        case .chipNotAuthentic:
+            ([.nfcCertificate], [.dg1, .dg2, .sod], "Read the chip again. If this repeats, use another document.")
+        case .mrzChecksum:
+            ([.mrzChecksum], [.front, .back, .dg1], "Photograph the machine-readable lines again, sharp and complete.")
+        case .mismatchingData:
+            (
+                [.mismatchVIZMRZData, .mismatchingDatapoints], [.front, .back, .dg1],
+                "Photograph the document again, sharp and complete. If this repeats, use another document."
+            )
+        case .documentExpired: ([.documentExpiry], [.front, .back, .dg1], "Use a document that has not expired.")
+        case .faceBlackWhite: ([.blackWhite], [.face, .frames], "Take the selfie in colour.")
+        case .faceDigitalCopy: ([.digitalCopy], [.face, .frames], "Show your own face, not a screen or a print.")
+        case .faceBlurry: ([.blurred], [.face], "Hold the camera still and let it focus.")
+        case .faceBadQuality: ([.badQuality], [.face], "Move closer to the camera and use even light.")
+        case .noFacePresent: ([.noFacePresent], [.face, .frames], "Look into the camera.")
+        case .multiplePeople: ([.multiplePeople], [.face, .frames], "Nobody else may be in the image.")
+        case .faceNotFullyVisible:
+            ([.faceNotFullyVisible], [.face, .frames], "Keep your whole face inside the frame, and uncovered.")
+        case .tooBright: ([.tooBright], [.frames], "Move to a darker place.")
+        case .challengeFailed: ([.challengeFailed], [.frames], "Try again and follow the instructions on the screen.")
+        case .challengeTimeout: ([.challengeTimeout], [.frames], "Try again and follow each instruction at once.")
+        case .livenessUndetermined:
+            (
+                [.livenessUndetermined], [.face, .frames, .sessionBlob],
+                "Try again in even light and look into the camera."
+            )
+        case .faceNoMatch: ([.noMatch], [.face, .sessionBlob], "Take the selfie again. It must show the right person.")
+        case .faceNotCompared:
+            ([.notPossible], [.front, .face, .dg2], "Take the photos again. Each must show a face clearly.")
+        case .notEnrolled: ([.notEnrolled], [.face], "Take the selfie again in even light and look into the camera.")
+        case .notAssessed:
+            ([.preconditionNotFulfilled, .technicalError], [], "Take the photos again, sharp and complete.")
+        }
+    }
+}
+
+/// An entry of a result's `reasons`.
+package struct ReasonRecord: Codable, Sendable, Hashable {
+    package var code: Reason
+    package var label: String
+    /// The part that it concerns; `nil` for the whole job.
+    package var part: String?
+    /// What to tell the person, in English; `insp.reasons` has further languages.
+    package var advice: String
+
+    init(_ code: Reason, label: String, part: String? = nil) {
+        self.code = code
+        self.label = label
+        self.part = part
+        self.advice = code.row.advice
+    }
+
+    /// The reasons of a result: at least one for a rejection or a warning.
+    ///
+    /// - Parameter numbered: The result's reject reasons, each of which is among them.
+    static func all(
+        _ overall: DecisionType, _ outcomes: [(parts: [String], decision: Decision)], numbered: [RejectReason]
+    ) -> [ReasonRecord] {
+        var found: [ReasonRecord] = []
+        func add(_ reason: ReasonRecord) { if !found.contains(reason) { found.append(reason) } }
+        let numbered = numbered.compactMap { reason in
+            Reason(rawValue: reason.message).map { (code: $0, part: reason.part) }
+        }
+        for (parts, decision) in outcomes where [.rejected, .warning].contains(decision.type) {
+            let label = decision.details.label
+            let own = numbered.filter { $0.code.explains(label) && $0.part.map(parts.contains) != false }
+            for reason in own { add(ReasonRecord(reason.code, label: label, part: reason.part)) }
+            if own.isEmpty { add(self.explaining(label, of: parts)) }
+        }
+        for reason in numbered where !found.contains(where: { $0.code == reason.code && $0.part == reason.part }) {
+            add(ReasonRecord(reason.code, label: reason.code.row.labels[0].rawValue, part: reason.part))
+        }
+        if found.isEmpty, [.rejected, .warning].contains(overall) {
+            add(ReasonRecord(.notAssessed, label: DecisionLabel.preconditionNotFulfilled.rawValue))
+        }
+        return found
+    }
+
+    /// The reason in the table that explains a label of these parts.
+    private static func explaining(_ label: String, of parts: [String]) -> ReasonRecord {
+        for code in Reason.allCases where code.explains(label) {
+            // The last part that it concerns: of a portrait and a selfie, the selfie is what can be taken again.
+            let concerned = parts.last { part in code.row.parts.contains { $0.rawValue == part } }
+            if concerned != nil { return ReasonRecord(code, label: label, part: concerned) }
+        }
+        return ReasonRecord(.notAssessed, label: label)
+    }
+}
+
+extension Reason {
+    fileprivate func explains(_ label: String) -> Bool { self.row.labels.contains { $0.rawValue == label } }
+}

@@ -1,0 +1,318 @@
+"""A partner that has HTTP alone, and the generated client that it uses. Tests/partner.sh starts it."""
+
+import argparse
+import base64
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import jsonschema
+import openapi_spec_validator
+
+WORKFLOWS = {
+    "id": [("passport.jpg", None), ("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg"), ("altered_name.jpg", None),
+           ("glare.jpg", None), ("landscape.jpg", None), ("torn.jpg", None), ("td2.jpg", None)],
+    "id_identity": [("passport.jpg", None)],
+    "similarity": [("passport.jpg", None)],
+    "liveness": [(None, None)],
+}
+
+
+class Schemas:
+    """The description's schemas, as they are for partners and closed: what a test produces must not have a member that they lack."""
+
+    def __init__(self, document):
+        self.document = document
+        self.closed = json.loads(json.dumps(document))
+        for schema in self.closed["components"]["schemas"].values():
+            self.close(schema)
+
+    def close(self, node):
+        if isinstance(node, dict):
+            if "properties" in node and node.get("type") == "object":
+                node.setdefault("additionalProperties", False)
+            for child in node.values():
+                self.close(child)
+        elif isinstance(node, list):
+            for child in node:
+                self.close(child)
+
+    def faults(self, value, name):
+        """Where a value does not fit a schema: paths and keywords, never values."""
+        validator = jsonschema.Draft202012Validator(
+            {"$ref": f"#/components/schemas/{name}", "components": self.closed["components"]},
+            format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
+        return [f"{name}{error.json_path[1:]}: {error.validator} {str(error.validator_value)[:80]}" for error in validator.iter_errors(value)]
+
+
+class Partner:
+    def __init__(self, options):
+        self.options = options
+        self.processes = []
+        self.faults = []
+        self.counts = {"results": 0, "callbacks": 0, "reasons": 0}
+
+    def path(self, name):
+        return os.path.join(self.options.folder, name)
+
+    def expect(self, holds, what):
+        if not holds:
+            self.faults.append(what)
+
+    # MARK: The operator's part
+
+    def psql(self, sql):
+        return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+
+    def start(self, name, *words):
+        with open(self.path(name + ".log"), "wb") as log:
+            self.processes.append(subprocess.Popen(list(words), stdout=log, stderr=log))
+
+    def await_text(self, name, what):
+        for _ in range(1200):
+            if os.path.exists(self.path(name)):
+                with open(self.path(name), encoding="utf-8") as file:
+                    for line in file:
+                        if what in line:
+                            return line
+            time.sleep(0.05)
+        raise RuntimeError(f"{name} does not say {what}")
+
+    def set_up(self):
+        program = os.path.join(self.options.bin, "inspectd")
+        for words in (["migrate", "--roles"], ["migrate"]):
+            subprocess.run([program, *words], check=True, stdout=subprocess.DEVNULL)
+        self.secret = "whsec_" + base64.b64encode(os.urandom(32)).decode()
+        self.start("receiver", "/usr/bin/python3", "deploy/callback-receiver.py", "--port-file", self.path("port"), "--log",
+                   self.path("received"), "--secret", self.secret)
+        port = self.await_text("port", "").strip()
+        self.psql(f"SELECT insp.create_partner('bank', 'http://127.0.0.1:{port}/ok', true, true)")
+        self.psql(f"SELECT insp.callback_rotate_secret(id, '0', '{self.secret}') FROM insp.endpoint")
+        self.psql("SELECT insp.set_endpoint(id, '{\"inlineResult\": true}') FROM insp.endpoint")
+        self.key, self.password = self.psql(
+            "SELECT key_id || ' ' || secret FROM insp.create_credential('bank', (SELECT array_agg(scope) FROM insp.scope))").split()
+        self.start("gateway", program, "gateway", "--listen", "0")
+        self.start("worker", program, "worker")
+        self.url = f"http://127.0.0.1:{json.loads(self.await_text('gateway.log', 'gateway open'))['port']}"
+
+    # MARK: The partner's part
+
+    def generate(self):
+        with urllib.request.urlopen(self.url + "/openapi.json") as answer:
+            document = json.load(answer)
+        openapi_spec_validator.validate(document)
+        self.schemas = Schemas(document)
+        with open(self.path("openapi.json"), "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        made = subprocess.run(
+            [os.path.join(os.path.dirname(sys.executable), "openapi-python-client"), "generate", "--path", self.path("openapi.json"),
+             "--output-path", self.path("bankclient"), "--meta", "none"], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.expect("Unable" not in made.stdout, "the client generator leaves something out: " + made.stdout[:500])
+        sys.path.insert(0, self.options.folder)
+        self.models = importlib.import_module("bankclient.models")
+        client = importlib.import_module("bankclient.client")
+        token = self.api("get_token").sync(client=client.Client(base_url=self.url), body=self.models.TokenRequest(
+            grant_type="client_credentials", client_id=self.key, client_secret=self.password))
+        self.token = token.access_token
+        self.client = client.AuthenticatedClient(base_url=self.url, token=self.token, timeout=120)
+
+    @staticmethod
+    def api(name):
+        return importlib.import_module(f"bankclient.api.default.{name}")
+
+    def call(self, method, path, body=None):
+        """Without the client, where the bytes themselves are looked at."""
+        request = urllib.request.Request(
+            self.url + path, method=method, data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": "Bearer " + self.token, "Content-Type": "application/json"} if body is not None
+            else {"Authorization": "Bearer " + self.token})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return json.load(answer)
+
+    def image(self, name):
+        folder = "faces" if name.startswith(("obama", "biden")) else "specimens"
+        with open(os.path.join(self.options.inputs, folder, name), "rb") as file:
+            return base64.b64encode(file.read()).decode()
+
+    def create(self, **members):
+        job = self.api("create_inspection_job").sync(client=self.client, body=self.models.CreateRequest.from_dict(members))
+        self.expect(isinstance(job, self.models.Job), f"a job is not accepted: {job}")
+        return str(job.id)
+
+    def finished(self, job):
+        """A job's result by the client, and as it came."""
+        for _ in range(20):
+            if self.api("get_inspection_job").sync(job, client=self.client, wait=60).status == 128:
+                break
+        raw = self.call("GET", "/inspectionjob/" + job)
+        self.judge(raw)
+        return self.api("get_inspection_job").sync(job, client=self.client), raw
+
+    def judge(self, result, name="Job"):
+        self.counts["results"] += 1
+        self.faults += self.schemas.faults(result, name)
+        kind = result.get("decision", {}).get("type")
+        self.expect(result.get("status") != 128 or result.get("schemaVersion") == 1, "a result without schemaVersion")
+        # What was erased or removed keeps its decision alone.
+        if kind in ("REJECTED", "WARNING") and "purgedAt" not in result and "erasedAt" not in result and "isSealed" not in result:
+            self.counts["reasons"] += len(result.get("reasons", []))
+            self.expect(result.get("reasons"), f"a {kind} without a reason")
+        if kind == "PASSED":
+            self.expect(result.get("reasons", []) == [], "reasons of what passed")
+
+    def jobs(self):
+        for workflow, sides in WORKFLOWS.items():
+            made = []
+            for front, back in sides:
+                members = {"workflow": workflow, "userReference": "user 7"}
+                if front:
+                    members["encodedFrontImage"] = self.image(front)
+                if back:
+                    members["encodedBackImage"] = self.image(back)
+                if workflow != "id":
+                    members["encodedFaceImage"] = self.image("obama.jpg")
+                made.append((front, self.create(**members)))
+            for front, job in made:
+                result, raw = self.finished(job)
+                if (workflow, front) == ("id", "passport.jpg"):
+                    data = result.capabilities.extraction[0].data
+                    self.expect(len(data.mrz.lines) == 2 and str(data.date_of_birth) > "1900" and data.type_ == "PASSPORT",
+                                "a typed result lacks what was read")
+                if front == "altered_name.jpg":
+                    self.expect(result.decision.type_ == "REJECTED" and result.reasons[0].advice, f"an altered name: {raw['decision']}")
+
+    def enrols(self):
+        enrolled = self.api("enrol_face").sync("face 7", client=self.client, body=self.models.CreateRequest.from_dict(
+            {"encodedFaceImage": self.image("obama.jpg"), "userReference": "user 7"}))
+        self.finished(str(enrolled.id))
+        face = self.api("get_face").sync("face 7", client=self.client)
+        self.expect(len(face.templates) == 1, "an enrolled face has no template")
+        checked = self.create(workflow="authentication", faceId="face 7", userReference="user 7",
+                              encodedFaceImage=self.image("obama.jpg"))
+        self.finished(checked)
+
+    def passes_challenge(self):
+        program = os.path.join(self.options.bin, "inspectd")
+        portrait = os.path.join(self.options.inputs, "faces", "obama.jpg")
+        seen = json.loads(subprocess.run([program, "inspect", "--face", portrait, "--workflow", "liveness"], check=True,
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+        self.judge(seen | {"id": "00000000-0000-0000-0000-000000000000"})
+        points = ",".join(f"{p['x']},{p['y']}" for p in seen["faces"][0]["landmarks"])
+        issued = self.call("POST", "/liveness/challenge", {"method": "colour_flash", "lifetimeSeconds": 300})
+        self.faults += self.schemas.faults(issued, "Challenge")
+        begun = time.monotonic()
+        with open(self.path("challenge.json"), "w", encoding="utf-8") as file:
+            json.dump(issued, file)
+        subprocess.run(["/usr/bin/python3", "Tests/captures.py", "--face", portrait, "--points", points, "--challenge",
+                        self.path("challenge.json"), "--out", self.path("frames")], check=True, stdout=subprocess.DEVNULL)
+        with open(self.path("frames.json"), encoding="utf-8") as file:
+            times = json.load(file)["frameTimes"]
+        # A camera takes as long as its frames say; frames of the future are refused.
+        time.sleep(max(0, times[-1] / 1000 - (time.monotonic() - begun)))
+        frames = []
+        for name in sorted(os.listdir(self.path("frames"))):
+            with open(os.path.join(self.path("frames"), name), "rb") as file:
+                frames.append(base64.b64encode(file.read()).decode())
+        job = self.call("POST", "/inspectionjob/create", {
+            "workflow": "liveness", "userReference": "user 7", "parts": {"FRAMES": [{"content": frame} for frame in frames]},
+            "challenge": {"token": issued["token"], "frameTimes": times}})["id"]
+        result, _ = self.finished(job)
+        self.expect(result.decision.type_ == "PASSED", f"a challenge that was met: {result.decision} {result.reasons}")
+        return job
+
+    def received(self):
+        with open(self.path("received"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def await_received(self, count, what):
+        for _ in range(1200):
+            if len(self.received()) >= count:
+                return self.received()
+            time.sleep(0.05)
+        raise RuntimeError(f"{what}: {len(self.received())} of {count} callbacks arrived")
+
+    def repairs_callbacks(self, job):
+        [endpoint] = self.api("list_endpoints").sync(client=self.client).endpoints
+        for _ in range(600):
+            if all(c.state == "delivered" for c in self.api("list_callbacks").sync(client=self.client, job=job).callbacks):
+                break
+            time.sleep(0.1)
+        [callback] = self.api("list_callbacks").sync(client=self.client, job=job).callbacks
+        before = len(self.received())
+        # The partner lost it: it asks for it again, and gets the same bytes.
+        self.api("replay_callback").sync(callback.webhook_id, client=self.client)
+        self.await_received(before + 1, "a replay")
+        bodies = [c["body"] for c in self.received() if c["webhookId"] == callback.webhook_id]
+        self.expect(len(bodies) == 2 and len(set(bodies)) == 1, "a replayed callback has other bytes")
+        self.api("test_endpoint").sync(endpoint.id, client=self.client)
+        self.await_received(before + 2, "a test event")
+        secret = self.api("rotate_secret").sync(endpoint.id, client=self.client, body=self.models.RotateRequest(overlap_seconds=60)).secret
+        self.api("test_endpoint").sync(endpoint.id, client=self.client)
+        last = self.await_received(before + 3, "an event under two secrets")[-1]
+        self.expect(secret != self.secret and last["signatures"] == 2 and last["verified"], "the old secret does not sign during the overlap")
+        for callback in self.received():
+            self.counts["callbacks"] += 1
+            body = json.loads(callback["body"])
+            self.expect(callback["verified"], "a callback is not verified")
+            self.faults += self.schemas.faults(body, "EndpointEvent" if body["type"].startswith("endpoint.") else "JobEvent")
+
+    def forgets(self):
+        jobs, after = [], ""
+        while True:
+            page = self.call("GET", "/persons/user%207/export?limit=5" + after)
+            self.faults += self.schemas.faults(page, "Export")
+            jobs += [entry["result"]["id"] for entry in page["jobs"]]
+            if "next" not in page:
+                break
+            after = "&after=" + page["next"]
+        erased = self.call("DELETE", "/persons/user%207")["jobs"]
+        self.expect(erased == len(jobs) > 5, f"{len(jobs)} jobs were exported, {erased} erased")
+        for job in jobs:
+            self.judge(self.call("GET", "/inspectionjob/" + job))
+        self.expect(self.call("GET", "/persons/user%207/export")["jobs"] == [], "an erased person is exported")
+
+    def run(self):
+        self.set_up()
+        self.generate()
+        self.jobs()
+        self.enrols()
+        job = self.passes_challenge()
+        self.repairs_callbacks(job)
+        self.forgets()
+        if self.options.results:
+            with open(self.options.results, encoding="utf-8") as file:
+                for line in file:
+                    self.judge(json.loads(line))
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            process.wait(60)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("bin", "inputs", "folder"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--results")
+    partner = Partner(parser.parse_args())
+    try:
+        partner.run()
+    finally:
+        partner.stop()
+    distinct = sorted(set(partner.faults))
+    print(json.dumps(partner.counts | {"faults": len(partner.faults)}))
+    for fault in distinct[:40]:
+        print(fault, file=sys.stderr)
+    sys.exit(1 if distinct else 0)
+
+
+if __name__ == "__main__":
+    main()

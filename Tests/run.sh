@@ -233,7 +233,7 @@ targets=(Tests/*Tests)
 if [ -n "$quick" ]; then
     targets=(InspectCoreTests PostgresTests GatewayTests JobQueueTests)
     # Each takes minutes.
-    skipped=(--skip '\.(SimulationTests|PlanTests|SchemaTests)/')
+    skipped=(--skip '\.(SimulationTests|SchemaTests)/')
 fi
 for target in "${targets[@]}"; do
     target=${target#Tests/}

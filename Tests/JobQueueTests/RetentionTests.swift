@@ -268,7 +268,9 @@ import Testing
         #expect(try await !fixture.admin.query(erase, [.text(ids[0])])[0].bool(0))
         let result = try await fixture.result(of: ids[0])
         #expect(
-            Set(result.keys) == ["id", "status", "workflow", "createdAt", "startedAt", "completedAt", "erasedAt"])
+            Set(result.keys) == [
+                "schemaVersion", "id", "status", "workflow", "createdAt", "startedAt", "completedAt", "erasedAt",
+            ])
         for place in [
             "insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'",
             "insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'",

@@ -27,7 +27,7 @@ CREATE TABLE insp.face_template (
     face_id text NOT NULL,
     engine text NOT NULL CHECK (engine ~ '^[[:print:]]{1,100}$'),
     model_sha256 text NOT NULL CHECK (model_sha256 ~ '^[0-9a-f]{64}$'),
-    feature text NOT NULL CHECK (length(feature) IN (1024, 1114) AND feature ~ '^[0-9a-f]+$'),
+    embedding text NOT NULL CHECK (length(embedding) IN (1024, 1114) AND embedding ~ '^[0-9a-f]+$'),
     key_id uuid,
     job uuid,
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -37,13 +37,13 @@ CREATE INDEX face_template_face ON insp.face_template (partner_id, face_id);
 CREATE INDEX face_template_job ON insp.face_template (job) WHERE job IS NOT NULL;
 CREATE INDEX face_template_key ON insp.face_template (key_id) WHERE key_id IS NOT NULL;
 CREATE INDEX face_template_age ON insp.face_template (partner_id, created_at);
-COMMENT ON TABLE insp.face_template IS 'Features of enrolled faces. No role can read them: functions pass them to workers and to the partner';
+COMMENT ON TABLE insp.face_template IS 'Embeddings of enrolled faces. No role can read them: functions pass them to workers and to the partner';
 COMMENT ON COLUMN insp.face_template.id IS 'Number of the template';
 COMMENT ON COLUMN insp.face_template.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_template.face_id IS 'The face';
-COMMENT ON COLUMN insp.face_template.engine IS 'The engine that computed the feature; features of different engines are never compared';
+COMMENT ON COLUMN insp.face_template.engine IS 'The engine that computed the embedding; embeddings of different engines are never compared';
 COMMENT ON COLUMN insp.face_template.model_sha256 IS 'SHA-256 of the engine''s model, lower-case hex';
-COMMENT ON COLUMN insp.face_template.feature IS '128 float32, little-endian, lower-case hex: 1,024 characters, or 1,114 if it is sealed (deploy/SEALING.md)';
+COMMENT ON COLUMN insp.face_template.embedding IS '128 float32, little-endian, lower-case hex: 1,024 characters, or 1,114 if it is sealed (deploy/SEALING.md)';
 COMMENT ON COLUMN insp.face_template.key_id IS 'Name of the key that sealed it, which goes with it; null: it is not sealed';
 COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled it; null: it was imported';
 COMMENT ON COLUMN insp.face_template.created_at IS 'When it was enrolled';
@@ -54,18 +54,18 @@ CREATE TABLE insp.face_pending (
     face_id text NOT NULL,
     engine text NOT NULL,
     model_sha256 text NOT NULL,
-    feature text NOT NULL,
+    embedding text NOT NULL,
     key_id uuid,
     PRIMARY KEY (partner_id, face_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
 CREATE INDEX face_pending_key ON insp.face_pending (key_id) WHERE key_id IS NOT NULL;
-COMMENT ON TABLE insp.face_pending IS 'Features of enrolments that are decided but not finished; deleted when the job ends, whatever the outcome. No role can read them';
+COMMENT ON TABLE insp.face_pending IS 'Embeddings of enrolments that are decided but not finished; deleted when the job ends, whatever the outcome. No role can read them';
 COMMENT ON COLUMN insp.face_pending.job_id IS 'The job; null: an import, until its transaction''s end';
 COMMENT ON COLUMN insp.face_pending.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_pending.face_id IS 'The face: one enrolment at a time, since the next is compared with the templates that this one leaves';
 COMMENT ON COLUMN insp.face_pending.engine IS 'As in face_template';
 COMMENT ON COLUMN insp.face_pending.model_sha256 IS 'As in face_template';
-COMMENT ON COLUMN insp.face_pending.feature IS 'As in face_template';
+COMMENT ON COLUMN insp.face_pending.embedding IS 'As in face_template';
 COMMENT ON COLUMN insp.face_pending.key_id IS 'As in face_template';
 
 CREATE TABLE insp.face_job (

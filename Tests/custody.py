@@ -356,7 +356,7 @@ class Trial:
             with open(self.inputs(name), "rb") as file:
                 data = file.read()
             plain += [Mark("parts", data[place:place + 24]) for place in range(700, len(data), len(data) // 8)]
-        template = self.main.query("SELECT feature FROM insp.face_template WHERE key_id IS NULL")[0][0]
+        template = self.main.query("SELECT embedding FROM insp.face_template WHERE key_id IS NULL")[0][0]
         plain.append(Mark("templates", bytes.fromhex(template)[:24]))
         dump = os.path.join(self.folder, "dump.sql")
         with open(dump, "wb") as file:
@@ -405,7 +405,7 @@ class Trial:
             rows = self.main.query(f"""SELECT count(*) FROM insp.{table} t JOIN insp.job j ON j.id = t.{'id' if table != 'step' else 'job_id'}
                 WHERE j.key_id IS NOT NULL AND t.{column} IS NOT NULL AND substr(t.{column}, 1, 1) <> '\\x01'""")
             self.expect(rows[0][0] == 0, f"{rows[0][0]} rows of {table} are not sealed")
-        plain = self.main.query("SELECT count(*) FILTER (WHERE key_id IS NULL), count(*) FILTER (WHERE length(feature) <> 1114) FROM insp.face_template")
+        plain = self.main.query("SELECT count(*) FILTER (WHERE key_id IS NULL), count(*) FILTER (WHERE length(embedding) <> 1114) FROM insp.face_template")
         self.expect(plain[0] == (1, 1), f"templates without a key, or not sealed: {plain[0]}; only the plain job's is one")
         return answer
 

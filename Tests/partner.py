@@ -262,6 +262,10 @@ class Partner:
             self.expect(callback["verified"], "a callback is not verified")
             self.faults += self.schemas.faults(body, "EndpointEvent" if body["type"].startswith("endpoint.") else "JobEvent")
 
+    def reads_tables(self):
+        for name, schema in (("errors", "ErrorTable"), ("documents", "DocumentTable")):
+            self.faults += self.schemas.faults(self.call("GET", "/" + name), schema)
+
     def forgets(self):
         jobs, after = [], ""
         while True:
@@ -280,6 +284,7 @@ class Partner:
     def run(self):
         self.set_up()
         self.generate()
+        self.reads_tables()
         self.jobs()
         self.enrols()
         job = self.passes_challenge()

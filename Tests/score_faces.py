@@ -160,16 +160,16 @@ def score_every_pair(options, card, folder, entries, threshold, compared):
     pictures = [e for e in entries if e["kind"] == "identity"]
     requests = [{"id": e["file"], "face": os.path.join(folder, e["file"]), "workflow": "liveness", "gate": False} for e in pictures]
     answers, _ = batch(options.inspectd, "inspect", requests, "--features", slots=2)
-    features, nobody = [], []
+    embeddings, nobody = [], []
     for entry, answer in zip(pictures, answers):
         faces = [face for face in faces_of(answer) if face.get("feature")]
         if faces:
             values = struct.unpack("<128f", bytes.fromhex(faces[0]["feature"]["hex"]))
-            features.append((entry, values))
+            embeddings.append((entry, values))
         else:
             nobody.append(entry["file"])
     genuine, impostor = [], []
-    for (one, a), (other, b) in itertools.combinations(features, 2):
+    for (one, a), (other, b) in itertools.combinations(embeddings, 2):
         same = one["identity"] == other["identity"]
         if same and "human_emotions" in one["file"]:
             continue
@@ -178,15 +178,15 @@ def score_every_pair(options, card, folder, entries, threshold, compared):
         if same != (score >= threshold):
             card.mistakes.append(("every pair", f"{one['file']} {other['file']}", f"{score:.3f}"))
     matched, missed = sum(s >= threshold for s in impostor), sum(s < threshold for s in genuine)
-    persons = len({e["identity"] for e, _ in features})
+    persons = len({e["identity"] for e, _ in embeddings})
     bound = upper_bound(matched, len(impostor))
     card.line(f"false matches at {threshold}, every two pictures of two persons",
               f"{matched:4} / {len(impostor):<4} 95 % bound {100 * bound:.3f} %")
-    card.line("  of", f"{len(features)} pictures of {persons} persons: the pairs are not independent")
+    card.line("  of", f"{len(embeddings)} pictures of {persons} persons: the pairs are not independent")
     card.line(f"false non-matches at {threshold}, every two of one person", f"{missed:4} / {len(genuine):<4} {100 * missed / len(genuine):5.1f} %")
     card.figures["every pair"] = {
         "false_matches": matched, "impostor_pairs": len(impostor), "fmr_upper_95": bound, "false_non_matches": missed,
-        "genuine_pairs": len(genuine), "pictures": len(features), "persons": persons, "without_a_face": nobody,
+        "genuine_pairs": len(genuine), "pictures": len(embeddings), "persons": persons, "without_a_face": nobody,
         "most_similar_impostors": max(impostor)}
     if options.det:
         det_plot(pathlib.Path(options.det), genuine, impostor, threshold)

@@ -1,8 +1,8 @@
 -- Jobs with a face id, from their request to their end.
 --
--- No payload, step or result ever contains the feature. A worker hands it over under its lease, and the transaction that finishes
+-- No payload, step or result ever contains the embedding. A worker hands it over under its lease, and the transaction that finishes
 -- the job decides whether it becomes a template. However a job of these workflows reaches 128, its image, its stages and a
--- feature that was not kept are then deleted.
+-- embedding that was not kept are then deleted.
 -- After: results
 
 CREATE OR REPLACE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
@@ -85,7 +85,7 @@ CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
     FOR EACH ROW WHEN (insp.names_face(NEW.workflow)) EXECUTE FUNCTION insp.face_submitted();
 
 CREATE OR REPLACE FUNCTION insp.face_of(p_job bigint, p_fence bigint)
-RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, feature text)
+RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, embedding text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
@@ -93,7 +93,7 @@ BEGIN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
     RETURN QUERY
-    SELECT coalesce(f.generation, 0), coalesce(x.enrollment_mode, 'add'), t.engine, t.model_sha256, t.feature
+    SELECT coalesce(f.generation, 0), coalesce(x.enrollment_mode, 'add'), t.engine, t.model_sha256, t.embedding
     FROM insp.face_job j JOIN insp.job x ON x.id = j.job_id
         LEFT JOIN insp.face f ON f.partner_id = j.partner_id AND f.face_id = j.face_id
         LEFT JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
@@ -105,7 +105,7 @@ COMMENT ON FUNCTION insp.face_of(bigint, bigint) IS
 GRANT EXECUTE ON FUNCTION insp.face_of(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_stage(
-    p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text
+    p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -124,11 +124,11 @@ BEGIN
     IF face.job_id IS NULL THEN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
-    PERFORM insp.check_feature(p_engine, p_model_sha256, p_feature);
-    INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, feature, key_id)
-    VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_feature, insp.feature_key(p_feature))
-    ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, feature = p_feature,
-            key_id = insp.feature_key(p_feature)
+    PERFORM insp.check_embedding(p_engine, p_model_sha256, p_embedding);
+    INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, embedding, key_id)
+    VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_embedding, insp.embedding_key(p_embedding))
+    ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, embedding = p_embedding,
+            key_id = insp.embedding_key(p_embedding)
         WHERE f.job_id = p_job;
     -- After the insert, which waits for an enrolment that is being finished, so that this sees its outcome.
     IF NOT FOUND OR p_generation <> coalesce((SELECT f.generation FROM insp.face f
@@ -140,7 +140,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) IS
-    'Hands over the feature of a leased enrolment, decided on a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or another job is enrolling it, FACE_TAKEN if it is another person''s, LEASE_LOST if the lease is lost';
+    'Hands over the embedding of a leased enrolment, decided on a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or another job is enrolling it, FACE_TAKEN if it is another person''s, LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_finished() RETURNS trigger
@@ -163,7 +163,7 @@ BEGIN
         IF decision IN ('PASSED', 'WARNING') THEN
             -- A template is found only by its person: if the job is not linked yet, this waits for the person.
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
-                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id, insp.person_of(
+                pending.engine, pending.model_sha256, pending.embedding, NEW.public_id, coalesce(NEW.person_id, insp.person_of(
                     NEW.partner_id, insp.reference_index(insp.personal(NEW.personal) ->> 'userReference'))));
         END IF;
         -- After the template has its key, which goes otherwise.
@@ -175,7 +175,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_finished() IS
-    'Called when a job with a face id reaches 128 in any way: keeps or drops its feature, and removes its image and stages';
+    'Called when a job with a face id reaches 128 in any way: keeps or drops its embedding, and removes its image and stages';
 CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
     FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND insp.names_face(NEW.workflow))
     EXECUTE FUNCTION insp.face_finished();

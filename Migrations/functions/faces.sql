@@ -1,5 +1,6 @@
 -- Faces that partners enrol: templates under the partner's own face ids, for 1:1 comparison by the workflow authentication.
 
+<<<<<<< HEAD
 CREATE OR REPLACE FUNCTION insp.face_ids(p_partner integer, p_index bytea) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT ARRAY(
@@ -14,20 +15,23 @@ COMMENT ON FUNCTION insp.face_ids(integer, bytea) IS
     'The face id with this SHA-256 that a face or a job of the partner has: programs keep the id itself out of the server''s log';
 
 CREATE OR REPLACE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
+=======
+CREATE OR REPLACE FUNCTION insp.check_embedding(p_engine text, p_model_sha256 text, p_embedding text) RETURNS void
+>>>>>>> main
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF p_engine IS NULL OR p_engine !~ '^[[:print:]]{1,100}$' OR p_model_sha256 IS NULL
-        OR p_model_sha256 !~ '^[0-9a-f]{64}$' OR p_feature IS NULL
-        OR p_feature !~ '^([0-9a-f]{128}){8}$' AND p_feature !~ '^01([0-9a-f]{139}){8}$' THEN
+        OR p_model_sha256 !~ '^[0-9a-f]{64}$' OR p_embedding IS NULL
+        OR p_embedding !~ '^([0-9a-f]{128}){8}$' AND p_embedding !~ '^01([0-9a-f]{139}){8}$' THEN
         PERFORM insp.refuse('FACE_FEATURE_INVALID');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_feature(text, text, text) IS 'Refuses an invalid feature, engine or model';
+COMMENT ON FUNCTION insp.check_embedding(text, text, text) IS 'Refuses an invalid embedding, engine or model';
 
-CREATE OR REPLACE FUNCTION insp.feature_key(p_feature text) RETURNS uuid
-LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN length(p_feature) = 1114 THEN substr(p_feature, 3, 32)::uuid END $$;
-COMMENT ON FUNCTION insp.feature_key(text) IS 'The key that sealed a feature; null: it is not sealed';
+CREATE OR REPLACE FUNCTION insp.embedding_key(p_embedding text) RETURNS uuid
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN length(p_embedding) = 1114 THEN substr(p_embedding, 3, 32)::uuid END $$;
+COMMENT ON FUNCTION insp.embedding_key(text) IS 'The key that sealed an embedding; null: it is not sealed';
 
 CREATE OR REPLACE FUNCTION insp.templates_gone() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -42,17 +46,17 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.templates_gone() IS 'Lists the keys of removed or replaced features in insp.key_gone, whatever removed them';
+COMMENT ON FUNCTION insp.templates_gone() IS 'Lists the keys of removed or replaced embeddings in insp.key_gone, whatever removed them';
 CREATE OR REPLACE TRIGGER templates_gone AFTER DELETE ON insp.face_template
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
 CREATE OR REPLACE TRIGGER pending_gone AFTER DELETE ON insp.face_pending
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
--- Another attempt of the same job has another feature.
+-- Another attempt of the same job has another embedding.
 CREATE OR REPLACE TRIGGER pending_replaced AFTER UPDATE ON insp.face_pending
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION insp.templates_gone();
 
 CREATE OR REPLACE FUNCTION insp.face_keep(
-    p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid,
+    p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_embedding text, p_job uuid,
     p_person bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -71,8 +75,8 @@ BEGIN
     IF p_replace THEN
         DELETE FROM insp.face_template t WHERE t.partner_id = p_partner AND t.face_id = p_face;
     END IF;
-    INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature, key_id, job)
-    VALUES (p_partner, p_face, p_engine, p_model_sha256, p_feature, insp.feature_key(p_feature), p_job) RETURNING id INTO template;
+    INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, embedding, key_id, job)
+    VALUES (p_partner, p_face, p_engine, p_model_sha256, p_embedding, insp.embedding_key(p_embedding), p_job) RETURNING id INTO template;
     DELETE FROM insp.face_template t WHERE t.id IN (
         SELECT x.id FROM insp.face_template x WHERE x.partner_id = p_partner AND x.face_id = p_face
         ORDER BY x.id DESC OFFSET (SELECT p.face_templates FROM insp.partner p WHERE p.id = p_partner));
@@ -145,11 +149,11 @@ BEGIN
     ELSIF face_import.user_reference = '' THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'user_reference is empty', 'Leave it out where there is none.');
     END IF;
-    PERFORM insp.check_feature(face_import.engine, face_import.model_sha256, face_import.feature);
+    PERFORM insp.check_embedding(face_import.engine, face_import.model_sha256, face_import.feature);
     -- Takes the place of an enrolment: one under way was decided on the templates and the person that it has read.
-    INSERT INTO insp.face_pending (partner_id, face_id, engine, model_sha256, feature, key_id)
+    INSERT INTO insp.face_pending (partner_id, face_id, engine, model_sha256, embedding, key_id)
     VALUES (owner, face_import.face_id, face_import.engine, face_import.model_sha256, face_import.feature,
-        insp.feature_key(face_import.feature))
+        insp.embedding_key(face_import.feature))
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         PERFORM insp.refuse('FACE_BUSY');
@@ -166,7 +170,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) IS
-    'Enrols a feature computed elsewhere by an engine of the same name and model, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
+    'Enrols an embedding computed elsewhere by an engine of the same name and model, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text, purpose text DEFAULT NULL)
@@ -174,11 +178,11 @@ RETURNS TABLE (template bigint, engine text, model_sha256 text, feature text)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     -- Templates leave for good: the partner itself is asked as well.
     SELECT insp.record_search('face_features', face_features.partner, face_features.purpose, true);
-    SELECT t.id, t.engine, t.model_sha256, t.feature FROM insp.face_template t
+    SELECT t.id, t.engine, t.model_sha256, t.embedding FROM insp.face_template t
     WHERE t.partner_id = insp.partner_number(face_features.partner) AND t.face_id = face_features.face_id ORDER BY t.id
 $$;
 COMMENT ON FUNCTION insp.face_features(text, text, text) IS
-    'The features enrolled under a face id, for the partner only: biometric data. Sealed ones have 1,114 digits, which begin with 01. Needs a purpose (export or delivery, review or support), which is recorded';
+    'The embeddings enrolled under a face id, for the partner only: biometric data. Sealed ones have 1,114 digits, which begin with 01. Needs a purpose (export or delivery, review or support), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.face_features(text, text, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEFAULT NULL)
@@ -190,7 +194,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     WHERE f.partner_id = insp.partner_number(face_templates.partner) AND f.face_id = face_templates.face_id ORDER BY t.id
 $$;
 COMMENT ON FUNCTION insp.face_templates(text, text, text) IS
-    'The templates of a face id, without the features. Operators give a purpose (review, support, export or delivery), which is recorded';
+    'The templates of a face id, without the embeddings. Operators give a purpose (review, support, export or delivery), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.face_templates(text, text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_remove(partner text, face_id text) RETURNS jsonb

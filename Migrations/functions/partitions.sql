@@ -78,7 +78,7 @@ BEGIN
                 ('callback', 'url'), ('callback', 'traceparent'), ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
                 ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
                 ('face', 'face_id'), ('face_job', 'face_id'), ('face_named', 'face_id'), ('face_pending', 'face_id'),
-                ('face_pending', 'feature'), ('face_template', 'face_id'), ('face_template', 'feature'),
+                ('face_pending', 'embedding'), ('face_template', 'face_id'), ('face_template', 'embedding'),
                 ('callback_waiting', 'ordering_key'), ('callback_lease', 'ordering_key')) AS w (name, field)
             ON a.attname = w.field AND c.relname ~ ('^' || w.name || '(_p[0-9]+)?$')
         WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind IN ('r', 'p') AND a.attstattarget <> 0

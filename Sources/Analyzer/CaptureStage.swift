@@ -41,19 +41,19 @@ enum CaptureStage {
             let isQuarter = (index + 1) * self.keyFrames / frames.count > index * self.keyFrames / frames.count
             guard isQuarter, let key = best else { continue }
             best = nil
-            guard let feature = try engine.feature(in: key.image, landmarks: key.landmarks) else { continue }
-            let origin = first ?? feature
+            guard let embedding = try engine.embedding(in: key.image, landmarks: key.landmarks) else { continue }
+            let origin = first ?? embedding
             first = origin
             facts.keyFrames.append(
                 CaptureFacts.KeyFrame(
-                    index: key.index, distance: try origin.distance(to: feature),
-                    distanceToFace: try self.distance(feature, face)))
+                    index: key.index, distance: try origin.distance(to: embedding),
+                    distanceToFace: try self.distance(embedding, face)))
         }
         return facts
     }
 
-    private static func distance(_ feature: FaceEmbedding, _ other: FaceEmbedding?) throws(InspectError) -> Double? {
+    private static func distance(_ embedding: FaceEmbedding, _ other: FaceEmbedding?) throws(InspectError) -> Double? {
         guard let other else { return nil }
-        return try feature.distance(to: other)
+        return try embedding.distance(to: other)
     }
 }

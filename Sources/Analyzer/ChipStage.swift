@@ -64,7 +64,7 @@ enum ChipStage {
     private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Image {
         let image = try self.image(file)
         // Doc 9303-10 §4.7.2 and ISO/IEC 19794-5 §7.2: portraits are upright.
-        return FaceStageFacts.Image(image: image.facts, faces: try faces.faces(in: image, features: 1, turn: 0))
+        return FaceStageFacts.Image(image: image.facts, faces: try faces.faces(in: image, embeddings: 1, turn: 0))
     }
 }
 

@@ -44,10 +44,10 @@ extension StageEngine {
             interEyeDistance: 140, roll: 0, yawOffset: 0, luminanceMean: 0.5, luminanceVariance: 0.05, overExposed: 0,
             underExposed: 0, illuminationUniformity: 1, dynamicRange: 7, chroma: 20, sharpness: 1, centreX: 0.5,
             eyeLineY: 0.4, headWidth: 0.5, visible: 1)
-        let feature = try self.faces.describe(points, in: card)
+        let embedding = try self.faces.describe(points, in: card)
         let face = FaceFacts(
             box: Box(x: 210, y: 110, width: 300, height: 300), landmarks: points, detectionScore: 0, quality: quality,
-            feature: feature)
+            embedding: embedding)
         var facts = LivenessStageFacts(passive: try self.faces.liveness(in: card, face: face))
         facts.passive?.network = try self.livenessNetwork?.score(face, in: card)
         _ = try Self.encode(facts)

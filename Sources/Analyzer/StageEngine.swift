@@ -67,14 +67,12 @@ package final class StageEngine: AnalyzerEngine {
             return try Self.encode(facts)
         case .face:
             var facts = FaceStageFacts(images: [:])
-            for part in parts
-            where ![PartKind.front, .back, .frames].contains(PartKind(rawValue: part.kind))
-                && !ChipStage.isChipFile(part)
-            {
-                let image = try self.image(part)
+            for part in parts {
+                let kind = PartKind(rawValue: part.kind)
                 // The images of a comparison have other names: only their largest faces are needed.
-                let faces = try self.faces.faces(
-                    in: image, features: 1, onlyLargest: PartKind(rawValue: part.kind) == nil)
+                guard kind == nil || kind?.row.faceStage == .face else { continue }
+                let image = try self.image(part)
+                let faces = try self.faces.faces(in: image, embeddings: 1, onlyLargest: kind == nil)
                 self.found[part.kind] = faces
                 facts.images[part.kind] = FaceStageFacts.Image(image: image.facts, faces: faces)
             }
@@ -85,13 +83,13 @@ package final class StageEngine: AnalyzerEngine {
             if let part = parts.first(where: { $0.kind == PartKind.face.rawValue }) {
                 let image = try self.image(part)
                 var faces = self.found[part.kind]
-                if faces == nil { faces = try self.faces.faces(in: image, features: 0) }
+                if faces == nil { faces = try self.faces.faces(in: image, embeddings: 0) }
                 if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
                     facts.passive?.network = try self.livenessNetwork?.score(face, in: image)
                     facts.passive?.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
                 }
-                let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.feature(of: part, image) : nil
+                let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.embedding(of: part, image) : nil
                 facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)
             }
             facts.cpuMs = ProcessorClock.now - start
@@ -134,17 +132,20 @@ package final class StageEngine: AnalyzerEngine {
     }
 
     /// The embedding of the largest face of an image by dlib's network, as for frames, even where another network compares.
-    private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
+    private func embedding(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         var face = self.found[part.kind]?.first
-        if face == nil { face = try self.faces.faces(in: image, features: 0).first }
-        if let feature = face?.feature, feature.engine == FaceEmbedding.currentEngine { return feature }
+        if face == nil { face = try self.faces.faces(in: image, embeddings: 0).first }
+        if let embedding = face?.embedding, embedding.engine == FaceEmbedding.currentEngine { return embedding }
         guard let face else { return nil }
-        return try self.faces.feature(in: image, landmarks: face.landmarks)
+        return try self.faces.embedding(in: image, landmarks: face.landmarks)
     }
 
     /// Whether the job has a face to compare with the document's portrait: only then does the portrait get an embedding.
     private static func hasFace(_ parts: [PartView]) -> Bool {
-        parts.contains { ![PartKind.front, .back, .dg1, .sod].contains(PartKind(rawValue: $0.kind)) }
+        parts.contains { part in
+            guard let row = PartKind(rawValue: part.kind)?.row else { return true }
+            return row.faceStage != nil && row.source != .document
+        }
     }
 
     private func document(_ image: DecodedImage, isCompared: Bool = true) throws(InspectError) -> DocumentFacts {
@@ -171,7 +172,7 @@ package final class StageEngine: AnalyzerEngine {
         let isBack = !barcodes.isEmpty || mrz?.lines.count == 3
         let faces = try clock.step("faces") { () throws(InspectError) in
             try self.faces.faces(
-                in: image, features: isCompared ? 1 : 0, turn: turn,
+                in: image, embeddings: isCompared ? 1 : 0, turn: turn,
                 on: FaceEngine.DocumentSide(outline: outline, mrz: mrz?.quad, bearsPortrait: !isBack))
         }
         var facts = DocumentFacts(

@@ -379,8 +379,8 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
     });
 }
 
-cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
-                           float *embeddings, cv_error *error) {
+cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
+                             float *embeddings, cv_error *error) {
     return cvision::guard(error, [&] {
         if (count == 0) return CV_OK;
         std::vector<cv::Mat> chips;

@@ -97,7 +97,7 @@ package final class GatewayService: Sendable {
             try self.checkContent(route.content, request)
             let admitted: GatewayAccess
             let share: String?
-            var isDeprecated = false
+            var further: [(name: String, value: String)] = []
             let work: GatewayRoute.Work
             switch route.access {
             case .everyone(let answer):
@@ -113,11 +113,11 @@ package final class GatewayService: Sendable {
                 work = try prepare(
                     GatewayCall(service: self, credential: credential, request: request, values: values))
                 share = credential.partner
-                isDeprecated = !credential.isToken
+                further = self.limits.headers("c \(credential.id)")
+                if !credential.isToken { further += Self.deprecation }
                 admitted = access
             }
-            let deprecation = isDeprecated ? Self.deprecation : []
-            return .accept(share: share, limit: route.content.limit) { body in
+            return .accept(share: share, limit: route.content.limit) { [further] body in
                 var access = admitted
                 var response: HTTPResponse
                 do {
@@ -127,7 +127,7 @@ package final class GatewayService: Sendable {
                 } catch {
                     response = Self.problem(error)
                 }
-                response.headers += deprecation
+                response.headers += further
                 return self.note(&access, response, start)
             }
         } catch {

@@ -39,6 +39,20 @@ final class RateLimiter: Sendable {
         }
     }
 
+    /// The headers that tell a client how much it may still ask (draft-ietf-httpapi-ratelimit-headers-10): how many requests at
+    /// once, within the seconds in which that many come back, and how many are left now.
+    func headers(_ name: String, now: ContinuousClock.Instant = .now) -> [(name: String, value: String)] {
+        self.buckets.withLock { buckets in
+            guard var bucket = buckets[name] else { return [] }
+            bucket.fill(now)
+            func seconds(_ tokens: Double) -> Int { Int(min(tokens / bucket.rate, 86_400).rounded(.up)) }
+            return [
+                ("RateLimit-Policy", #""requests";q=\#(Int(bucket.burst));w=\#(max(1, seconds(bucket.burst)))"#),
+                ("RateLimit", #""requests";r=\#(Int(bucket.tokens));t=\#(seconds(bucket.burst - bucket.tokens))"#),
+            ]
+        }
+    }
+
     private static func forget(_ buckets: inout [String: Bucket], _ now: ContinuousClock.Instant) {
         buckets = buckets.filter { _, bucket in
             var bucket = bucket

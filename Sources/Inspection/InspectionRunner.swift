@@ -21,7 +21,7 @@ package struct InspectionRunner: Sendable {
     /// The calibration of the engine that the analyzers compare faces with.
     package var calibration = FaceCalibration.dlib
     /// Whether the result contains the faces' embeddings.
-    package var withFeatures = false
+    package var withEmbeddings = false
     /// Whether the result comes with previews of the images.
     package var withPreviews = false
     /// CSCA files for this inspection's chip, instead of those that the analyzers loaded.
@@ -112,7 +112,7 @@ package struct InspectionRunner: Sendable {
                     let duration = start.duration(to: .now)
                     timings[stage.stageName] = duration.milliseconds
                     try await ledger.store(
-                        stage, request.workflow.namesFace ? Self.withoutFeatures(reply, of: stage) : reply, duration)
+                        stage, request.workflow.namesFace ? Self.withoutEmbeddings(reply, of: stage) : reply, duration)
                     output = reply
                 }
                 try facts.take(output ?? Data(), of: stage)
@@ -145,7 +145,7 @@ package struct InspectionRunner: Sendable {
         var timings = timings
         let start = ContinuousClock.now
         let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
-        var document = decider.decide(withFeatures: self.withFeatures)
+        var document = decider.decide(withEmbeddings: self.withEmbeddings)
         timings["cpu"] = facts.cpuMs
         timings.merge(facts.stepsMs) { $1 }
         timings["decide"] = start.duration(to: .now).milliseconds
@@ -156,11 +156,11 @@ package struct InspectionRunner: Sendable {
     }
 
     /// A stage's output without embeddings, as it is stored for jobs with a face id.
-    private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
+    private static func withoutEmbeddings(_ output: Data, of stage: JobStatus) throws -> Data {
         guard stage == .face else { return output }
         var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
         for (name, image) in facts.images {
-            for index in image.faces.indices { facts.images[name]?.faces[index].feature = nil }
+            for index in image.faces.indices { facts.images[name]?.faces[index].embedding = nil }
         }
         return ResultEnvelope.json(facts)
     }

@@ -158,7 +158,7 @@ package actor JobClient {
         }
     }
 
-    /// The templates of a face id as JSON, without their features.
+    /// The templates of a face id as JSON, without their embeddings.
     ///
     /// - Parameter purpose: What an operator reads them for: review, support, export or delivery.
     package func templates(of faceID: String, partner: String, purpose: String? = nil) async throws -> Data {

@@ -83,14 +83,14 @@ package final class JobContext: Sendable {
         return face
     }
 
-    /// Hands over the feature of an enrolment. The transaction that finishes the job decides whether it becomes a template; with
-    /// any other outcome the feature is deleted with the job.
+    /// Hands over the embedding of an enrolment. The transaction that finishes the job decides whether it becomes a template; with
+    /// any other outcome the embedding is deleted with the job.
     ///
     /// - Parameter generation: The face id's generation on which the decision is based.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since or
     ///   another job is enrolling it, or ``ErrorCode/faceTaken`` if it is another person's.
-    package func hand(over feature: FaceEmbedding, generation: Int64) async throws {
-        _ = try await self.reading(QueueStatements.stage(feature, generation: generation, of: self.job))
+    package func hand(over embedding: FaceEmbedding, generation: Int64) async throws {
+        _ = try await self.reading(QueueStatements.stage(embedding, generation: generation, of: self.job))
     }
 
     /// Stores the result of a stage.

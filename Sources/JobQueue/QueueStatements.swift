@@ -88,12 +88,12 @@ package enum QueueStatements {
         PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
-    package static func stage(_ feature: FaceEmbedding, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
+    package static func stage(_ embedding: FaceEmbedding, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT insp.face_stage($1, $2, $3, $4, $5, $6)",
             [
-                .int(job.id), .int(job.fence), .int(generation), .text(feature.engine), .text(feature.modelSHA256),
-                .text(feature.hex),
+                .int(job.id), .int(job.fence), .int(generation), .text(embedding.engine), .text(embedding.modelSHA256),
+                .text(embedding.hex),
             ])
     }
 
@@ -234,7 +234,7 @@ package enum QueueStatements {
         return EnrolledFace(
             generation: try first.int("generation"),
             templates: try rows.compactMap { row in
-                guard let hex = try row.optionalString("feature") else { return nil }
+                guard let hex = try row.optionalString("embedding") else { return nil }
                 return FaceEmbedding(
                     engine: try row.string("engine"), modelSHA256: try row.string("model_sha256"), hex: hex)
             },

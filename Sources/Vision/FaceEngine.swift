@@ -57,39 +57,39 @@ package final class FaceEngine {
     /// crops and images taken sideways cost more passes, an image without a face about 0.4 s.
     ///
     /// - Parameters:
-    ///   - features: How many of the largest faces get an embedding (18 ms each).
+    ///   - embeddings: How many of the largest faces get an embedding (18 ms each).
     ///   - turn: The clockwise rotation of the content in degrees, if known; other orientations are then skipped.
     ///   - onlyLargest: Whether smaller faces may be missed, which halves the search.
     ///   - document: What is known about the document in the image, if there is one.
     package func faces(
-        in image: DecodedImage, features: Int, turn: Double? = nil, onlyLargest: Bool = false,
+        in image: DecodedImage, embeddings: Int, turn: Double? = nil, onlyLargest: Bool = false,
         on document: DocumentSide? = nil
     ) throws(InspectError) -> [FaceFacts] {
         // The nearest quarter turn that undoes the rotation.
         let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
         let found = try self.detect(image, knownTurns: quarters ?? -1, onlyLargest: onlyLargest, on: document)
         if self.descriptor != nil {
-            var facts = found.map { FaceFacts($0, feature: nil) }
-            for index in facts.indices.prefix(max(0, features)) {
-                facts[index].feature = try self.describe(facts[index].landmarks, in: image)
+            var facts = found.map { FaceFacts($0, embedding: nil) }
+            for index in facts.indices.prefix(max(0, embeddings)) {
+                facts[index].embedding = try self.describe(facts[index].landmarks, in: image)
             }
             return facts
         }
-        let described = found.prefix(max(0, features))
+        let described = found.prefix(max(0, embeddings))
         var numbers = [Float](repeating: 0, count: described.count * FaceEmbedding.length)
         if !described.isEmpty {
             try callVision { error in
                 Array(described).withUnsafeBufferPointer { faces in
-                    cv_face_features(
+                    cv_face_embeddings(
                         self.pointer, image.pointer, faces.baseAddress, faces.count, &numbers, &error)
                 }
             }
         }
         return found.enumerated().map { index, face in
-            guard index < described.count else { return FaceFacts(face, feature: nil) }
+            guard index < described.count else { return FaceFacts(face, embedding: nil) }
             let start = index * FaceEmbedding.length
             let values = numbers[start..<start + FaceEmbedding.length]
-            return FaceFacts(face, feature: FaceEmbedding(values: values, modelSHA256: self.modelSHA256))
+            return FaceFacts(face, embedding: FaceEmbedding(values: values, modelSHA256: self.modelSHA256))
         }
     }
 
@@ -109,14 +109,14 @@ package final class FaceEngine {
 
     /// The embedding of a face whose points are known, by the network that compares faces here.
     package func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
-        guard let descriptor = self.descriptor else { return try self.feature(in: image, landmarks: landmarks) }
+        guard let descriptor = self.descriptor else { return try self.embedding(in: image, landmarks: landmarks) }
         let values = try descriptor.describe(landmarks, in: image)
         return FaceEmbedding(values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
     }
 
     /// The embedding of a face whose points are known by dlib's network, even where another network compares faces: the limits
     /// within a capture (``CaptureRules``) were measured in its distances.
-    package func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceEmbedding? {
+    package func embedding(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceEmbedding? {
         guard landmarks.count == Int(CV_FACE_LANDMARKS) else { return nil }
         var native = cv_face()
         withUnsafeMutableBytes(of: &native.landmarks) { bytes in
@@ -124,7 +124,7 @@ package final class FaceEngine {
             for (index, point) in landmarks.enumerated() { points[index] = cv_point(point) }
         }
         var numbers = [Float](repeating: 0, count: FaceEmbedding.length)
-        try callVision { error in cv_face_features(self.pointer, image.pointer, &native, 1, &numbers, &error) }
+        try callVision { error in cv_face_embeddings(self.pointer, image.pointer, &native, 1, &numbers, &error) }
         return FaceEmbedding(
             values: numbers[...], modelSHA256: String(cString: cv_face_engine_model_sha256(self.pointer)))
     }
@@ -175,12 +175,12 @@ package final class FaceEngine {
 }
 
 extension FaceFacts {
-    fileprivate init(_ face: cv_face, feature: FaceEmbedding?) {
+    fileprivate init(_ face: cv_face, embedding: FaceEmbedding?) {
         let points = withUnsafeBytes(of: face.landmarks) { Array($0.bindMemory(to: cv_point.self)) }
         self.init(
             box: Box(x: face.x, y: face.y, width: face.width, height: face.height),
             landmarks: points.map { Point(x: $0.x, y: $0.y) }, detectionScore: face.score,
-            quality: FaceQuality(face), feature: feature)
+            quality: FaceQuality(face), embedding: embedding)
     }
 }
 

@@ -12,14 +12,14 @@ enum AnalysisBench {
     private static let kinds = PartKind.allCases.filter(\.row.isImage)
 
     static func run(_ arguments: Arguments, _ configuration: Configuration) async throws {
-        guard let partner = arguments["partner"] else { throw UsageError("bench analysis needs --partner") }
+        guard let partner = arguments["partner"] else { throw UsageError("'bench analysis' needs --partner") }
         var parts: [PartKind: [Data]] = [:]
         for kind in Self.kinds {
             let option = kind.row.option
             if let path = arguments[option] { parts[kind] = try PartFile.parts(kind, path, of: "--\(option)") }
         }
         guard parts[.front] != nil, parts[.face] != nil else {
-            throw UsageError("bench analysis needs --front and --face; each job has a copy of them")
+            throw UsageError("'bench analysis' needs --front and --face; each job has a copy of them")
         }
         let analyzers = try configuration.analyzerConfiguration(arguments)
         let benchmark = AnalysisBenchmark(

@@ -43,7 +43,7 @@ extension Command {
             let configuration = try Configuration(arguments)
             let (word, rest) = (arguments.operands.first, arguments.operands.dropFirst())
             guard rest.isEmpty || word == "verify" && rest.count == 1 else {
-                throw UsageError("audit takes one word; only verify also takes a file")
+                throw UsageError("'audit' takes one word; only 'audit verify' also takes a file")
             }
             let store = RecordStore(databaseURL: configuration.databaseURL)
             switch word {
@@ -61,7 +61,7 @@ extension Command {
                 let path = try AuditKeyFile.path(configuration)
                 let key = try arguments.has("new") ? AuditKeyFile.make(path) : AuditKeyFile.read(path)
                 Output.text(String(decoding: key.publicKey.pem, as: UTF8.self))
-            default: throw UsageError("audit takes export, follow, verify, sign, deletions or key")
+            default: throw UsageError("'audit' needs export, follow, verify, sign, deletions or key")
             }
             await store.close()
         }

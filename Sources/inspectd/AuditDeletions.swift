@@ -15,7 +15,7 @@ struct AuditDeletions {
         // As the database allows them: the name stands in the signed text.
         guard let partner = self.arguments["partner"],
             partner.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/) != nil
-        else { throw UsageError("audit deletions needs --partner, a partner's name") }
+        else { throw UsageError("'audit deletions' needs --partner with a partner's name") }
         let key = try AuditKeyFile.read(try AuditKeyFile.path(configuration))
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let from = try self.time("begin") ?? 0
@@ -86,7 +86,7 @@ struct AuditDeletions {
     /// Verifies a report's signature and, with an export of the record, its counts. Needs no database.
     func verify(_ path: String, export: String?) throws {
         let keys = try AuditKeyFile.readPublic(self.arguments)
-        guard !keys.isEmpty else { throw UsageError("audit verify --deletions needs --public-key") }
+        guard !keys.isEmpty else { throw UsageError("'audit verify --deletions' needs --public-key") }
         let bytes = try InputFile.read(path, of: "--deletions", isSetting: true)
         let lines = bytes.split(separator: 0x0A)
         guard lines.count == 1, let report = SignedDeletionReport(line: Data(lines[0])), let frame = report.frame else {

@@ -36,7 +36,7 @@ extension Command {
                 }
             // The process that `callbacks` starts.
             case "bare-loop":
-                guard arguments.operands.count == 2 else { throw UsageError("bench bare-loop takes a loop as JSON") }
+                guard arguments.operands.count == 2 else { throw UsageError("'bench bare-loop' needs a loop as JSON") }
                 Output.line(ResultEnvelope.json(try BareLoop.run(arguments.operands[1])))
             case "analysis": try await AnalysisBench.run(arguments, configuration)
             case "liveness": try LivenessBench.run(arguments)
@@ -44,7 +44,7 @@ extension Command {
                 var benchmark = RecordBenchmark(databaseURL: configuration.databaseURL)
                 benchmark.accesses = try arguments.integer("rows", in: 1000...10_000_000) ?? benchmark.accesses
                 Output.line(ResultEnvelope.json(try await benchmark.run()))
-            default: throw UsageError("bench takes queue, callbacks, analysis, liveness or record")
+            default: throw UsageError("'bench' needs queue, callbacks, analysis, liveness or record")
             }
         }
     )

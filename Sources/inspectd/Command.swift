@@ -41,7 +41,7 @@ struct Command: Sendable {
         // `--csca *.cer` is one option's value followed by operands. The message does not repeat the operand: a file's name
         // may reveal whose document it shows.
         guard self.takesOperands || arguments.operands.isEmpty || arguments.has("csca") else {
-            throw UsageError("\(self.name) takes options only")
+            throw UsageError("'\(self.name)' takes options only")
         }
         try self.refuseUnused(arguments)
         try await self.body(arguments)

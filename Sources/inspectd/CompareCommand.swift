@@ -21,10 +21,10 @@ extension Command {
             let threshold = try Self.threshold(arguments)
             let calibration = try configuration.faces.calibration()
             guard arguments["batch"] != nil || arguments.operands.count == 2 else {
-                throw UsageError("compare needs two files, or --batch")
+                throw UsageError("'compare' needs two files, or --batch")
             }
             guard arguments["batch"] == nil || arguments.operands.isEmpty else {
-                throw UsageError("--batch lists the pairs: compare then takes no files")
+                throw UsageError("'compare' takes no files with --batch, which lists the pairs")
             }
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one comparison, not for --batch")
@@ -140,7 +140,7 @@ extension Command {
             let engine = EngineRecord(
                 versions: ["inspectd": Version.current],
                 models: Dictionary(
-                    facts.images.values.flatMap(\.faces).compactMap(\.feature).map { ($0.engine, $0.modelSHA256) }
+                    facts.images.values.flatMap(\.faces).compactMap(\.embedding).map { ($0.engine, $0.modelSHA256) }
                 ) { first, _ in first },
                 timingsMs: ["cpu": facts.cpuMs])
             return (
@@ -157,10 +157,10 @@ extension Command {
     private static func answer(
         _ facts: FaceStageFacts, threshold: Double, calibration: FaceCalibration
     ) throws -> (Answer, FaceMatch?) {
-        guard let first = facts.images["A"]?.faces.first?.feature else {
+        guard let first = facts.images["A"]?.faces.first?.embedding else {
             return (Answer(reason: "NO_FACE_IN_A", threshold: threshold), nil)
         }
-        guard let second = facts.images["B"]?.faces.first?.feature else {
+        guard let second = facts.images["B"]?.faces.first?.embedding else {
             return (Answer(reason: "NO_FACE_IN_B", threshold: threshold), nil)
         }
         let match = try FaceMatch.compare(first, second, threshold: threshold, calibration: calibration)

@@ -9,7 +9,7 @@ extension Command {
         body: { arguments in
             guard arguments.operands.count == 1,
                 let shell = Completion.shells.first(where: { $0.name == arguments.operands[0] })
-            else { throw UsageError("completion takes bash, zsh or fish") }
+            else { throw UsageError("'completion' needs bash, zsh or fish") }
             Output.text(shell.script())
         }
     )

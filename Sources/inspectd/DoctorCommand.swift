@@ -142,10 +142,7 @@ extension Command {
     private static func database(_ configuration: Configuration) async -> [Finding] {
         do {
             let connection = try await PostgresConnection.connect(configuration.databaseURL)
-            let rows = try await connection.query(
-                "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')")
-            let version = try rows[0].int(0)
-            let encoding = try rows[0].string(1)
+            let (version, encoding) = try await connection.versionAndEncoding()
             var findings = [
                 Finding(
                     check: "database", outcome: version >= 150_000 ? .pass : .fail,

@@ -43,7 +43,7 @@ extension Command {
             let words = arguments.operands
             if words == ["create"] { return try await Self.create(configuration, arguments) }
             guard words.count == 2, ["rotate", "set", "authorize"].contains(words[0]) else {
-                throw UsageError("endpoint needs create, or rotate, set or authorize and the endpoint's number")
+                throw UsageError("'endpoint' needs create, or rotate, set or authorize with the endpoint's number")
             }
             guard let number = Int64(words[1]), number > 0 else {
                 throw UsageError("the endpoint must be a number, as in insp.v_callbacks")
@@ -70,7 +70,7 @@ extension Command {
 
     private static func create(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let partner = arguments["partner"], let url = arguments["url"] else {
-            throw UsageError("endpoint create needs --partner and --url")
+            throw UsageError("'endpoint create' needs --partner and --url")
         }
         let store = try await Self.store(configuration)
         let made = try await store.create(
@@ -117,7 +117,7 @@ extension Command {
             settings[key] = try Self.secret(path, of: "--\(option)")
         }
         guard !settings.isEmpty else {
-            throw UsageError("endpoint set needs --settings, or a file with a key or certificate")
+            throw UsageError("'endpoint set' needs --settings, or a file with a key or certificate")
         }
         let store = try await Self.store(configuration)
         Output.line(ResultEnvelope.json(try await store.set(number, to: settings)))

@@ -29,7 +29,7 @@ extension Command {
             + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
-            guard let partner = arguments["partner"] else { throw UsageError("enqueue needs --partner") }
+            guard let partner = arguments["partner"] else { throw UsageError("'enqueue' needs --partner") }
             let timeout = try arguments.integer("timeout", in: 1...86_400) ?? 600
             let parts = try Self.parts(arguments)
             let payload = try Self.payload(arguments, partner: partner, parts: parts)
@@ -60,7 +60,7 @@ extension Command {
             guard let path = arguments[option] else { continue }
             parts[kind] = try PartFile.parts(kind, path, of: "--\(option)", allowsEmpty: true)
         }
-        guard !parts.isEmpty else { throw UsageError("enqueue needs \(PartFile.choices(PartKind.allCases))") }
+        guard !parts.isEmpty else { throw UsageError("'enqueue' needs \(PartFile.choices(PartKind.allCases))") }
         return parts
     }
 

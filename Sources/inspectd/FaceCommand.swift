@@ -18,7 +18,7 @@ extension Command {
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"], let face = arguments["face-id"],
                 ["list", "delete"].contains(arguments.operands.first), arguments.operands.count == 1
-            else { throw UsageError("face needs list or delete, --partner and --face-id") }
+            else { throw UsageError("'face' needs list or delete, --partner and --face-id") }
             let client = JobClient(
                 databaseURL: configuration.databaseURL, keys: try await configuration.checkedKeyStore())
             if arguments.operands == ["delete"] {

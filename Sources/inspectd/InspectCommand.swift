@@ -26,7 +26,7 @@ extension Command {
                 "usability",
                 "judges only the images of the document, at once: before any text is read, without models"),
             .flag("no-gate", "a rejection by one capability does not stop the later ones"),
-            .flag("features", "puts the face features into the result"),
+            .flag("features", "puts the faces' embeddings into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
         // No stage runs, and nothing is read.
@@ -36,7 +36,7 @@ extension Command {
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
             let request = BatchRequest(arguments)
             guard !request.files.isEmpty || arguments["batch"] != nil else {
-                throw UsageError("inspect needs \(PartFile.choices(BatchRequest.kinds, or: "--batch"))")
+                throw UsageError("'inspect' needs \(PartFile.choices(BatchRequest.kinds, or: "--batch"))")
             }
             try Self.refuseBesideBatch(arguments)
             try Self.checkNames(arguments)
@@ -104,7 +104,7 @@ extension Command {
             var runner = InspectionRunner(pool: pool)
             runner.calibration = try Configuration(arguments).faces.calibration()
             runner.isGated = request.members.gate ?? !arguments.has("no-gate")
-            runner.withFeatures = arguments.has("features")
+            runner.withEmbeddings = arguments.has("features")
             runner.withPreviews = arguments.has("report")
             runner.trustAnchors = try TrustAnchorFiles.read(request.members.csca ?? [])
             let outcome = try await runner.inspect(

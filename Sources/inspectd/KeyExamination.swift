@@ -94,9 +94,7 @@ enum KeyExamination {
     /// An old base backup of a shared cluster has both what was erased and its key.
     private static func cluster(_ store: KeyStore, _ configuration: Configuration) async -> Finding {
         do {
-            let ours = try await Self.asking(configuration) { connection in
-                try await connection.query("SELECT system_identifier::text FROM pg_control_system()").single().string(0)
-            }
+            let ours = try await Self.asking(configuration) { try await $0.systemIdentifier() }
             guard try await store.cluster() == ours else {
                 return Finding(check: "keyStoreCluster", outcome: .pass, detail: "not the database's")
             }

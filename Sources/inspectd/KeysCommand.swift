@@ -37,8 +37,12 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands.count == 1 else {
+<<<<<<< HEAD
                 throw UsageError(
                     "keys needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
+=======
+                throw UsageError("'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
+>>>>>>> main
             }
             switch arguments.operands[0] {
             case "init": try await Self.initialize(configuration, arguments)
@@ -50,10 +54,14 @@ extension Command {
             case "verify": try await Self.verify(configuration)
             case "escrow": try await Self.escrow(configuration, arguments)
             case "restore": try await Self.restore(configuration, arguments)
+<<<<<<< HEAD
             case "abandon": try await Self.abandon(configuration, arguments)
             default:
                 throw UsageError(
                     "keys needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
+=======
+            default: throw UsageError("'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
+>>>>>>> main
             }
         }
     )
@@ -72,9 +80,14 @@ extension Command {
     }
 
     private static func make(_ arguments: Arguments) throws {
+<<<<<<< HEAD
         guard let path = arguments["key-file"] else { throw UsageError("keys make needs --key-file") }
         let name = try KeyFile.add(to: path, name: arguments["name"])
         Output.line(ResultEnvelope.json(["wrappingKey": name]))
+=======
+        guard let path = arguments["key-file"] else { throw UsageError("'keys make' needs --key-file") }
+        Output.line(ResultEnvelope.json(["wrappingKey": try KeyFile.add(to: path, name: arguments["name"])]))
+>>>>>>> main
     }
 
     private static func initialize(_ configuration: Configuration, _ arguments: Arguments) async throws {
@@ -122,7 +135,7 @@ extension Command {
     }
 
     private static func rotate(_ configuration: Configuration, _ arguments: Arguments) async throws {
-        guard let name = arguments["to"] else { throw UsageError("keys rotate needs --to") }
+        guard let name = arguments["to"] else { throw UsageError("'keys rotate' needs --to") }
         let store = try Self.keyStore(configuration)
         // The process must have the present keys as well.
         try await store.check(nil)
@@ -190,7 +203,7 @@ extension Command {
     }
 
     private static func escrow(_ configuration: Configuration, _ arguments: Arguments) async throws {
-        guard let path = arguments["public-key"] else { throw UsageError("keys escrow needs --public-key") }
+        guard let path = arguments["public-key"] else { throw UsageError("'keys escrow' needs --public-key") }
         let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
         let store = try Self.keyStore(configuration)
         try await store.check(nil)
@@ -202,7 +215,7 @@ extension Command {
 
     private static func restore(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let escrow = arguments["escrow"], let key = arguments["private-key"], let name = arguments["to"] else {
-            throw UsageError("keys restore needs --escrow, --private-key and --to")
+            throw UsageError("'keys restore' needs --escrow, --private-key and --to")
         }
         let opener = try KeyEscrow.Opener(pem: try InputFile.read(key, of: "--private-key", isSetting: true))
         let entries = try InputFile.read(escrow, of: "--escrow", isSetting: true).split(separator: 0x0A).map {
@@ -227,9 +240,7 @@ extension Command {
             let page = try await store.oldJobKeys(after: last, limit: 500)
             guard let end = page.last else { break }
             last = end
-            let unused = try await connection.query(
-                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(page.map(\.text))]
-            ).compactMap { KeyID(try $0.string(0)) }
+            let unused = try await KeyUse.unused(page, on: connection)
             destroyed += try await store.destroy(unused)
         }
         // Persons whose jobs and templates are all gone. Something may be sealed under a person's key itself.
@@ -238,10 +249,7 @@ extension Command {
             let page = try await store.personKeys(after: last, limit: 500)
             guard let end = page.last else { break }
             last = end.id
-            let idle = page.filter(\.isIdle).map(\.id.text)
-            let unused = try await connection.query(
-                "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(idle)]
-            ).compactMap { KeyID(try $0.string(0)) }
+            let unused = try await KeyUse.unused(page.filter(\.isIdle).map(\.id), on: connection)
             if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
         }
         while try await store.sweep() > 0 {}
@@ -357,12 +365,9 @@ extension Command {
         await connection.close()
     }
 
-    /// The key store has no record of its own.
     private static func record(_ action: String, _ keys: Int?, _ configuration: Configuration) async throws {
         let connection = try await Self.mainDatabase(configuration)
-        _ = try await connection.query(
-            "SELECT insp.record_keys($1, keys => $2::integer)",
-            [.text(action), keys.map { .int(Int64($0)) } ?? .null])
+        try await KeyUse.record(action, keys: keys, on: connection)
         await connection.close()
     }
 

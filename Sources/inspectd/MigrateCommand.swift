@@ -29,7 +29,7 @@ extension Command {
             let outcome = try await migrator.run(on: connection) {
                 configuration.log.warning("waiting for the database", ["reason": .string($0)])
             }
-            let isLocal = try await Self.isLocal(connection)
+            let isLocal = try await connection.isLocal()
             await connection.close()
             var answer = [
                 "applied": outcome.applied, "different": outcome.different, "forgotten": outcome.forgotten,
@@ -43,13 +43,6 @@ extension Command {
             Output.line(ResultEnvelope.json(answer))
         }
     )
-
-    /// Whether the database is on this host: reached by a Unix socket or a loopback address.
-    private static func isLocal(_ connection: PostgresConnection) async throws -> Bool {
-        try await connection.query(
-            "SELECT coalesce(inet_server_addr() <<= '127.0.0.0/8' OR inet_server_addr() = '::1', true)"
-        ).single().bool(0)
-    }
 
     /// Makes the file of wrapping keys that the settings name, if it is missing. A deployment of several hosts must not get a key on
     /// each of them.

@@ -17,7 +17,7 @@ extension Command {
             let today = CalendarDate(Date())
             guard let list = arguments["batch"] else {
                 guard !arguments.operands.isEmpty else {
-                    throw UsageError("parse needs the lines of an MRZ, or --batch")
+                    throw UsageError("'parse' needs the lines of an MRZ, or --batch")
                 }
                 guard let answer = ParsedText(mrz: arguments.operands, today: today) else {
                     throw InspectError(.payloadInvalid, "the lines match no known MRZ format")
@@ -25,7 +25,7 @@ extension Command {
                 return Output.line(ResultEnvelope.json(answer))
             }
             guard arguments.operands.isEmpty else {
-                throw UsageError("with --batch, parse takes no lines")
+                throw UsageError("'parse' takes no lines with --batch")
             }
             try await Batch.run(list, slots: 1) { line in
                 guard let text = try? JSONDecoder().decode(Text.self, from: line) else {

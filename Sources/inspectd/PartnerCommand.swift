@@ -17,7 +17,7 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands == ["erase"], let partner = arguments["partner"] else {
-                throw UsageError("partner takes the word erase, and --partner")
+                throw UsageError("'partner' needs erase and --partner")
             }
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")

@@ -22,11 +22,11 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"], arguments.operands.count == 1 else {
-                throw UsageError("person needs erase, export or consent, and --partner")
+                throw UsageError("'person' needs erase, export or consent, and --partner")
             }
             if arguments.operands == ["consent"] { return try await Self.prove(arguments, partner, configuration) }
             guard let reference = arguments["reference"], ["erase", "export"].contains(arguments.operands[0]) else {
-                throw UsageError("person erase and person export need --reference")
+                throw UsageError("'person erase' and 'person export' need --reference")
             }
             let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
@@ -42,7 +42,7 @@ extension Command {
 
     private static func prove(_ arguments: Arguments, _ partner: String, _ configuration: Configuration) async throws {
         guard let job = arguments["job"], let path = arguments["consent"] else {
-            throw UsageError("person consent needs --job and --consent")
+            throw UsageError("'person consent' needs --job and --consent")
         }
         let consent =
             path == "-"

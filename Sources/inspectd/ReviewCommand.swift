@@ -16,7 +16,7 @@ extension Command {
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         excluded: ["decision": ["purpose"]],
         body: { arguments in
-            guard arguments.operands.count == 1 else { throw UsageError("review takes one job id") }
+            guard arguments.operands.count == 1 else { throw UsageError("'review' needs one job id") }
             let id = arguments.operands[0]
             let decision = arguments["decision"]
             guard decision != nil || !arguments.has("label") && !arguments.has("note") else {

@@ -16,7 +16,7 @@ extension Command {
         excluded: ["explain": ["purpose"]],
         body: { arguments in
             guard arguments.operands.count == 1 else {
-                throw UsageError("status takes one job id; operators may shorten it to the last twelve digits")
+                throw UsageError("'status' needs one job id; operators may shorten it to the last twelve digits")
             }
             let configuration = try Configuration(arguments)
             let client = JobClient(databaseURL: configuration.databaseURL, keys: try configuration.openKeyStore())

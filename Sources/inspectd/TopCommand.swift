@@ -21,7 +21,7 @@ extension Command {
                 do { try await view.printOnce() } catch let error as PostgresError { throw error.meaning }
             } else {
                 guard Terminal.isUsable(configuration.terminal) else {
-                    throw UsageError("top needs a terminal; --once prints plain text")
+                    throw UsageError("'top' needs a terminal; --once prints plain text")
                 }
                 await view.run()
             }

@@ -10,7 +10,7 @@ extension Command {
             throw UsageError("--usability takes --front and --back only")
         }
         guard !request.files.isEmpty || arguments["batch"] != nil else {
-            throw UsageError("inspect --usability needs --front, --back or --batch")
+            throw UsageError("'inspect --usability' needs --front, --back or --batch")
         }
         try Self.refuseBesideBatch(arguments)
         var analyzers = try configuration.analyzerConfiguration(arguments)

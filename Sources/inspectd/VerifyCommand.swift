@@ -61,7 +61,7 @@ extension Command {
             }
             return key
         }
-        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("verify needs a secret or a public key") }
+        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("'verify' needs a secret or a public key") }
         return WebhookVerifier(secrets: secrets, publicKeys: keys)
     }
 }

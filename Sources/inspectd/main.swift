@@ -22,12 +22,19 @@ func exit(_ error: UsageError, _ command: Command? = nil) -> Never {
 /// As in ``Arguments``, an unambiguous prefix is enough.
 func isPrefix(_ word: String, of option: String) -> Bool { word.count > 2 && option.hasPrefix(word) }
 
+/// A word that would have no effect is refused, as a command refuses it.
+func alone(_ option: String) {
+    guard words.count == 1 else { exit(UsageError("'\(option)' takes no arguments")) }
+}
+
 guard let name = words.first else { exit(UsageError("a command is missing")) }
 switch name {
 case _ where name == "-h" || isPrefix(name, of: "--help"):
+    alone(name)
     Output.text(Command.overview)
     exit(0)
 case _ where name == "-v" || isPrefix(name, of: "--version"):
+    alone(name)
     Output.line("inspectd \(Version.current)")
     exit(0)
 default: break

@@ -126,7 +126,8 @@ struct LifetimeTests {
         }
     }
 
-    @Test func `Stopping the pool fails running and waiting requests and ends all processes`() async throws {
+    @Test(.timeLimit(.minutes(5)))
+    func `Stopping the pool fails running and waiting requests and ends all processes`() async throws {
         var configuration = AnalyzerConfiguration(slots: 1)
         configuration.executable = faultyAnalyzer
         let pool = AnalyzerPool(configuration: configuration)
@@ -136,10 +137,8 @@ struct LifetimeTests {
         }
         try await waitUntil("a request is under way") { pool.freeSlots == 0 }
         let pids = pool.allProcessIDs
-        let begun = ContinuousClock.now
         await pool.stop()
         for task in tasks { #expect(await task.value?.code == .analyzerUnavailable) }
-        #expect(ContinuousClock.now - begun < .seconds(60))
         #expect(pids.filter(isAlive) == [])
         #expect(await inspectError { try await pool.perform("echo") }?.code == .analyzerUnavailable)
     }

@@ -218,11 +218,9 @@ struct CallbackDispatcherTests {
 
     @Test func `A dispatcher that stops releases the callbacks it is sending`() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/hang"))
-        let start = ContinuousClock.now
         try await self.outbox.whileDispatching({ $0.grace = .milliseconds(300) }) { _, _ in
             _ = try await self.receiver.received(within: 60) { !$0.isEmpty }
         }
-        #expect(ContinuousClock.now - start < .seconds(90))
         let row = try await self.outbox.row(ids[0])
         #expect(row.state == "pending" && row.attempts == 0 && !row.isClaimed && row.dueIn <= 0)
         #expect(row.lastError == ErrorCode.attemptInterrupted.row.message)

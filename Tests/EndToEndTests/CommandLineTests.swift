@@ -35,8 +35,10 @@ import Testing
         (["inspect", "--usability", "--front", "x", "--format", "TD1"], "--format has no effect beside --usability"),
         (["verify", "--new-key", "--body", "x"], "--body has no effect beside --new-key"),
         (["status", "x", "--explain", "--purpose", "x"], "--purpose has no effect beside --explain"),
-        (["compare", "--batch", "-", "a", "b"], "compare then takes no files"),
-        (["parse", "--batch", "-", "a"], "parse takes no lines"),
+        (["compare", "--batch", "-", "a", "b"], "'compare' takes no files with --batch"),
+        (["parse", "--batch", "-", "a"], "'parse' takes no lines with --batch"),
+        (["--version", "extra"], "'--version' takes no arguments"), (["-v", "--help"], "'-v' takes no arguments"),
+        (["--help", "worker"], "'--help' takes no arguments"),
     ])
     func `An option that would have no effect is refused`(arguments: [String], message: String) async throws {
         let done = try await Program.run(arguments)
@@ -86,6 +88,21 @@ import Testing
             #expect(
                 try await Program.run(unknown).errors == "inspectd: unknown command work\nTry 'inspectd --help'.\n")
         }
+    }
+
+    /// Reads the source: "keys needs --to" reads as a mistake.
+    @Test func `A message that begins with a command has it in quotation marks`() async throws {
+        let sources = try CommandTable.sources()
+        let names = try await CommandTable.names()
+        var quoted = 0
+        for (file, text) in sources {
+            for match in text.matches(of: /UsageError\(\s*"(?<mark>'?)(?<word>[a-z]+)/) {
+                guard names.contains(String(match.word)) else { continue }
+                #expect(!match.mark.isEmpty, "\(file): \(match.0)")
+                quoted += 1
+            }
+        }
+        #expect(quoted > 20)
     }
 
     @Test func `Each option stands once in its command's help, with a text`() async throws {

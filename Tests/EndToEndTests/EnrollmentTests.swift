@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A face is enrolled, verified and deleted, and not a byte of feature or image is left`() async throws {
+    func `A face is enrolled, verified and deleted, and not a byte of embedding or image is left`() async throws {
         let faces = Faces(service: try await Service.start())
         let worker = try faces.service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
@@ -72,8 +72,8 @@ import Testing
         #expect(enrolled.at("faceSdk.type") as? String == "enrollment" && enrolled.at("faceSdk.code") as? Int == 1)
         // Liveness cannot be proven from one image.
         #expect(enrolled.at("decision.type") as? String == "WARNING")
-        let feature = try #require(try await faces.templates("user_123").first)
-        #expect(feature.count == 1024)
+        let embedding = try #require(try await faces.templates("user_123").first)
+        #expect(embedding.count == 1024)
 
         let same = try await faces.run("authentication", "obama2.jpg", as: "user_123")
         #expect(same.at("capabilities.authentication.0.decision.details.label") as? String == "MATCH")
@@ -91,24 +91,24 @@ import Testing
         // A stranger cannot be added to another person's face id; the same person can, and a replacement removes all others.
         let intruder = try await faces.run("enrollment", "biden.jpg", as: "user_123")
         #expect(intruder.at("capabilities.enrollment.0.data.reasons.0") as? String == "NO_MATCH")
-        #expect(try await faces.templates("user_123") == [feature])
+        #expect(try await faces.templates("user_123") == [embedding])
         _ = try await faces.run("enrollment", "obama2.jpg", as: "user_123")
         #expect(try await faces.templates("user_123").count == 2)
         let changed = try await faces.run("enrollment", "biden.jpg", as: "user_123", ["enrollmentMode": "replace"])
         #expect(changed.at("capabilities.enrollment.0.data.mode") as? String == "replace")
         let replaced = try await faces.templates("user_123")
-        #expect(replaced.count == 1 && replaced != [feature])
+        #expect(replaced.count == 1 && replaced != [embedding])
 
         // Temporary data was removed with each job, not by the deletion.
         let images = [try await TestInputs.face("obama.jpg"), try await TestInputs.face("biden.jpg")]
             .map { $0.subdata(in: 2000..<2064) }
         #expect(
-            try await faces.traces(of: [feature], bytes: images).isEmpty, "the first template was replaced")
+            try await faces.traces(of: [embedding], bytes: images).isEmpty, "the first template was replaced")
         #expect(try await faces.traces(of: replaced, bytes: []) == ["insp.face_template: 1"])
         let deleted = try members(
             try await faces.service.connection.query("SELECT insp.face_delete('bank', 'user_123')")[0].data(0))
         #expect(deleted["templates"] as? Int == 1)
-        #expect(try await faces.traces(of: replaced + [feature], bytes: images).isEmpty)
+        #expect(try await faces.traces(of: replaced + [embedding], bytes: images).isEmpty)
         let gone = try await faces.run("authentication", "biden.jpg", as: "user_123")
         #expect(gone.at("error.code") as? String == "FACE_NOT_ENROLLED")
         // The face id is personal data: neither logs nor the record of the deletion contain it.

@@ -38,6 +38,8 @@ import Testing
         #expect(try await service.count(Self.counted("KEYS_UNAVAILABLE")) == 0)
         #expect(try await service.count("insp.event WHERE kind = 'finished'") == 24)
         #expect(try await service.count("insp.dead") == 0)
+        // It logs a job after the database has it.
+        try await waitUntil("the last job is logged") { SealedService.lines(worker, "job finished").count >= 24 }
         let finished = SealedService.lines(worker, "job finished")
         #expect(finished.count == 24 && finished.allSatisfy { $0["attempt"] as? Int == 1 }, "\(finished)")
         for id in ids {

@@ -75,10 +75,10 @@ struct SealedSite {
 
     /// The templates, as an old backup has them.
     func templates() async throws -> [FaceEmbedding] {
-        try await self.connection.query("SELECT engine, model_sha256, feature FROM insp.face_template ORDER BY id").map
-        {
-            FaceEmbedding(engine: try $0.string(0), modelSHA256: try $0.string(1), hex: try $0.string(2))
-        }
+        try await self.connection.query("SELECT engine, model_sha256, embedding FROM insp.face_template ORDER BY id")
+            .map {
+                FaceEmbedding(engine: try $0.string(0), modelSHA256: try $0.string(1), hex: try $0.string(2))
+            }
     }
 
     /// Whether a template from an old backup opens.

@@ -27,7 +27,7 @@ enum FuzzSeeds {
             interEyeDistance: 90, roll: 1, yawOffset: 0.02, luminanceMean: 0.3, luminanceVariance: 0.05, overExposed: 0,
             underExposed: 0.1, illuminationUniformity: 0.8, dynamicRange: 7, chroma: 15, sharpness: 200, centreX: 0.5,
             eyeLineY: 0.6, headWidth: 0.5, visible: 1),
-        feature: FaceEmbedding(
+        embedding: FaceEmbedding(
             engine: FaceEmbedding.currentEngine, modelSHA256: String(repeating: "a", count: 64),
             hex: String(repeating: "0000803f", count: 128)))
 

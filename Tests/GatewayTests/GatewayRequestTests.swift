@@ -191,6 +191,19 @@ import Testing
         #expect(credential.accepts("hello") && !credential.accepts("Hello") && !credential.accepts(""))
     }
 
+    @Test func `A client is told what it may still ask`() {
+        let limiter = RateLimiter()
+        let start = ContinuousClock.now
+        #expect(limiter.headers("x", now: start).isEmpty)
+        for _ in 0..<4 { _ = limiter.take("x", rate: 2, burst: 10, now: start) }
+        func values(_ now: ContinuousClock.Instant) -> [String] {
+            limiter.headers("x", now: now).map { "\($0.name): \($0.value)" }
+        }
+        #expect(
+            values(start) == [#"RateLimit-Policy: "requests";q=10;w=5"#, #"RateLimit: "requests";r=6;t=2"#])
+        #expect(values(start + .seconds(60)).last == #"RateLimit: "requests";r=10;t=0"#)
+    }
+
     @Test func `A bucket gives its burst at once and its rate in the long run`() {
         let limiter = RateLimiter()
         let start = ContinuousClock.now
@@ -240,6 +253,14 @@ import Testing
         }
         let codes = Set(paths.values.flatMap(\.values).compactMap { $0["operationId"] as? String })
         #expect(codes.count == described.count)
+    }
+
+    @Test func `The documents that are listed are of types that requests may name, and every format is there`() throws {
+        let listed = ReadableDocument.all
+        #expect(Set(listed.filter { $0.source == "MRZ" }.map(\.format)) == Set(MRZFormat.allCases.map(\.rawValue)))
+        #expect(Set(listed.map(\.type)) == ["PASSPORT", "VISA", "ID_CARD", "DRIVING_LICENSE"])
+        #expect(listed.flatMap { $0.countries ?? [] }.allSatisfy { IssuingState.isKnown($0) })
+        #expect(Set(listed).count == listed.count)
     }
 
     @Test func `The description is JSON and lists the status of every code`() throws {

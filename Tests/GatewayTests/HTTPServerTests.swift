@@ -151,17 +151,16 @@ import Testing
         #expect(server.connections == 0)
     }
 
-    @Test func `A silent connection is closed when the time for its first byte is over`() async throws {
+    @Test(.timeLimit(.minutes(5)))
+    func `A silent connection is closed when the time for its first byte is over`() async throws {
         let server = try Self.server {
             $0.firstByteSeconds = 1
             $0.headSeconds = 3600
             $0.idleSeconds = 3600
         }
-        let silent = try HTTPClient(server.port, seconds: 120)
+        let silent = try HTTPClient(server.port, seconds: 600)
         defer { silent.close() }
-        let start = ContinuousClock.now
         #expect(await silent.rest().isEmpty)
-        #expect(ContinuousClock.now - start < .seconds(100), "its own time-out ended the wait")
         await server.stop(within: .seconds(1))
     }
 

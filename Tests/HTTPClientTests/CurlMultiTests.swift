@@ -115,20 +115,18 @@ struct CurlMultiTests {
 
     @Test func `A server that hangs delays no other request`() async throws {
         let deaf = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 60_000) }
-        let start = ContinuousClock.now
         for _ in 0..<20 { #expect(try await self.post(self.receiver.url("/ok")).status == 200) }
-        #expect(ContinuousClock.now - start < .seconds(50))
+        // It is still under way: had the others waited for it, it would have timed out by now.
         deaf.cancel()
         #expect(await deaf.value.code == .cancelled)
     }
 
-    @Test func `Cancelling a task ends its transfer`() async throws {
-        let task = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 60_000) }
+    @Test(.timeLimit(.minutes(5)))
+    func `Cancelling a task ends its transfer`() async throws {
+        let task = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 600_000) }
         try await Task.sleep(for: .milliseconds(200))
         task.cancel()
-        let failure = await task.value
-        #expect(failure.code == .cancelled)
-        #expect(failure.milliseconds < 30_000)
+        #expect(await task.value.code == .cancelled)
     }
 
     @Test func `A cancelled task sends nothing`() async throws {

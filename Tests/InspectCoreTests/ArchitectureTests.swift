@@ -126,6 +126,15 @@ import Testing
         }
     }
 
+    /// A command asks the module that owns the functions.
+    @Test func `The program's commands send no SQL of their own`() throws {
+        for file in try self.files("inspectd") {
+            for word in [".query(", ".execute(", ".pipeline(", "PostgresStatement("] {
+                #expect(!file.text.contains(word), "inspectd/\(file.name): \(word)")
+            }
+        }
+    }
+
     /// On the wire, in metrics and in logs a name is a string of its own: a case or a type may be renamed.
     @Test func `No name is made of a case's or a type's`() throws {
         for target in try self.targets().keys {

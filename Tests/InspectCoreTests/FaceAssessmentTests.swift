@@ -127,8 +127,8 @@ struct AuthenticationRulesTests {
     }
 
     @Test func `The best template counts, and each raises the bound of the false match rate`() throws {
-        let one = Self.authenticate([Sample.face()], [FaceEmbeddingTests.feature()])
-        let two = Self.authenticate([Sample.face()], [Sample.stranger, FaceEmbeddingTests.feature()])
+        let one = Self.authenticate([Sample.face()], [FaceEmbeddingTests.embedding()])
+        let two = Self.authenticate([Sample.face()], [Sample.stranger, FaceEmbeddingTests.embedding()])
         #expect(one.decision.label == "MATCH" && two.decision.label == "MATCH" && two.compared == 2)
         #expect(two.match?.distance == 0)
         let bound = try #require(one.match?.fmrAtThreshold)
@@ -138,19 +138,19 @@ struct AuthenticationRulesTests {
     }
 
     @Test func `Templates of another engine, model or shape are not compared`() {
-        var other = FaceEmbeddingTests.feature()
+        var other = FaceEmbeddingTests.embedding()
         other.engine = "other"
-        var model = FaceEmbeddingTests.feature()
+        var model = FaceEmbeddingTests.embedding()
         model.modelSHA256 = String(repeating: "0", count: 64)
-        var broken = FaceEmbeddingTests.feature()
+        var broken = FaceEmbeddingTests.embedding()
         broken.hex = String(repeating: "f", count: 1024)
         let outcome = Self.authenticate([Sample.face()], [other, model, broken])
         #expect(outcome.decision.type == .warning && outcome.obstacle == .otherEngine && outcome.compared == 0)
-        #expect(Self.authenticate([Sample.face()], [broken, FaceEmbeddingTests.feature()]).decision.label == "MATCH")
+        #expect(Self.authenticate([Sample.face()], [broken, FaceEmbeddingTests.embedding()]).decision.label == "MATCH")
     }
 
     @Test func `Images without a face, with several people or with tiny faces are not compared`() {
-        let template = [FaceEmbeddingTests.feature()]
+        let template = [FaceEmbeddingTests.embedding()]
         #expect(Self.authenticate([], template).obstacle == .noFace)
         #expect(Self.authenticate([Sample.face(), Sample.face(width: 200)], template).obstacle == .severalPeople)
         #expect(Self.authenticate([Sample.face { $0.interEyeDistance = 10 }], template).obstacle == .faceTooSmall)
@@ -163,7 +163,7 @@ struct AuthenticationRulesTests {
         }
         let face = [Sample.face()]
         #expect(obstacles(face, Self.enrolled([])).isEmpty)
-        #expect(obstacles(face, Self.enrolled([FaceEmbeddingTests.feature()])).isEmpty)
+        #expect(obstacles(face, Self.enrolled([FaceEmbeddingTests.embedding()])).isEmpty)
         #expect(obstacles(face, Self.enrolled([Sample.stranger])) == ["NO_MATCH"])
         #expect(obstacles(face, Self.enrolled([Sample.stranger], replace: true)).isEmpty)
         #expect(obstacles([], Self.enrolled([])) == ["NO_FACE"])

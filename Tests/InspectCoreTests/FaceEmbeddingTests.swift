@@ -5,15 +5,15 @@ struct FaceEmbeddingTests {
     private static let model = String(repeating: "a", count: 64)
 
     /// An embedding of norm 1.46, a typical one.
-    static func feature(_ edit: (inout [Float]) -> Void = { _ in }) -> FaceEmbedding {
+    static func embedding(_ edit: (inout [Float]) -> Void = { _ in }) -> FaceEmbedding {
         var values = [Float](repeating: 1.46 / Float(128).squareRoot(), count: 128)
         edit(&values)
         return FaceEmbedding(values: values, modelSHA256: Self.model)
     }
 
-    private func message(_ feature: FaceEmbedding) -> String? {
+    private func message(_ embedding: FaceEmbedding) -> String? {
         do {
-            _ = try feature.values()
+            _ = try embedding.values()
             return nil
         } catch {
             #expect(error.code == .payloadInvalid)
@@ -22,45 +22,45 @@ struct FaceEmbeddingTests {
     }
 
     @Test func `An embedding is written as little-endian numbers in lower-case hex`() throws {
-        let feature = Self.feature {
+        let embedding = Self.embedding {
             $0[0] = 0.1  // 0x3DCCCCCD
             $0[1] = -1
         }
-        #expect(feature.hex.count == 1024)
-        #expect(feature.hex.hasPrefix("cdcccc3d000080bf"))
-        #expect(feature.engine == FaceEmbedding.currentEngine)
+        #expect(embedding.hex.count == 1024)
+        #expect(embedding.hex.hasPrefix("cdcccc3d000080bf"))
+        #expect(embedding.engine == FaceEmbedding.currentEngine)
     }
 
     @Test func `An embedding is read back exactly as it was written`() throws {
         var values = (0..<128).map { Float($0 - 64) * 0.0037 }
         values[3] = -.leastNormalMagnitude
-        let feature = FaceEmbedding(values: values, modelSHA256: Self.model)
-        #expect(try feature.values() == values)
-        var upper = feature
-        upper.hex = feature.hex.uppercased()
+        let embedding = FaceEmbedding(values: values, modelSHA256: Self.model)
+        #expect(try embedding.values() == values)
+        var upper = embedding
+        upper.hex = embedding.hex.uppercased()
         #expect(try upper.values() == values)
     }
 
     @Test func `Text that is no embedding is refused with a reason`() {
-        var feature = Self.feature()
-        feature.hex.removeLast()
-        #expect(self.message(feature) == "a face feature has 1024 hexadecimal digits, not 1023")
-        feature.hex += "é"
-        #expect(self.message(feature) == "a face feature has 1024 hexadecimal digits, not 1025")
-        feature = Self.feature()
-        feature.hex = "g" + feature.hex.dropFirst()
-        #expect(self.message(feature) == "a face feature has a character that is no hexadecimal digit")
-        #expect(self.message(Self.feature { $0[5] = .nan }) == "a face feature holds a number that is not finite")
-        #expect(self.message(Self.feature { $0[5] = -.infinity }) == "a face feature holds a number that is not finite")
-        feature.hex = String(repeating: "0", count: 1024)
-        #expect(self.message(feature) == "a face feature has a norm that no face has")
-        #expect(self.message(Self.feature { $0[0] = 1.5 }) == "a face feature has a norm that no face has")
-        #expect(self.message(Self.feature { $0[0] = 3e38 }) == "a face feature has a norm that no face has")
+        var embedding = Self.embedding()
+        embedding.hex.removeLast()
+        #expect(self.message(embedding) == "an embedding has 1024 hexadecimal digits, not 1023")
+        embedding.hex += "é"
+        #expect(self.message(embedding) == "an embedding has 1024 hexadecimal digits, not 1025")
+        embedding = Self.embedding()
+        embedding.hex = "g" + embedding.hex.dropFirst()
+        #expect(self.message(embedding) == "an embedding has a character that is no hexadecimal digit")
+        #expect(self.message(Self.embedding { $0[5] = .nan }) == "an embedding holds a number that is not finite")
+        #expect(self.message(Self.embedding { $0[5] = -.infinity }) == "an embedding holds a number that is not finite")
+        embedding.hex = String(repeating: "0", count: 1024)
+        #expect(self.message(embedding) == "an embedding has a norm that no face has")
+        #expect(self.message(Self.embedding { $0[0] = 1.5 }) == "an embedding has a norm that no face has")
+        #expect(self.message(Self.embedding { $0[0] = 3e38 }) == "an embedding has a norm that no face has")
     }
 
     @Test func `The distance of embeddings is Euclidean`() throws {
-        let one = Self.feature()
-        let other = Self.feature {
+        let one = Self.embedding()
+        let other = Self.embedding {
             $0[0] += 0.3
             $0[1] -= 0.4
         }
@@ -70,7 +70,7 @@ struct FaceEmbeddingTests {
     }
 
     @Test func `Embeddings of different engines or models are not compared`() {
-        let one = Self.feature()
+        let one = Self.embedding()
         var other = one
         other.modelSHA256 = String(repeating: "b", count: 64)
         #expect(throws: InspectError.self) { try one.distance(to: other) }
@@ -127,7 +127,8 @@ struct FaceCalibrationTests {
     }
 
     @Test func `A match states its threshold and the bound of its FMR`() throws {
-        let match = try FaceMatch.compare(FaceEmbeddingTests.feature(), FaceEmbeddingTests.feature(), threshold: 0.9)
+        let match = try FaceMatch.compare(
+            FaceEmbeddingTests.embedding(), FaceEmbeddingTests.embedding(), threshold: 0.9)
         #expect(match.match && match.distance == 0 && match.threshold == 0.9)
         #expect(match.engine == FaceEmbedding.currentEngine)
         #expect(match.fmrAtThreshold == FaceCalibration.dlib.falseMatchBound(threshold: 0.9))

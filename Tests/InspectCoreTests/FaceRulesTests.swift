@@ -9,18 +9,18 @@ enum Sample {
         eyeLineY: 0.6, headWidth: 0.5, visible: 1)
 
     static func face(
-        width: Double = 250, score: Double = 1.5, feature: FaceEmbedding? = FaceEmbeddingTests.feature(),
+        width: Double = 250, score: Double = 1.5, embedding: FaceEmbedding? = FaceEmbeddingTests.embedding(),
         _ edit: (inout FaceQuality) -> Void = { _ in }
     ) -> FaceFacts {
         var quality = Self.quality
         edit(&quality)
         return FaceFacts(
             box: Box(x: 100, y: 100, width: width, height: width), landmarks: [], detectionScore: score,
-            quality: quality, feature: feature)
+            quality: quality, embedding: embedding)
     }
 
     /// An embedding at distance 0.7 from the typical one.
-    static let stranger = FaceEmbeddingTests.feature { $0[0] += 0.7 }
+    static let stranger = FaceEmbeddingTests.embedding { $0[0] += 0.7 }
 }
 
 struct FaceConformityTests {
@@ -72,17 +72,17 @@ struct SimilarityRulesTests {
     @Test func `A match passes and another person is rejected`() throws {
         let same = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face()])
         #expect(same == (.passed, "MATCH", nil))
-        let other = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face(feature: Sample.stranger)])
+        let other = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face(embedding: Sample.stranger)])
         #expect(other == (.rejected, "NO_MATCH", nil))
     }
 
     @Test func `A ghost image on the document does not matter`() throws {
-        let document = [Sample.face(), Sample.face(width: 120, feature: nil)]
+        let document = [Sample.face(), Sample.face(width: 120, embedding: nil)]
         #expect(try self.outcome(portrait: document, selfie: [Sample.face()]) == (.passed, "MATCH", nil))
     }
 
     @Test func `Two people in the selfie are rejected`() throws {
-        let selfie = [Sample.face(), Sample.face(width: 200, feature: nil)]
+        let selfie = [Sample.face(), Sample.face(width: 200, embedding: nil)]
         #expect(try self.outcome(portrait: [Sample.face()], selfie: selfie) == (.rejected, "NO_MATCH", .severalPeople))
     }
 
@@ -103,10 +103,10 @@ struct SimilarityRulesTests {
     }
 
     @Test func `An embedding of another model is an error, not a decision`() {
-        var foreign = FaceEmbeddingTests.feature()
+        var foreign = FaceEmbeddingTests.embedding()
         foreign.modelSHA256 = String(repeating: "b", count: 64)
         #expect(throws: InspectError.self) {
-            try SimilarityRules.decide(portrait: [Sample.face(feature: foreign)], selfie: [Sample.face()])
+            try SimilarityRules.decide(portrait: [Sample.face(embedding: foreign)], selfie: [Sample.face()])
         }
     }
 }

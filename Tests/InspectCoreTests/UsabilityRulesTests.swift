@@ -283,7 +283,7 @@ import Testing
             quality: FaceQuality(
                 interEyeDistance: 60, roll: 0, yawOffset: 0, luminanceMean: 0.4, luminanceVariance: 0.1, overExposed: 0,
                 underExposed: 0, illuminationUniformity: 1, dynamicRange: 7, chroma: 30, sharpness: 100, centreX: 0.5,
-                eyeLineY: 0.6, headWidth: 0.5, visible: 1), feature: nil)
+                eyeLineY: 0.6, headWidth: 0.5, visible: 1), embedding: nil)
     }
 
     @Test func `Two images of the same side are noticed`() {

@@ -81,7 +81,7 @@ import Testing
     }
 
     /// Columns of jobs that are not finished: marked until they are cancelled.
-    private static let openOnly: Set<String> = ["face_job.face_id", "face_pending.face_id", "face_pending.feature"]
+    private static let openOnly: Set<String> = ["face_job.face_id", "face_pending.face_id", "face_pending.embedding"]
 
     @Test func `After retention no table holds anything of the person`() async throws {
         let fixture = try await QueueFixture()
@@ -178,11 +178,9 @@ import Testing
         let other = try await fixture.database.connect()
         // It counts an attempt on the same face id.
         try await other.execute("BEGIN; SELECT insp.enqueue('\(payload)', face => 'x')")
-        let start = ContinuousClock.now
+        // A call that waits for the open transaction fails after its connection's 30 seconds.
         #expect(try await self.erase(fixture, id))
         _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'f')")
-        // Not for as long as the other transaction is open, which is for ever.
-        #expect(ContinuousClock.now - start < .seconds(30))
         try await other.execute("ROLLBACK")
 
         let held = try await fixture.client.enqueue(

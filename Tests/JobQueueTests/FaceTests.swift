@@ -12,7 +12,7 @@ import Testing
     private static let face = Data("face".utf8)
     private static let model = String(repeating: "ab", count: 32)
 
-    private static func feature(_ digit: Character) -> FaceEmbedding {
+    private static func embedding(_ digit: Character) -> FaceEmbedding {
         FaceEmbedding(engine: "e", modelSHA256: Self.model, hex: String(repeating: digit, count: 1024))
     }
 
@@ -22,17 +22,17 @@ import Testing
 
     private static let rejected = Data(#"{"decision":{"type":"REJECTED","details":{"label":"NOT_ENROLLED"}}}"#.utf8)
 
-    /// Hands a feature over as a real worker does, then ends as it is told.
+    /// Hands an embedding over as a real worker does, then ends as it is told.
     private static func enrolling(_ digit: Character, as result: Data = ClosureHandler.passed) -> ClosureHandler {
         ClosureHandler { _, context in
             let known = try await context.enrolledFace()
             try await context.complete(.face, output: Data(#"{"x":1}"#.utf8))
-            try await context.hand(over: Self.feature(digit), generation: known.generation)
+            try await context.hand(over: Self.embedding(digit), generation: known.generation)
             return result
         }
     }
 
-    private func features(_ fixture: QueueFixture, _ face: String = "f") async throws -> [String] {
+    private func embeddings(_ fixture: QueueFixture, _ face: String = "f") async throws -> [String] {
         try await fixture.admin.query(
             "SELECT left(feature, 1) FROM insp.face_features('acme', $1, 'export')", [.text(face)]
         )
@@ -61,23 +61,23 @@ import Testing
             _ = try await self.enqueue(fixture, Self.payload("enrollment"))
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
-        #expect(try await self.features(fixture) == ["a"])
+        #expect(try await self.embeddings(fixture) == ["a"])
         try await withWorker(fixture.configuration(), Self.enrolling("b", as: Self.rejected)) { _ in
             _ = try await self.enqueue(fixture, Self.payload("enrollment"))
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
-        #expect(try await self.features(fixture) == ["a"])
+        #expect(try await self.embeddings(fixture) == ["a"])
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
-    @Test func `A handed-over feature is deleted when its job is cancelled, expires or is dead-lettered`()
+    @Test func `A handed-over embedding is deleted when its job is cancelled, expires or is dead-lettered`()
         async throws
     {
         let fixture = try await QueueFixture()
         let handed = Mutex(0)
         let stuck = ClosureHandler { job, context in
             let known = try await context.enrolledFace()
-            try await context.hand(over: Self.feature("c"), generation: known.generation)
+            try await context.hand(over: Self.embedding("c"), generation: known.generation)
             handed.withLock { $0 += 1 }
             if try await fixture.count("insp.face_job WHERE job_id = \(job.id) AND face_id = 'broken'") > 0 {
                 throw InspectError(.corruptImage)
@@ -103,7 +103,7 @@ import Testing
                 [.text(cancelled), .text(expiring)])[0]
             #expect(try event.string(0) == "ENROLL_CANCELLED" && event.string(1) == "60")
         }
-        for face in ["cancelled", "broken", "expiring"] { #expect(try await self.features(fixture, face).isEmpty) }
+        for face in ["cancelled", "broken", "expiring"] { #expect(try await self.embeddings(fixture, face).isEmpty) }
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
@@ -112,7 +112,7 @@ import Testing
         let mayGo = Mutex(false)
         let slow = ClosureHandler { _, context in
             let known = try await context.enrolledFace()
-            try await context.hand(over: Self.feature("d"), generation: known.generation)
+            try await context.hand(over: Self.embedding("d"), generation: known.generation)
             try await waitUntil("the test lets it end", within: .seconds(300)) { mayGo.withLock { $0 } }
             return ClosureHandler.passed
         }
@@ -133,8 +133,8 @@ import Testing
             #expect(try await fixture.errorCode(of: waiting) == "FACE_DELETED")
             #expect(try await fixture.errorCode(of: other) == nil)
         }
-        #expect(try await self.features(fixture).isEmpty)
-        #expect(try await self.features(fixture, "g") == ["d"])
+        #expect(try await self.embeddings(fixture).isEmpty)
+        #expect(try await self.embeddings(fixture, "g") == ["d"])
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
@@ -151,7 +151,7 @@ import Testing
                 _ = try await fixture.admin.query(
                     "SELECT insp.face_import('acme', 'f', repeat('1', 1024), 'e', $1, true)", [.text(Self.model)])
             }
-            try await context.hand(over: Self.feature("2"), generation: known.generation)
+            try await context.hand(over: Self.embedding("2"), generation: known.generation)
             return ClosureHandler.passed
         }
         try await withWorker(fixture.configuration(), handler) { _ in
@@ -159,7 +159,7 @@ import Testing
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
         #expect(looks.withLock { $0 } == [0, 1])
-        #expect(try await self.features(fixture) == ["1", "2"])
+        #expect(try await self.embeddings(fixture) == ["1", "2"])
     }
 
     @Test func `Twenty enrolments of one face at once leave the partner's limit of templates, each whole`() async throws
@@ -174,7 +174,7 @@ import Testing
             for _ in 0..<20 { _ = try await self.enqueue(fixture, Self.payload("enrollment")) }
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 90)
         }
-        #expect(try await self.features(fixture) == ["a", "a", "a"])
+        #expect(try await self.embeddings(fixture) == ["a", "a", "a"])
         #expect(try await fixture.admin.query("SELECT generation FROM insp.face")[0].int(0) == 20)
         #expect(try await self.leftovers(fixture).isEmpty)
     }
@@ -185,14 +185,14 @@ import Testing
             let good = try await self.enqueue(fixture, Self.payload("enrollment", "good", #","review":"always""#))
             let bad = try await self.enqueue(fixture, Self.payload("enrollment", "bad", #","review":"always""#))
             try await fixture.wait(for: "(SELECT count(*) = 2 FROM insp.review_wait)")
-            #expect(try await self.features(fixture, "good").isEmpty)
-            // What waits for a person shows the feature to nobody.
+            #expect(try await self.embeddings(fixture, "good").isEmpty)
+            // What waits for a person shows the embedding to nobody.
             #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%bbbb%'") == 0)
             _ = try await fixture.admin.query("SELECT insp.review($1, 'PASSED')", [.text(good)])
             _ = try await fixture.admin.query("SELECT insp.review($1, 'REJECTED')", [.text(bad)])
         }
-        #expect(try await self.features(fixture, "good") == ["b"])
-        #expect(try await self.features(fixture, "bad").isEmpty)
+        #expect(try await self.embeddings(fixture, "good") == ["b"])
+        #expect(try await self.embeddings(fixture, "bad").isEmpty)
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
@@ -236,10 +236,10 @@ import Testing
             }
         }
         _ = try await self.enqueue(fixture, Self.payload("authentication", "a", #","threshold":0.9"#))
-        for feature in [String(repeating: "a", count: 1023), String(repeating: "A", count: 1024), ""] {
+        for embedding in [String(repeating: "a", count: 1023), String(repeating: "A", count: 1024), ""] {
             await #expect(throws: PostgresError.self) {
                 try await fixture.admin.query(
-                    "SELECT insp.face_import('acme', 'f', $1, 'e', $2)", [.text(feature), .text(Self.model)])
+                    "SELECT insp.face_import('acme', 'f', $1, 'e', $2)", [.text(embedding), .text(Self.model)])
             }
         }
     }
@@ -249,10 +249,10 @@ import Testing
         try await withWorker(fixture.configuration(), Self.enrolling("a")) { _ in
             let id = try await self.enqueue(fixture, Self.payload("enrollment"))
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
-            #expect(try await self.features(fixture) == ["a"])
+            #expect(try await self.embeddings(fixture) == ["a"])
             _ = try await fixture.admin.query("SELECT insp.erase($1)", [.text(id)])
         }
-        #expect(try await self.features(fixture).isEmpty)
+        #expect(try await self.embeddings(fixture).isEmpty)
         #expect(try await fixture.count("insp.face") == 0)
         _ = try await fixture.admin.query(
             """
@@ -268,7 +268,7 @@ import Testing
         #expect(try await fixture.count("insp.face") == 1)
     }
 
-    @Test func `No operator and no auditor can read a feature`() async throws {
+    @Test func `No operator and no auditor can read an embedding`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query(
             "SELECT insp.face_import('acme', 'f', repeat('e', 1024), 'e', $1)", [.text(Self.model)])

@@ -184,7 +184,8 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A worker that stops leaves a held job to the others`() async throws {
+    @Test(.timeLimit(.minutes(5)))
+    func `A worker that stops leaves a held job to the others`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         let gate = Gate()
@@ -197,14 +198,12 @@ import Testing
         configuration.shutdownDeadline = .seconds(-8)
         configuration.deadAfter = .seconds(5)
         let operate = try await fixture.database.connect()
-        let start = ContinuousClock.now
         try await withWorker(configuration, handler) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
             try await operate.execute("BEGIN; SELECT FROM insp.job FOR UPDATE")
             gate.open()
             try await Task.sleep(for: .milliseconds(300))
         }
-        #expect(ContinuousClock.now - start < .seconds(60))
         #expect(try await fixture.count("insp.lease") == 1)
         try await operate.execute("COMMIT")
         await operate.close()
@@ -309,10 +308,8 @@ import Testing
         let operate = try await fixture.database.connect()
         try await operate.execute("BEGIN")
         _ = try await operate.query("SELECT insp.cancel($1)", [.text(ids[0])])
-        let start = ContinuousClock.now
+        // A call that waits for the open transaction fails by this time-out.
         #expect(try await fixture.admin.query("SELECT insp.expire()", timeout: .seconds(60))[0].int(0) == 2)
-        // Not for as long as the other transaction is open, which is for ever.
-        #expect(ContinuousClock.now - start < .seconds(40))
         try await operate.execute("ROLLBACK")
         #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 1)
         for id in ids { #expect(try await fixture.errorCode(of: id) == "EXPIRED") }

@@ -352,33 +352,6 @@ import Testing
         #expect(error?.code == .regionInvalid)
     }
 
-    @Test func `A paused lane is left alone and goes on after it is resumed`() async throws {
-        let fixture = try await QueueFixture()
-        _ = try await fixture.enqueue(3)
-        _ = try await fixture.admin.query("SELECT insp.pause('normal', reason => 'test')")
-        try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
-            // Twice, as the first may have been claimed with what was known before the pause.
-            for round in 1...2 {
-                _ = try await fixture.enqueue(
-                    many: [Data((QueueFixture.byURL.dropLast() + #","lane":"bulk"}"#).utf8)])
-                try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = \(round)")
-            }
-            #expect(try await fixture.count("insp.ready") == 3)
-            _ = try await fixture.admin.query("SELECT insp.resume('normal')")
-            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
-        }
-    }
-
-    @Test func `An operator drains a worker`() async throws {
-        let fixture = try await QueueFixture()
-        let worker = JobWorker(fixture.configuration(), handler: ClosureHandler())
-        let running = Task { try await worker.run() }
-        try await fixture.wait(for: "EXISTS (SELECT FROM insp.worker)")
-        _ = try await fixture.admin.query("SELECT insp.drain_worker(id) FROM insp.worker")
-        try await running.value
-        #expect(try await fixture.count("insp.worker") == 0)
-    }
-
     @Test(.timed) func `A waiting worker hears of a new job at once`() async throws {
         let fixture = try await QueueFixture()
         var configuration = fixture.configuration()

@@ -15,8 +15,8 @@ import Testing
         UUID(uuidString: "00000000-0000-7000-8000-" + String(format: "%012x", number))!
     }
 
-    /// A sealed feature, as far as the database looks.
-    private static func feature(_ number: Int) -> FaceEmbedding {
+    /// A sealed embedding, as far as the database looks.
+    private static func embedding(_ number: Int) -> FaceEmbedding {
         let key = self.key(number).uuidString.lowercased().replacing("-", with: "")
         return FaceEmbedding(
             engine: "e", modelSHA256: self.model, hex: "01" + key + String(repeating: "0", count: 1080))
@@ -41,12 +41,12 @@ import Testing
             })
     }
 
-    /// Enrols features one after the other, as a worker does, each with its own result.
+    /// Enrols embeddings one after the other, as a worker does, each with its own result.
     private func enrol(
-        _ fixture: QueueFixture, _ features: [Int], face: String = "f", user: String? = nil, mode: String = "add",
+        _ fixture: QueueFixture, _ embeddings: [Int], face: String = "f", user: String? = nil, mode: String = "add",
         as result: Data = ClosureHandler.passed
     ) async throws {
-        for feature in features {
+        for embedding in embeddings {
             let more = user.map { #","userReference":"\#($0)""# } ?? ""
             _ = try await fixture.client.enqueue(
                 payload: Data(
@@ -58,7 +58,7 @@ import Testing
                 configuration,
                 handler: ClosureHandler { _, context in
                     let known = try await context.enrolledFace()
-                    try await context.hand(over: Self.feature(feature), generation: known.generation)
+                    try await context.hand(over: Self.embedding(embedding), generation: known.generation)
                     return result
                 }
             ).run()
@@ -153,7 +153,7 @@ import Testing
         #expect(try await self.listed(fixture) == Set(1...7))
     }
 
-    @Test func `An attempt's feature makes room for the next one's`() async throws {
+    @Test func `An attempt's embedding makes room for the next one's`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.client.enqueue(
             payload: Data(#"{"partner":"acme","workflow":"enrollment","faceId":"f"}"#.utf8),
@@ -164,7 +164,7 @@ import Testing
             configuration,
             handler: ClosureHandler { job, context in
                 let known = try await context.enrolledFace()
-                try await context.hand(over: Self.feature(job.attempt), generation: known.generation)
+                try await context.hand(over: Self.embedding(job.attempt), generation: known.generation)
                 // Attempts that end so count, so they come to an end.
                 if job.attempt < 3 { throw InspectError(.partUnreachable) }
                 return ClosureHandler.passed
@@ -176,10 +176,10 @@ import Testing
 
     @Test func `A copied template keeps the key, and one that names a job's key does not take it along`() async throws {
         let fixture = try await QueueFixture()
-        func add(_ feature: Int, _ face: String) async throws {
+        func add(_ embedding: Int, _ face: String) async throws {
             _ = try await fixture.admin.query(
                 "SELECT insp.face_import('acme', $1, $2, 'e', $3)",
-                [.text(face), .text(Self.feature(feature).hex), .text(Self.model)])
+                [.text(face), .text(Self.embedding(embedding).hex), .text(Self.model)])
         }
         try await add(1, "f")
         try await add(1, "copy")

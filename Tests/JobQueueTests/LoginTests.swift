@@ -119,7 +119,7 @@ import Testing
         let name = String(URLComponents(string: fixture.database.url)!.path.dropFirst())
         let bound = try await fixture.database.database(name, role: login).connect()
         let club = QueueFixture.byURL.replacing("acme", with: "club")
-        let feature = String(repeating: "ab", count: 512)
+        let embedding = String(repeating: "ab", count: 512)
         let model = String(repeating: "cd", count: 32)
         func run(_ partner: String, _ job: String) async -> [String?] {
             let payload = partner == "club" ? club : QueueFixture.byURL
@@ -130,7 +130,7 @@ import Testing
                 "insp.enqueue_many(ARRAY['\(payload)', '\(payload)']::jsonb[])",
                 "insp.enqueue('{\"partner\":\"\(partner)\",\"workflow\":\"id\"}', front => 'x')",
                 "insp.job_result('\(job)')", "insp.session_result('\(job)')",
-                "insp.face_import('\(partner)', 'f', '\(feature)', 'dlib', '\(model)')",
+                "insp.face_import('\(partner)', 'f', '\(embedding)', 'dlib', '\(model)')",
                 "insp.face_features('\(partner)', 'f', 'export')", "insp.face_templates('\(partner)', 'f')",
                 "insp.face_delete('\(partner)', 'f')", "insp.challenge_issue('\(partner)')", "insp.cancel('\(job)')",
                 "insp.rerun('\(job)')",

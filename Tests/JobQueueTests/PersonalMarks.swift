@@ -13,7 +13,7 @@ struct PersonalMarks: Sendable {
     static let mark = "zqmark"
     static let hex = mark.utf8.map { String(format: "%02x", $0) }.joined()
     private static let digest = String((Self.hex + String(repeating: Self.hex, count: 8)).prefix(64))
-    private static let feature = String(String(repeating: Self.hex, count: 100).prefix(1024))
+    private static let embedding = String(String(repeating: Self.hex, count: 100).prefix(1024))
 
     let fixture: QueueFixture
     /// All jobs, reruns included.
@@ -110,7 +110,7 @@ struct PersonalMarks: Sendable {
         if said.contains("enrollment") {
             let known = try await context.enrolledFace()
             try await context.hand(
-                over: FaceEmbedding(engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: Self.feature),
+                over: FaceEmbedding(engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: Self.embedding),
                 generation: known.generation)
         }
         if said.contains("zqmark dead") { throw InspectError(.corruptImage, "zqmark detail") }

@@ -91,11 +91,10 @@ import Testing
             try await connection.execute("BEGIN; \(call)")
             open.append(connection)
         }
-        let start = ContinuousClock.now
+        // A call that waits for the open transactions fails after its connection's 30 seconds.
         _ = try await self.purge(fixture)
         // The rerun drew a number: only what was drawn before is walked over, once it is known.
         _ = try await self.purge(fixture)
-        #expect(ContinuousClock.now - start < .seconds(25))
         for connection in open { try await connection.execute("COMMIT") }
         try await fixture.admin.execute("UPDATE insp.purge_later SET due_at = due_at - interval '1 minute'")
         try await fixture.purgeAll()
@@ -213,7 +212,7 @@ import Testing
         try await fixture.admin.execute(
             """
             INSERT INTO insp.face (partner_id, face_id) SELECT 1, n::text FROM generate_series(1, 20000) n;
-            INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature)
+            INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, embedding)
             SELECT 1, n::text, 'e', repeat('a', 64), repeat('e', 1024) FROM generate_series(1, 20000) n;
             SELECT insp.set_face_limits('acme', keep => '1 day')
             """)

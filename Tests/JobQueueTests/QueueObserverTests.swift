@@ -101,7 +101,8 @@ import Testing
         await observer.close()
     }
 
-    @Test func `A new session sees every view of a small database at once, whatever it compiles`() async throws {
+    @Test(.timed)
+    func `A new session sees every view of a small database at once, whatever it compiles`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(20)
         let views = try await fixture.admin.query(

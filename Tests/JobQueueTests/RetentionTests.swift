@@ -174,10 +174,8 @@ import Testing
 
         let reader = try await fixture.database.connect()
         try await reader.execute("BEGIN; SELECT count(*) FROM insp.step")
-        let start = ContinuousClock.now
+        // A call that waits for the open transaction fails after its connection's 30 seconds.
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
-        // Not for as long as the other transaction is open, which is for ever.
-        #expect(ContinuousClock.now - start < .seconds(40))
         #expect(try await fixture.count("insp.job") == 9)
         try await reader.execute("COMMIT")
         #expect(try await fixture.admin.query(drop)[0].int(0) == 1)
@@ -270,7 +268,9 @@ import Testing
         #expect(try await !fixture.admin.query(erase, [.text(ids[0])])[0].bool(0))
         let result = try await fixture.result(of: ids[0])
         #expect(
-            Set(result.keys) == ["id", "status", "workflow", "createdAt", "startedAt", "completedAt", "erasedAt"])
+            Set(result.keys) == [
+                "schemaVersion", "id", "status", "workflow", "createdAt", "startedAt", "completedAt", "erasedAt",
+            ])
         for place in [
             "insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'",
             "insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'",

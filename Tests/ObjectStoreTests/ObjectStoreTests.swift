@@ -102,7 +102,7 @@ struct ObjectStoreTests {
         ("torn 1", .objectStoreUnavailable, ""),
     ]
 
-    @Test(arguments: Self.hostile)
+    @Test(.timed, arguments: Self.hostile)
     func `A hostile or failing server costs an error`(_ mode: String, code: ErrorCode, detail: String) async throws {
         let stub = try StubObjectStore()
         let store = try self.store(stub)
@@ -120,7 +120,7 @@ struct ObjectStoreTests {
         #expect(try await store.get([self.piece(object, 0, 65_536)], until: self.soon)[0].count == 65_536)
     }
 
-    @Test(arguments: ["drip", "hang"])
+    @Test(.timed, arguments: ["drip", "hang"])
     func `A slow server is left at the deadline`(_ mode: String) async throws {
         let stub = try StubObjectStore()
         let store = try self.store(stub)

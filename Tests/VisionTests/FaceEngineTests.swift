@@ -13,8 +13,8 @@ struct FaceEngineTests {
         self.engine = try FaceEngine(models: await FaceFixtures.models)
     }
 
-    private func only(_ image: DecodedImage, features: Int = 1) throws -> FaceFacts {
-        let faces = try self.engine.faces(in: image, features: features)
+    private func only(_ image: DecodedImage, embeddings: Int = 1) throws -> FaceFacts {
+        let faces = try self.engine.faces(in: image, embeddings: embeddings)
         try #require(faces.count == 1)
         return faces[0]
     }
@@ -35,9 +35,9 @@ struct FaceEngineTests {
     }
 
     @Test func `The same person is told from another`() async throws {
-        let first = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
-        let second = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).feature)
-        let other = try #require(try self.only(await FaceFixtures.photograph("biden.jpg")).feature)
+        let first = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).embedding)
+        let second = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).embedding)
+        let other = try #require(try self.only(await FaceFixtures.photograph("biden.jpg")).embedding)
         #expect(first.engine == FaceEngine.name && first.modelSHA256 == self.engine.modelSHA256)
         #expect(try first.distance(to: second) < 0.45)
         #expect(try FaceMatch.compare(first, second).match)
@@ -47,20 +47,20 @@ struct FaceEngineTests {
 
     @Test func `An embedding is repeatable and does not depend on other faces`() async throws {
         let image = try await FaceFixtures.derived("together.png")
-        let both = try self.engine.faces(in: image, features: 2)
-        let again = try self.engine.faces(in: image, features: 2)
+        let both = try self.engine.faces(in: image, embeddings: 2)
+        let again = try self.engine.faces(in: image, embeddings: 2)
         #expect(both == again)
-        let one = try self.engine.faces(in: image, features: 1)
-        #expect(one.map { $0.feature != nil } == [true, false])
-        let difference = try #require(one[0].feature).distance(to: #require(both[0].feature))
+        let one = try self.engine.faces(in: image, embeddings: 1)
+        #expect(one.map { $0.embedding != nil } == [true, false])
+        let difference = try #require(one[0].embedding).distance(to: #require(both[0].embedding))
         #expect(difference < 1e-4)
     }
 
     @Test(arguments: ["left.png", "right.png", "down.png"])
     func `A face is found whichever way up it is`(_ name: String) async throws {
-        let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
+        let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).embedding)
         let face = try self.only(await FaceFixtures.derived(name))
-        #expect(try #require(face.feature).distance(to: upright) < 0.1)
+        #expect(try #require(face.embedding).distance(to: upright) < 0.1)
         #expect(FaceConformity(faces: [face]).faults.contains(.tilted))
     }
 
@@ -69,7 +69,7 @@ struct FaceEngineTests {
     func `A small crop is found whichever way up it is`(_ quarters: Int) async throws {
         let upright = try self.only(await FaceFixtures.derived("small-tight-0.png"))
         let turned = try self.only(await FaceFixtures.derived("small-tight-\(quarters).png"))
-        #expect(try #require(turned.feature).distance(to: #require(upright.feature)) < 0.2)
+        #expect(try #require(turned.embedding).distance(to: #require(upright.embedding)) < 0.2)
     }
 
     /// The first numbers that dlib's own pass of the network gives for this face and its mirror image.
@@ -78,26 +78,26 @@ struct FaceEngineTests {
         let theirs: [Float] = [
             -0.0972, 0.1316, 0.0002, -0.0684, 0.0132, 0.0035, -0.0776, -0.0942, 0.1787, -0.095, 0.2507, 0.0811,
         ]
-        let ours = try #require(face.feature).values()
+        let ours = try #require(face.embedding).values()
         for (one, other) in zip(ours, theirs) { #expect(abs(one - other) < 0.001) }
     }
 
     @Test func `The small portrait of a document is found and matches`() async throws {
-        let upright = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).feature)
+        let upright = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).embedding)
         let portrait = try self.only(await FaceFixtures.derived("portrait.png"))
         #expect(portrait.quality.interEyeDistance > 18 && portrait.quality.interEyeDistance < 24)
-        #expect(try FaceMatch.compare(#require(portrait.feature), upright).match)
+        #expect(try FaceMatch.compare(#require(portrait.embedding), upright).match)
     }
 
     @Test func `A search for the largest face alone gives nearly the same embedding`() async throws {
         let together = try await FaceFixtures.derived("together.png")
-        let all = try self.engine.faces(in: together, features: 1)
-        let largest = try #require(try self.engine.faces(in: together, features: 1, onlyLargest: true).first)
+        let all = try self.engine.faces(in: together, embeddings: 1)
+        let largest = try #require(try self.engine.faces(in: together, embeddings: 1, onlyLargest: true).first)
         // Found at another size of the image, but the points come from the same pixels.
-        #expect(try #require(largest.feature).distance(to: #require(all[0].feature)) < 0.15)
+        #expect(try #require(largest.embedding).distance(to: #require(all[0].embedding)) < 0.15)
         // Where nothing large is, the search goes on.
         let portrait = try self.engine.faces(
-            in: await FaceFixtures.derived("portrait.png"), features: 0, onlyLargest: true)
+            in: await FaceFixtures.derived("portrait.png"), embeddings: 0, onlyLargest: true)
         #expect(portrait.count == 1)
     }
 
@@ -108,7 +108,7 @@ struct FaceEngineTests {
     func `Sixty-eight points show eyes, mouth and pose`() async throws {
         let engine = try FaceEngine(models: await FaceFixtures.models, contour: Self.contour)
         let image = try await FaceFixtures.photograph("obama.jpg")
-        let face = try #require(try engine.faces(in: image, features: 0).first)
+        let face = try #require(try engine.faces(in: image, embeddings: 0).first)
         let contour = try #require(face.quality.contour)
         // He looks into the camera with open eyes.
         #expect(abs(contour.yaw) < 15 && abs(contour.relativePitch) < 15)
@@ -118,47 +118,47 @@ struct FaceEngineTests {
         #expect(assessment.appearance.pose == .frontal && assessment.appearance.eyes == .open)
         // Turned with the image, the face stays as it is.
         let turned = try #require(
-            try engine.faces(in: await FaceFixtures.derived("down.png"), features: 0).first?.quality.contour)
+            try engine.faces(in: await FaceFixtures.derived("down.png"), embeddings: 0).first?.quality.contour)
         #expect(abs(turned.yaw - contour.yaw) < 5 && abs(turned.eyeOpening - contour.eyeOpening) < 0.02)
         // Without the model nothing is made up.
-        #expect(try self.engine.faces(in: image, features: 0).first?.quality.contour == nil)
+        #expect(try self.engine.faces(in: image, embeddings: 0).first?.quality.contour == nil)
     }
 
     @Test func `A face that fills its image is found`() async throws {
-        let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
+        let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).embedding)
         let tight = try self.only(await FaceFixtures.derived("tight.png"))
-        #expect(try #require(tight.feature).distance(to: upright) < 0.35)
+        #expect(try #require(tight.embedding).distance(to: upright) < 0.35)
         #expect(tight.quality.visible < 0.7)
     }
 
     @Test func `No face is found where there is none`() async throws {
-        #expect(try self.engine.faces(in: await FaceFixtures.derived("nobody.png"), features: 1).isEmpty)
+        #expect(try self.engine.faces(in: await FaceFixtures.derived("nobody.png"), embeddings: 1).isEmpty)
     }
 
     @Test func `Two people are told from one person in front of others`() async throws {
-        let together = try self.engine.faces(in: await FaceFixtures.derived("together.png"), features: 0)
+        let together = try self.engine.faces(in: await FaceFixtures.derived("together.png"), embeddings: 0)
         #expect(together.count == 2)
         #expect(together[0].box.width >= together[1].box.width)
         #expect(FaceConformity.hasSeveralPeople(together))
-        let behind = try self.engine.faces(in: await FaceFixtures.derived("behind.png"), features: 0)
+        let behind = try self.engine.faces(in: await FaceFixtures.derived("behind.png"), embeddings: 0)
         #expect(!behind.isEmpty && !FaceConformity.hasSeveralPeople(behind))
     }
 
     @Test func `Blur, darkness and lost colour are measured`() async throws {
-        let good = try self.only(await FaceFixtures.photograph("obama.jpg"), features: 0).quality
-        let blurred = try self.only(await FaceFixtures.derived("blurred.png"), features: 0)
+        let good = try self.only(await FaceFixtures.photograph("obama.jpg"), embeddings: 0).quality
+        let blurred = try self.only(await FaceFixtures.derived("blurred.png"), embeddings: 0)
         #expect(blurred.quality.sharpness < good.sharpness / 20)
         #expect(FaceConformity(faces: [blurred]).faults == [.blurred])
-        let dark = try self.only(await FaceFixtures.derived("dark.png"), features: 0)
+        let dark = try self.only(await FaceFixtures.derived("dark.png"), embeddings: 0)
         #expect(dark.quality.luminanceMean < 0.01 && dark.quality.underExposed > 0.9)
         #expect(FaceConformity(faces: [dark]).faults.contains(.tooDark))
-        let grey = try self.only(await FaceFixtures.derived("grey.png"), features: 0)
+        let grey = try self.only(await FaceFixtures.derived("grey.png"), embeddings: 0)
         #expect(grey.quality.chroma < 1 && good.chroma > 10)
     }
 
     @Test func `PAD signals show the marks of copies`() async throws {
         func cues(_ image: DecodedImage) throws -> LivenessFacts {
-            let face = try #require(try self.engine.faces(in: image, features: 0).first)
+            let face = try #require(try self.engine.faces(in: image, embeddings: 0).first)
             let facts = try self.engine.liveness(in: image, face: face)
             #expect(Set(facts.signals.keys) == Set(LivenessFacts.Signal.allCases.map(\.rawValue)))
             #expect(facts.signals.values.allSatisfy { (0...1).contains($0) })
@@ -184,7 +184,7 @@ struct FaceEngineTests {
         // The best of three: other processes share the caches.
         let best = try (0..<3).map { _ in
             let start = processorTime()
-            for image in images { _ = try self.engine.faces(in: image, features: 1) }
+            for image in images { _ = try self.engine.faces(in: image, embeddings: 1) }
             return processorTime() - start
         }.min()
         // Measured 100 ms on a busy 2.5 GHz core; with the reference BLAS it would be 1,500 ms.

@@ -28,19 +28,19 @@ import Vision
         return try JSONDecoder().decode(FaceNetworkModel.self, from: Data(description.utf8))
     }
 
-    @Test func `Features of a network live in a space of their own, with its calibration`() async throws {
+    @Test func `Embeddings of a network live in a space of their own, with its calibration`() async throws {
         let model = try Self.model()
         let engine = try FaceEngine(models: await FaceFixtures.models, network: model)
         #expect(engine.name == "small/eyes2" && engine.modelSHA256 == model.sha256)
-        func feature(_ image: DecodedImage) throws -> FaceEmbedding {
-            let face = try #require(try engine.faces(in: image, features: 1).first)
-            return try #require(face.feature)
+        func embedding(_ image: DecodedImage) throws -> FaceEmbedding {
+            let face = try #require(try engine.faces(in: image, embeddings: 1).first)
+            return try #require(face.embedding)
         }
-        let upright = try feature(await FaceFixtures.photograph("obama.jpg"))
+        let upright = try embedding(await FaceFixtures.photograph("obama.jpg"))
         #expect(upright.engine == "small/eyes2" && upright.hex.count == 1024)
         // The same image upside down is brought to the same place by the eyes.
-        let turned = try feature(await FaceFixtures.derived("down.png"))
-        let other = try feature(await FaceFixtures.photograph("biden.jpg"))
+        let turned = try embedding(await FaceFixtures.derived("down.png"))
+        let other = try embedding(await FaceFixtures.photograph("biden.jpg"))
         let same = try FaceMatch.compare(upright, turned, threshold: 0.5, calibration: model.calibration)
         #expect(same.match && same.fmrAtThreshold == model.calibration.falseMatchBound(threshold: 0.5))
         let foreign = try FaceMatch.compare(upright, other, threshold: 0.5, calibration: model.calibration)
@@ -48,9 +48,9 @@ import Vision
         // Neither its numbers nor its calibration mean anything to the default engine.
         #expect(throws: InspectError.self) { try FaceMatch.compare(upright, turned, threshold: 0.5) }
         let dlib = try FaceEngine(models: await FaceFixtures.models)
-        let face = try dlib.faces(in: await FaceFixtures.photograph("obama.jpg"), features: 1)[0]
+        let face = try dlib.faces(in: await FaceFixtures.photograph("obama.jpg"), embeddings: 1)[0]
         #expect(throws: InspectError.self) {
-            try FaceMatch.compare(upright, #require(face.feature), threshold: 0.5, calibration: model.calibration)
+            try FaceMatch.compare(upright, #require(face.embedding), threshold: 0.5, calibration: model.calibration)
         }
     }
 

@@ -29,8 +29,8 @@ import Vision
         // Skin reflects more red than blue.
         #expect(face.cheeks.red > face.cheeks.blue && face.forehead.red > face.forehead.blue)
         #expect(face.background != nil && face.saturated < 0.3)
-        let found = try #require(try engine.faces(in: image, features: 1).first?.feature)
-        let followed = try #require(try engine.feature(in: image, landmarks: face.landmarks))
+        let found = try #require(try engine.faces(in: image, embeddings: 1).first?.embedding)
+        let followed = try #require(try engine.embedding(in: image, landmarks: face.landmarks))
         #expect(try found.distance(to: followed) < 0.3)
     }
 

@@ -37,7 +37,7 @@ import Testing
             quality: FaceQuality(
                 interEyeDistance: 20, roll: 0, yawOffset: 0, luminanceMean: 0.3, luminanceVariance: 0.02,
                 overExposed: 0, underExposed: 0, illuminationUniformity: 1, dynamicRange: 7, chroma: 10,
-                sharpness: 100, centreX: 0.5, eyeLineY: 0.5, headWidth: 0.3, visible: 1), feature: nil)
+                sharpness: 100, centreX: 0.5, eyeLineY: 0.5, headWidth: 0.3, visible: 1), embedding: nil)
         let even = try LivenessNetwork(Self.model(weights: [[0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]))
         let score = try even.score(face, in: card)
         #expect(abs((score.live ?? 0) - 0.25) < 1e-6 && score.isSuspicious && score.name == "small")

@@ -81,8 +81,8 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 
 /// Descriptors of `count` faces of `image`, CV_FACE_EMBEDDING_LENGTH numbers each: the mean over the aligned face and its
 /// mirror image, computed in one pass of the network.
-cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
-                           float *embeddings, cv_error *error);
+cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
+                             float *embeddings, cv_error *error);
 
 /// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. They never prove that a face is live.
 typedef struct {

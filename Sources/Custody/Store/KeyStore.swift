@@ -128,9 +128,7 @@ package final class KeyStore: Sendable {
 
     /// What every database of the same PostgreSQL cluster has, and its copies.
     package func cluster() async throws(InspectError) -> String {
-        try await self.run { connection in
-            try await connection.query("SELECT system_identifier::text FROM pg_control_system()").single().string(0)
-        }
+        try await self.run { try await $0.systemIdentifier() }
     }
 
     // MARK: Which wrapping key

@@ -100,6 +100,28 @@ extension OpenAPIDocument {
             "payment": { "type": "integer" }
           }
         },
+        "DocumentTable": {
+          "type": "object",
+          "required": ["documents"],
+          "additionalProperties": false,
+          "properties": {
+            "documents": {
+              "type": "array",
+              "items": {
+                "type": "object",
+                "required": ["type", "source", "format", "sides"],
+                "additionalProperties": false,
+                "properties": {
+                  "type": { "type": "string" },
+                  "source": { "enum": ["MRZ", "BARCODE"] },
+                  "format": { "type": "string" },
+                  "sides": { "$ref": "#/components/schemas/PartKinds" },
+                  "countries": { "type": "array", "items": { "type": "string" }, "description": "Absent: every issuing state of ICAO Doc 9303-3" }
+                }
+              }
+            }
+          }
+        },
         "ErrorTable": {
           "type": "object",
           "required": ["errors"],

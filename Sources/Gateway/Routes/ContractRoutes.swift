@@ -17,6 +17,12 @@ extension GatewayRoute {
             "GET", "/errors", .none,
             Operation(id: "listErrors", summary: "Every error code", answers: [.json("The table", "ErrorTable")]),
             .everyone { _, _, _ in try .json(["errors": ErrorCode.allCases.map(ErrorEntry.init)]) }),
+        GatewayRoute(
+            "GET", "/documents", .none,
+            Operation(
+                id: "listDocuments", summary: "The documents that are read: types, formats, sides and countries",
+                answers: [.json("The table", "DocumentTable")]),
+            .everyone { _, _, _ in try .json(["documents": ReadableDocument.all]) }),
     ]
 }
 

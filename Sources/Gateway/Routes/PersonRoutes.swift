@@ -7,7 +7,7 @@ extension GatewayRoute {
         GatewayRoute(
             "GET", "/faces/{faceId}", .none,
             Operation(
-                id: "getFace", summary: "The templates of a face id, without the features",
+                id: "getFace", summary: "The templates of a face id, without the embeddings",
                 answers: [.json("The face", "Face")], refusals: [404]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")

@@ -37,7 +37,7 @@ extension FaceEmbedding {
     package func values(norms: ClosedRange<Double> = Self.norms) throws(InspectError) -> [Float] {
         let digits = Array(self.hex.utf8)
         guard digits.count == Self.length * 8 else {
-            throw InspectError(.payloadInvalid, "a face feature has 1024 hexadecimal digits, not \(digits.count)")
+            throw InspectError(.payloadInvalid, "an embedding has 1024 hexadecimal digits, not \(digits.count)")
         }
         var values: [Float] = []
         values.reserveCapacity(Self.length)
@@ -47,19 +47,19 @@ extension FaceEmbedding {
                 guard let high = Self.nibble(digits[start + 2 * byte]),
                     let low = Self.nibble(digits[start + 2 * byte + 1])
                 else {
-                    throw InspectError(.payloadInvalid, "a face feature has a character that is no hexadecimal digit")
+                    throw InspectError(.payloadInvalid, "an embedding has a character that is no hexadecimal digit")
                 }
                 bits = bits << 8 | UInt32(high << 4 | low)
             }
             let value = Float(bitPattern: bits)
             guard value.isFinite else {
-                throw InspectError(.payloadInvalid, "a face feature holds a number that is not finite")
+                throw InspectError(.payloadInvalid, "an embedding holds a number that is not finite")
             }
             values.append(value)
         }
         let norm = values.reduce(0) { $0 + Double($1) * Double($1) }.squareRoot()
         guard norms.contains(norm) else {
-            throw InspectError(.payloadInvalid, "a face feature has a norm that no face has")
+            throw InspectError(.payloadInvalid, "an embedding has a norm that no face has")
         }
         return values
     }
@@ -83,7 +83,7 @@ extension FaceEmbedding {
         to other: FaceEmbedding, calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> Double {
         guard self.engine == other.engine, self.modelSHA256 == other.modelSHA256 else {
-            throw InspectError(.payloadInvalid, "face features of different engines or models cannot be compared")
+            throw InspectError(.payloadInvalid, "embeddings of different engines or models cannot be compared")
         }
         let (mine, theirs) = (
             try self.values(norms: calibration.norms), try other.values(norms: calibration.norms)
@@ -99,7 +99,7 @@ extension FaceEmbedding {
                 let (x, y) = (Double(pair.0), Double(pair.1))
                 return (sum.0 + x * y, sum.1 + x * x, sum.2 + y * y)
             }
-            guard a > 0, b > 0 else { throw InspectError(.payloadInvalid, "a face feature has the norm 0") }
+            guard a > 0, b > 0 else { throw InspectError(.payloadInvalid, "an embedding has the norm 0") }
             return 1 - product / (a * b).squareRoot()
         }
     }

@@ -22,7 +22,7 @@ package struct FaceMatch: Codable, Sendable, Hashable {
         calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> FaceMatch {
         guard first.engine == calibration.engine else {
-            throw InspectError(.payloadInvalid, "the face features' engine has no calibration")
+            throw InspectError(.payloadInvalid, "the embeddings' engine has no calibration")
         }
         let distance = try first.distance(to: second, calibration: calibration)
         let similarity = calibration.similarity(distance: distance)

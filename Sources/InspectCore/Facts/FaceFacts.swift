@@ -7,14 +7,15 @@ package struct FaceFacts: Codable, Sendable, Hashable {
     package var detectionScore: Double
     package var quality: FaceQuality
     /// 128 float32, little-endian, lower-case hex: 1,024 characters; `nil` when none was requested.
-    package var feature: FaceEmbedding?
+    package var embedding: FaceEmbedding?
 
-    package init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, feature: FaceEmbedding?) {
+    package init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, embedding: FaceEmbedding?)
+    {
         self.box = box
         self.landmarks = landmarks
         self.detectionScore = detectionScore
         self.quality = quality
-        self.feature = feature
+        self.embedding = embedding
     }
 }
 

@@ -33,6 +33,8 @@ extension PartKind {
         package var option: String
         package var meaning: String
         package var isImage = false
+        /// The stage that searches it for faces; `nil`: none does.
+        package var faceStage: JobStatus?
         /// Whether a job may have more than one, in order.
         package var isMany = false
         /// The number of the data group, for the chip's data groups.
@@ -44,16 +46,23 @@ extension PartKind {
         case .front:
             Row(
                 source: .document, option: "front", meaning: "front of the document, or a passport's data page",
-                isImage: true)
-        case .back: Row(source: .document, option: "back", meaning: "back of a two-sided document", isImage: true)
-        case .face: Row(source: .person, option: "face", meaning: "selfie of the person", isImage: true)
+                isImage: true, faceStage: .document)
+        case .back:
+            Row(
+                source: .document, option: "back", meaning: "back of a two-sided document", isImage: true,
+                faceStage: .document)
+        case .face:
+            Row(source: .person, option: "face", meaning: "selfie of the person", isImage: true, faceStage: .face)
         case .frames:
             Row(
                 source: .person, option: "frames", meaning: "frames of a liveness capture, in the order of their names",
-                isImage: true, isMany: true)
+                isImage: true, faceStage: .liveness, isMany: true)
         // ICAO 9303-10, sections 4.7.1, 4.7.2 and 4.6.2.
         case .dg1: Row(source: .chip, option: "dg1", meaning: "chip data group 1, the MRZ", dataGroup: 1)
-        case .dg2: Row(source: .chip, option: "dg2", meaning: "chip data group 2, the portrait", dataGroup: 2)
+        case .dg2:
+            Row(
+                source: .chip, option: "dg2", meaning: "chip data group 2, the portrait", faceStage: .document,
+                dataGroup: 2)
         case .sod:
             Row(source: .chip, option: "sod", meaning: "Document Security Object of the chip, which vouches for both")
         case .sessionBlob: Row(source: .vendor, option: "session", meaning: "liveness session of a vendor, opaque")

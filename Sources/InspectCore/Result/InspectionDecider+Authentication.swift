@@ -33,7 +33,7 @@ extension InspectionDecider {
         guard self.facts.request.workflow == .enrollment,
             self.decide().capabilities.enrollment?.first?.decision.type == .passed
         else { return nil }
-        return self.selfie?.faces.first?.feature
+        return self.selfie?.faces.first?.embedding
     }
 
     /// Whether the job requires liveness and did not pass it: then nothing is compared and nothing stored.
@@ -67,7 +67,7 @@ extension InspectionDecider {
         var obstacles = AuthenticationRules.obstacles(
             faces, to: enrolled, liveness: liveness, calibration: self.facts.calibration)
         if obstacles.isEmpty, self.lacksProofOfLife { obstacles = [liveness.label] }
-        guard isOpen, obstacles.isEmpty, let feature = faces.first?.feature else {
+        guard isOpen, obstacles.isEmpty, let embedding = faces.first?.embedding else {
             let decision = CapabilityDecision(type: .rejected, label: .notEnrolled)
             let data = EnrollmentData(mode: mode, reasons: obstacles)
             return (
@@ -76,7 +76,8 @@ extension InspectionDecider {
         }
         let decision = CapabilityDecision(type: .passed, label: .enrolled)
         let data = EnrollmentData(
-            engine: feature.engine, modelSHA256: feature.modelSHA256, featureLength: feature.hex.count, mode: mode,
+            engine: embedding.engine, modelSHA256: embedding.modelSHA256, featureLength: embedding.hex.count,
+            mode: mode,
             reasons: [])
         return (CapabilityRecord(parts: [PartKind.face.rawValue], decision: Decision(decision), data: data), decision)
     }

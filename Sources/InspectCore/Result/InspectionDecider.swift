@@ -31,8 +31,8 @@ package struct InspectionDecider {
 
     /// The result document; the caller adds engine versions and timings.
     ///
-    /// - Parameter withFeatures: Whether the result contains the faces' embeddings: biometric data, so only on demand.
-    package func decide(withFeatures: Bool = false) -> ResultDocument {
+    /// - Parameter withEmbeddings: Whether the result contains the faces' embeddings: biometric data, so only on demand.
+    package func decide(withEmbeddings: Bool = false) -> ResultDocument {
         var capabilities = Capabilities()
         var outcomes: [CapabilityDecision] = []
         let wanted = self.facts.request.workflow.capabilities
@@ -100,7 +100,7 @@ package struct InspectionDecider {
             reasons: ReasonRecord.all(
                 overall, capabilities.outcomes.map { ($0.parts, $0.decision) }, numbered: numbered),
             rejectReasons: numbered,
-            faces: self.faceRecords(withFeatures: withFeatures), error: nil, engine: self.engine)
+            faces: self.faceRecords(withEmbeddings: withEmbeddings), error: nil, engine: self.engine)
         document.faceSdk = FaceSDKEvent(workflow: self.facts.request.workflow, capabilities)
         return document
     }
@@ -118,10 +118,10 @@ package struct InspectionDecider {
         !self.isGated || !outcomes.contains { $0.type == .rejected }
     }
 
-    private func faceRecords(withFeatures: Bool) -> [FaceRecord] {
+    private func faceRecords(withEmbeddings: Bool) -> [FaceRecord] {
         let documents = self.documentParts.flatMap { kind in
             (self.side(kind)?.faces ?? []).map {
-                FaceRecord(part: kind.rawValue, face: $0, withFeature: withFeatures)
+                FaceRecord(part: kind.rawValue, face: $0, withEmbedding: withEmbeddings)
             }
         }
         var images = (self.facts.faces?.images ?? [:]).sorted { $0.key < $1.key }
@@ -129,7 +129,7 @@ package struct InspectionDecider {
         let persons = images.flatMap { name, facts in
             facts.faces.enumerated().map { index, face in
                 FaceRecord(
-                    part: name, face: face, withFeature: withFeatures,
+                    part: name, face: face, withEmbedding: withEmbeddings,
                     assessment: index == 0 ? FaceAssessment(faces: facts.faces, image: facts.image) : nil)
             }
         }
@@ -142,7 +142,7 @@ package struct InspectionDecider {
         let faces =
             self.documentParts.flatMap { self.side($0)?.faces ?? [] } + (self.chipPortrait?.faces ?? [])
             + (self.facts.faces?.images.values.flatMap(\.faces) ?? [])
-        for feature in faces.compactMap(\.feature) { engine.models[feature.engine] = feature.modelSHA256 }
+        for embedding in faces.compactMap(\.embedding) { engine.models[embedding.engine] = embedding.modelSHA256 }
         if let network = self.facts.liveness?.passive?.network { engine.models[network.name] = network.modelSHA256 }
         return engine
     }

@@ -177,15 +177,16 @@ package struct FaceRecord: Codable, Sendable {
     package var quality: FaceQuality
     /// Of the first face of a person's image.
     package var assessment: FaceAssessment?
+    /// The embedding, by the name that the face SDK has for it.
     package var feature: FaceEmbedding?
 
-    package init(part: String, face: FaceFacts, withFeature: Bool, assessment: FaceAssessment? = nil) {
+    package init(part: String, face: FaceFacts, withEmbedding: Bool, assessment: FaceAssessment? = nil) {
         self.part = part
         self.box = face.box
         self.landmarks = face.landmarks
         self.quality = face.quality
         self.assessment = assessment
-        self.feature = withFeature ? face.feature : nil
+        self.feature = withEmbedding ? face.embedding : nil
     }
 }
 

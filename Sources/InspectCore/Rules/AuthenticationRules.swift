@@ -31,11 +31,11 @@ package enum AuthenticationRules {
             Outcome(decision: CapabilityDecision(type: .warning, label: .notPossible), obstacle: obstacle)
         }
         guard !FaceConformity.hasSeveralPeople(faces) else { return notPossible(.severalPeople) }
-        guard let face = faces.first, let feature = face.feature else { return notPossible(.noFace) }
+        guard let face = faces.first, let embedding = face.embedding else { return notPossible(.noFace) }
         guard Limits.comparableEyeDistance.allows(face.quality.interEyeDistance) else {
             return notPossible(.faceTooSmall)
         }
-        let matches = Self.matches(feature, enrolled.templates, threshold: threshold, calibration: calibration)
+        let matches = Self.matches(embedding, enrolled.templates, threshold: threshold, calibration: calibration)
         guard var best = matches.max(by: { $0.similarity < $1.similarity }) else { return notPossible(.otherEngine) }
         // Each template gives a stranger another chance: the sum is the upper bound (Boole's inequality).
         best.fmrAtThreshold = best.fmrAtThreshold.map { min(1, $0 * Double(matches.count)) }
@@ -57,20 +57,20 @@ package enum AuthenticationRules {
         _ faces: [FaceFacts], to enrolled: EnrolledFace, liveness: CapabilityDecision?, calibration: FaceCalibration
     ) -> [String] {
         let faults = FaceConformity(faces: faces).faults.map(\.rawValue)
-        guard faults.isEmpty, let feature = faces.first?.feature else { return faults }
+        guard faults.isEmpty, let embedding = faces.first?.embedding else { return faults }
         if let liveness, liveness.type == .rejected { return [liveness.label] }
         guard !enrolled.isToBeReplaced else { return [] }
         let matches = Self.matches(
-            feature, enrolled.templates, threshold: SimilarityScale.defaultThreshold, calibration: calibration)
+            embedding, enrolled.templates, threshold: SimilarityScale.defaultThreshold, calibration: calibration)
         return matches.isEmpty || matches.contains(where: \.match) ? [] : ["NO_MATCH"]
     }
 
     /// Comparisons with all usable templates, skipping those of another engine or model and damaged ones.
     private static func matches(
-        _ feature: FaceEmbedding, _ templates: [FaceEmbedding], threshold: Double, calibration: FaceCalibration
+        _ embedding: FaceEmbedding, _ templates: [FaceEmbedding], threshold: Double, calibration: FaceCalibration
     ) -> [FaceMatch] {
         templates.compactMap { template in
-            try? FaceMatch.compare(template, feature, threshold: threshold, calibration: calibration)
+            try? FaceMatch.compare(template, embedding, threshold: threshold, calibration: calibration)
         }
     }
 }

@@ -5,10 +5,10 @@ extension Limits {
     static let sceneCorrelation = Limit(
         .atLeast(0.6),
         "hand-held cameras and turning heads stay above 0.9 at 15 frames a second; cuts fall to 0.5 and less")
-    /// Distance of features beyond which another person is before the camera.
+    /// Distance of embeddings beyond which another person is before the camera.
     static let otherPersonDistance = Limit(
         .atMost(0.6), "half of similarity's scale (FaceCalibration); one person turning or smiling reaches 0.5")
-    /// Distance of features up to which it is surely the same person.
+    /// Distance of embeddings up to which it is surely the same person.
     static let samePersonDistance = Limit(
         .atMost(0.55), "between the 0.52 of a comparison and 0.6: poses within a capture differ more than two portraits"
     )

@@ -23,7 +23,7 @@ package enum SimilarityRules {
     /// - Parameters:
     ///   - portrait: The faces of the document's image, largest first: the portrait, then ghost images.
     ///   - selfie: The faces of the person's image, largest first.
-    /// - Throws: `PAYLOAD_INVALID` if a feature is malformed or of another engine.
+    /// - Throws: `PAYLOAD_INVALID` if an embedding is malformed or of another engine.
     package static func decide(
         portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.portraitThreshold,
         calibration: FaceCalibration = .dlib
@@ -32,8 +32,8 @@ package enum SimilarityRules {
         guard !FaceConformity.hasSeveralPeople(selfie) else {
             return Outcome(decision: CapabilityDecision(type: .rejected, label: .noMatch), obstacle: .severalPeople)
         }
-        guard let person = selfie.first, let mine = person.feature else { return .notPossible(.noFace) }
-        guard let document = portrait.first, let theirs = document.feature else { return .notPossible(.noPortrait) }
+        guard let person = selfie.first, let mine = person.embedding else { return .notPossible(.noFace) }
+        guard let document = portrait.first, let theirs = document.embedding else { return .notPossible(.noPortrait) }
         guard Limits.comparableEyeDistance.allows(person.quality.interEyeDistance) else {
             return .notPossible(.faceTooSmall)
         }

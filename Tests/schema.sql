@@ -529,6 +529,11 @@ CREATE FUNCTION insp.check_floors() RETURNS bigint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.check_indexes(p_indexes bytea[], p_most integer DEFAULT 2) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval DEFAULT '01:00:00'::interval) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -787,6 +792,16 @@ CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.erase_by_index(partner text, user_index bytea) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.erase_job(p_id uuid, p_for text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -825,11 +840,6 @@ CREATE FUNCTION insp.erase_partner_data(partner text, after bigint DEFAULT 0, ba
 CREATE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET lock_timeout TO '5s'
-    SET jit TO 'off'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.error_words(p_code text) RETURNS text
@@ -926,6 +936,12 @@ CREATE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.face_ids(p_partner integer, p_index bytea) RETURNS text[]
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean DEFAULT false, user_reference text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -952,6 +968,12 @@ CREATE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.face_remove(partner text, face_id text) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -969,10 +991,21 @@ CREATE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEF
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text DEFAULT NULL::text) RETURNS SETOF text
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.faces_of_person(partner text, reference text, purpose text DEFAULT NULL::text) RETURNS SETOF text
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.faces_remove(p_partner text, p_faces text[]) RETURNS jsonb
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
@@ -1213,12 +1246,12 @@ CREATE FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 byte
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS integer
+CREATE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 20) RETURNS TABLE(id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
+CREATE FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 20) RETURNS TABLE(id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1227,15 +1260,20 @@ CREATE FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+CREATE FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL::bytea) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+CREATE FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL::bytea) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_face_ids(p_partner integer, p_face text, p_index bytea) RETURNS text[]
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1255,18 +1293,13 @@ CREATE FUNCTION insp.gateway_job(p_partner integer, p_id uuid) RETURNS insp.job
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[] DEFAULT '{}'::text[], p_status smallint DEFAULT NULL::smallint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, status smallint, workflow text, created_at text, completed_at text)
+CREATE FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[] DEFAULT '{}'::bytea[], p_status smallint DEFAULT NULL::smallint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, status smallint, workflow text, created_at text, completed_at text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
-    AS ...
-
-CREATE FUNCTION insp.gateway_names(p_names text[]) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
@@ -1281,7 +1314,13 @@ CREATE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea,
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) RETURNS jsonb
+CREATE FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1310,6 +1349,11 @@ CREATE FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) RETURNS void
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) RETURNS record
@@ -1381,6 +1425,11 @@ CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS b
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.is_sealed(id uuid) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_staff() RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1400,6 +1449,15 @@ CREATE FUNCTION insp.job_result(p_id uuid, p_purpose text DEFAULT NULL::text) RE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.jobs_by_index(partner text, user_index bytea, purpose text DEFAULT NULL::text) RETURNS SETOF uuid
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEFAULT NULL::text, user_reference text DEFAULT NULL::text, status smallint DEFAULT NULL::smallint, purpose text DEFAULT NULL::text) RETURNS TABLE(id uuid, status smallint, created_at timestamp with time zone)
@@ -1963,7 +2021,7 @@ CREATE FUNCTION insp.record_heads() RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.record_keys(action text, partner text DEFAULT NULL::text, keys integer DEFAULT NULL::integer) RETURNS void
+CREATE FUNCTION insp.record_keys(action text, partner text DEFAULT NULL::text, keys integer DEFAULT NULL::integer, wrapping_key text DEFAULT NULL::text, reason text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2232,6 +2290,17 @@ CREATE FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed 
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) RETURNS jsonb
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.sealed_face_templates(partner text, pseudonym text, face_index bytea, purpose text DEFAULT NULL::text) RETURNS TABLE(template bigint, engine text, model_sha256 text, job uuid, created_at timestamp with time zone, generation bigint)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.sealed_result(p_id uuid, p_purpose text DEFAULT NULL::text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2479,6 +2548,11 @@ CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
+    AS ...
+
+CREATE FUNCTION insp.try_request(payload jsonb, kinds text[]) RETURNS void
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
@@ -4118,8 +4192,14 @@ CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events &
 CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (NOT (events @> ARRAY['job.finished'::text])));
 CREATE UNIQUE INDEX event_batch_place ON insp.event_batch USING btree (epoch, "position") WHERE ("position" IS NOT NULL);
 CREATE INDEX event_batch_waiting ON insp.event_batch USING btree (xid, id) WHERE ("position" IS NULL);
+CREATE INDEX face_index ON insp.face USING btree (partner_id, sha256((replace(face_id, '\'::text, '\\'::text))::bytea));
+ALTER INDEX insp.face_index ALTER COLUMN 2 SET STATISTICS 0;
 CREATE INDEX face_job_face ON insp.face_job USING btree (partner_id, face_id);
+CREATE INDEX face_job_index ON insp.face_job USING btree (partner_id, sha256((replace(face_id, '\'::text, '\\'::text))::bytea));
+ALTER INDEX insp.face_job_index ALTER COLUMN 2 SET STATISTICS 0;
 CREATE INDEX face_named_face ON insp.face_named USING btree (partner_id, face_id);
+CREATE INDEX face_named_index ON insp.face_named USING btree (partner_id, sha256((replace(face_id, '\'::text, '\\'::text))::bytea));
+ALTER INDEX insp.face_named_index ALTER COLUMN 2 SET STATISTICS 0;
 CREATE INDEX face_pending_key ON insp.face_pending USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE INDEX face_person ON insp.face USING btree (person_id) WHERE (person_id IS NOT NULL);
 CREATE INDEX face_rate_since ON insp.face_rate USING btree (since);
@@ -4386,6 +4466,7 @@ GRANT ALL ON FUNCTION insp.check_epoch() TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_floors() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_indexes(p_indexes bytea[], p_most integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) FROM PUBLIC;
@@ -4462,6 +4543,8 @@ GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.ensure_partitions_late() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.erase_by_index(partner text, user_index bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.erase_by_index(partner text, user_index bytea) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.erase_job(p_id uuid, p_for text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase_jobs(p_jobs bigint[], OUT removed integer, OUT templates integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase_partner(partner text) FROM PUBLIC;
@@ -4494,6 +4577,7 @@ REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text, purpose te
 GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text, purpose text) TO insp_producer;
 REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_ids(p_partner integer, p_index bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) TO insp_producer;
 REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_embedding text, p_job uuid, p_person bigint) FROM PUBLIC;
@@ -4501,14 +4585,18 @@ REVOKE ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_purge(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_purge(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.face_remove(partner text, face_id text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_embedding text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.faces_remove(p_partner text, p_faces text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
@@ -4583,25 +4671,26 @@ REVOKE ALL ON FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_s
 GRANT ALL ON FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 bytea, p_endpoint bigint, p_action text, p_options jsonb, p_secret text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_names text[], p_after uuid, p_limit integer) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid, p_limit integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_face_delete(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_face_ids(p_partner integer, p_face text, p_index bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_job(p_partner integer, p_id uuid) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[], p_status smallint, p_after uuid, p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_values text[], p_pseudonyms text[], p_status smallint, p_after uuid, p_limit integer) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_names(p_names text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[], p_status smallint, p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[], p_status smallint, p_after uuid, p_limit integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_names text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -4610,6 +4699,8 @@ REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
@@ -4625,6 +4716,9 @@ REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_sealed(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_operator;
+GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.is_staff() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_within_year(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
@@ -4632,6 +4726,9 @@ REVOKE ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) TO insp_reviewer;
+REVOKE ALL ON FUNCTION insp.jobs_by_index(partner text, user_index bytea, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.jobs_by_index(partner text, user_index bytea, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.jobs_by_index(partner text, user_index bytea, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint, purpose text) TO insp_operator;
@@ -4773,8 +4870,8 @@ REVOKE ALL ON FUNCTION insp.record_heads() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_heads() TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_heads() TO insp_auditor;
 GRANT ALL ON FUNCTION insp.record_heads() TO insp_signer;
-REVOKE ALL ON FUNCTION insp.record_keys(action text, partner text, keys integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.record_keys(action text, partner text, keys integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.record_keys(action text, partner text, keys integer, wrapping_key text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_keys(action text, partner text, keys integer, wrapping_key text, reason text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid, p_status smallint, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_requests(p_ids uuid[]) FROM PUBLIC;
@@ -4836,6 +4933,12 @@ REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.seal_of(p_bytes bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) TO insp_producer;
+GRANT ALL ON FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.sealed_face_templates(partner text, pseudonym text, face_index bytea, purpose text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sealed_face_templates(partner text, pseudonym text, face_index bytea, purpose text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.sealed_face_templates(partner text, pseudonym text, face_index bytea, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_producer;
 GRANT ALL ON FUNCTION insp.sealed_result(p_id uuid, p_purpose text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_operator;
@@ -4912,6 +5015,9 @@ REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_tok
 GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text, OUT partner integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_producer;
+GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;

@@ -1,6 +1,5 @@
 -- Faces that partners enrol: templates under the partner's own face ids, for 1:1 comparison by the workflow authentication.
 
-<<<<<<< HEAD
 CREATE OR REPLACE FUNCTION insp.face_ids(p_partner integer, p_index bytea) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT ARRAY(
@@ -14,10 +13,7 @@ $$;
 COMMENT ON FUNCTION insp.face_ids(integer, bytea) IS
     'The face id with this SHA-256 that a face or a job of the partner has: programs keep the id itself out of the server''s log';
 
-CREATE OR REPLACE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
-=======
 CREATE OR REPLACE FUNCTION insp.check_embedding(p_engine text, p_model_sha256 text, p_embedding text) RETURNS void
->>>>>>> main
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF p_engine IS NULL OR p_engine !~ '^[[:print:]]{1,100}$' OR p_model_sha256 IS NULL

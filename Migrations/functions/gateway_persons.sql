@@ -36,13 +36,8 @@ BEGIN
     RETURN templates;
 END
 $$;
-<<<<<<< HEAD
-COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text, bytea) IS 'The templates of a face id of a credential''s partner, without the features';
+COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text, bytea) IS 'The templates of a face id of a credential''s partner, without the embeddings';
 GRANT EXECUTE ON FUNCTION insp.gateway_face(bigint, bytea, text, bytea) TO insp_gateway;
-=======
-COMMENT ON FUNCTION insp.gateway_face(bigint, bytea, text[]) IS 'The templates of a face id of a credential''s partner, without the embeddings';
-GRANT EXECUTE ON FUNCTION insp.gateway_face(bigint, bytea, text[]) TO insp_gateway;
->>>>>>> main
 
 CREATE OR REPLACE FUNCTION insp.gateway_face_delete(
     p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea DEFAULT NULL
@@ -134,10 +129,5 @@ BEGIN
         GROUP BY f.face_id) f);
 END
 $$;
-<<<<<<< HEAD
-COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) IS 'The faces of a person of a credential''s partner, without the features';
+COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) IS 'The faces of a person of a credential''s partner, without the embeddings';
 GRANT EXECUTE ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) TO insp_gateway;
-=======
-COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) IS 'The faces of a person of a credential''s partner, without the embeddings';
-GRANT EXECUTE ON FUNCTION insp.gateway_person_faces(bigint, bytea, text[]) TO insp_gateway;
->>>>>>> main

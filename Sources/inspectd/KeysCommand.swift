@@ -37,12 +37,8 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard arguments.operands.count == 1 else {
-<<<<<<< HEAD
                 throw UsageError(
-                    "keys needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
-=======
-                throw UsageError("'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
->>>>>>> main
+                    "'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
             }
             switch arguments.operands[0] {
             case "init": try await Self.initialize(configuration, arguments)
@@ -54,14 +50,10 @@ extension Command {
             case "verify": try await Self.verify(configuration)
             case "escrow": try await Self.escrow(configuration, arguments)
             case "restore": try await Self.restore(configuration, arguments)
-<<<<<<< HEAD
             case "abandon": try await Self.abandon(configuration, arguments)
             default:
                 throw UsageError(
-                    "keys needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
-=======
-            default: throw UsageError("'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow or restore")
->>>>>>> main
+                    "'keys' needs init, list, make, rotate, rewrap, sweep, verify, escrow, restore or abandon")
             }
         }
     )
@@ -80,14 +72,9 @@ extension Command {
     }
 
     private static func make(_ arguments: Arguments) throws {
-<<<<<<< HEAD
-        guard let path = arguments["key-file"] else { throw UsageError("keys make needs --key-file") }
+        guard let path = arguments["key-file"] else { throw UsageError("'keys make' needs --key-file") }
         let name = try KeyFile.add(to: path, name: arguments["name"])
         Output.line(ResultEnvelope.json(["wrappingKey": name]))
-=======
-        guard let path = arguments["key-file"] else { throw UsageError("'keys make' needs --key-file") }
-        Output.line(ResultEnvelope.json(["wrappingKey": try KeyFile.add(to: path, name: arguments["name"])]))
->>>>>>> main
     }
 
     private static func initialize(_ configuration: Configuration, _ arguments: Arguments) async throws {
@@ -278,14 +265,14 @@ extension Command {
     private static func abandon(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let lost = arguments["lost"]
         guard let name = lost ?? arguments["partner"], lost == nil || arguments["partner"] == nil else {
-            throw UsageError("keys abandon needs --lost or --partner")
+            throw UsageError("'keys abandon' needs --lost or --partner")
         }
         let isConfirmed = arguments["confirm"] != nil
         guard arguments["confirm"] ?? name == name else {
             throw UsageError("abandoned keys cannot be restored: --confirm must repeat \(name)")
         }
         guard !isConfirmed || arguments["reason"]?.isEmpty == false else {
-            throw UsageError("keys abandon needs a --reason, which is recorded")
+            throw UsageError("'keys abandon' needs a --reason, which is recorded")
         }
         let keys = try configuration.openWrappingKeys()
         guard lost.map({ !keys.ids.contains($0) }) ?? true else {

@@ -289,7 +289,7 @@ extension Command {
         }
         var number: Int64?
         if let partner = arguments["partner"] {
-            number = try await connection.query("SELECT insp.custody_partner($1)", [.text(partner)]).single().int(0)
+            number = try await KeyUse.number(of: partner, on: connection)
         }
         let below = try await store.below(lost, number)
         let known = [state.wrappingKey, state.formerKey, noted?.wrappingKey, noted?.formerKey]
@@ -302,9 +302,7 @@ extension Command {
             throw UsageError("several wrapping keys are configured: choose the one for new keys with --to")
         }
         var answer = Abandonment(partners: [], isAbandoned: isConfirmed)
-        let names = try await connection.query(
-            "SELECT id, name FROM insp.v_partner WHERE id = ANY ($1::integer[])", [.intArray(below.map(\.partner))]
-        ).reduce(into: [Int64: String]()) { $0[try $1.int(0)] = try $1.string(1) }
+        let names = try await KeyUse.partners(below.map(\.partner), on: connection)
         answer.partners = below.map {
             .init(
                 partner: names[$0.partner], number: $0.partner, persons: $0.persons, jobs: $0.jobs,
@@ -312,12 +310,9 @@ extension Command {
         }
         if isConfirmed {
             // Before anything is destroyed.
-            _ = try await connection.query(
-                "SELECT insp.record_keys('abandon', $1, $2::integer, $3, $4)",
-                [
-                    .optional(arguments["partner"]), .int(Int64(below.count)), .optional(lost),
-                    .optional(arguments["reason"]),
-                ])
+            try await KeyUse.recordAbandonment(
+                of: arguments["partner"], keys: below.count, lost: lost, reason: arguments["reason"] ?? "",
+                on: connection)
             if let lost {
                 try await store.abandon(lost, to: needed ? fresh : nil).note(on: connection)
             } else if let number {

@@ -17,4 +17,31 @@ package enum KeyUse {
             "SELECT insp.record_keys($1, keys => $2::integer)",
             [.text(action), keys.map { .int(Int64($0)) } ?? .null])
     }
+
+    /// The number of a partner.
+    package static func number(of partner: String, on connection: PostgresConnection) async throws -> Int64 {
+        try await connection.query("SELECT insp.custody_partner($1)", [.text(partner)]).single().int(0)
+    }
+
+    /// The names of partners, by number.
+    package static func partners(
+        _ numbers: [Int64], on connection: PostgresConnection
+    ) async throws -> [Int64: String] {
+        try await connection.query(
+            "SELECT id, name FROM insp.v_partner WHERE id = ANY ($1::integer[])", [.intArray(numbers)]
+        ).reduce(into: [:]) { $0[try $1.int(0)] = try $1.string(1) }
+    }
+
+    /// Records that partners' keys are given up.
+    ///
+    /// - Parameters:
+    ///   - partner: The one; `nil`: those of the lost wrapping key.
+    ///   - reason: Names no person.
+    package static func recordAbandonment(
+        of partner: String?, keys: Int, lost: String?, reason: String, on connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            "SELECT insp.record_keys('abandon', $1, $2::integer, $3, $4)",
+            [.optional(partner), .int(Int64(keys)), .optional(lost), .text(reason)])
+    }
 }

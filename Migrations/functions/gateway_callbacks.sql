@@ -138,7 +138,7 @@ DECLARE
     delivered boolean;
     overlap integer;
     number bigint;
-    answer jsonb := '{}';
+    answer jsonb := '{}'::jsonb;
 BEGIN
     PERFORM insp.require(jsonb_typeof(p_options) = 'object', 'options');
     BEGIN

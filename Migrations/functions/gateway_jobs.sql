@@ -104,19 +104,49 @@ $$;
 COMMENT ON FUNCTION insp.gateway_cancel(bigint, bytea, uuid) IS 'insp.cancel for a job of a credential''s partner';
 GRANT EXECUTE ON FUNCTION insp.gateway_cancel(bigint, bytea, uuid) TO insp_gateway;
 
-CREATE OR REPLACE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.gateway_rerun(
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL, OUT id uuid, OUT repeated boolean
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
 DECLARE
-    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, 'create'), p_id);
-    fresh uuid;
+    number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'create');
+    j insp.job;
+    known insp.job_key;
+    digest constant bytea := sha256(convert_to('rerun ' || p_id, 'UTF8'));
 BEGIN
-    fresh := insp.rerun(j.public_id);
-    PERFORM insp.record_access(p_credential, 'rerun', 'create', fresh, jsonb_build_object('of', j.public_id));
-    RETURN fresh;
+    repeated := false;
+    IF p_key IS NOT NULL THEN
+        PERFORM insp.require(length(p_key) BETWEEN 1 AND 100, 'the idempotency key');
+        -- One after the other: the second one finds what the first one made.
+        PERFORM pg_advisory_xact_lock(hashtextextended('insp rerun ' || number || ' ' || p_key, 0));
+        SELECT * INTO known FROM insp.job_key k WHERE k.partner_id = number AND k.key = p_key;
+        IF FOUND AND known.request_sha256 <> digest THEN
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+        ELSIF FOUND THEN
+            id := known.public_id;
+            repeated := true;
+            RETURN;
+        END IF;
+    END IF;
+    j := insp.gateway_job(number, p_id);
+    id := insp.rerun(j.public_id);
+    IF p_key IS NOT NULL THEN
+        INSERT INTO insp.job_key (partner_id, key, job_id, public_id, request_sha256)
+        SELECT number, p_key, x.id, x.public_id, digest FROM insp.job x WHERE x.public_id = gateway_rerun.id
+        ON CONFLICT DO NOTHING;
+        IF NOT FOUND THEN
+            -- A job was created under the same key meanwhile.
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+        END IF;
+    END IF;
+    PERFORM insp.record_access(p_credential, 'rerun', 'create', id, jsonb_build_object('of', j.public_id));
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid) IS 'insp.rerun for a job of a credential''s partner';
-GRANT EXECUTE ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) IS
+    'insp.rerun for a job of a credential''s partner; the same rerun under the same idempotency key is one job';
+GRANT EXECUTE ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_part(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0,

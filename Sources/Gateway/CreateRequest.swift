@@ -82,6 +82,7 @@ struct CreateRequest {
         _ object: inout [String: Any], _ texts: LongTexts, _ key: String?, _ fixed: [String: String]
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
+        try WorkflowDefinition.unfold(&object)
         for (name, value) in fixed {
             guard (object[name] ?? value) as? String == value else {
                 throw InspectError(.payloadInvalid, "\(name) is not that of the path")

@@ -54,12 +54,20 @@ extension GatewayStore {
 
     /// Runs a finished job again.
     ///
-    /// - Returns: The new job's id.
-    func rerun(_ credential: GatewayCredential, id: String) async throws -> String {
-        try await self.ask(
-            "SELECT insp.gateway_rerun($1, $2, $3)",
-            [.int(credential.id), .bytes(credential.secretSHA256), .text(id)]
-        ).single().string(0)
+    /// - Parameter key: The idempotency key.
+    /// - Returns: The new job's id, and whether it is that of an earlier call under the same key.
+    func rerun(
+        _ credential: GatewayCredential, id: String, key: String?
+    ) async throws -> (id: String, isRepeated: Bool) {
+        var key = key
+        if let given = key, let keys = try self.keys {
+            key = BlindIndex(try await keys.partnerKey(credential.partnerID)).pseudonym(given, use: "idempotency")
+        }
+        let row = try await self.ask(
+            "SELECT id, repeated FROM insp.gateway_rerun($1, $2, $3, $4)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(id), .optional(key)]
+        ).single()
+        return (try row.string("id"), try row.bool("repeated"))
     }
 
     /// The bytes of a part as they were received.

@@ -193,8 +193,17 @@ import Testing
         #expect(again.status == 200 && again.id == id && again.document["status"] as? Int == 128)
         #expect(again.document["isRepeated"] as? Bool == true)
 
-        let rerun = try await gateway.send("POST", "/inspectionjob/\(id)/rerun", nil)
+        func run(again job: String, key: String) async throws -> Gateway.Answer {
+            try await gateway.send("POST", "/inspectionjob/\(job)/rerun", nil, headers: ["Idempotency-Key": key])
+        }
+        let rerun = try await run(again: id, key: "again")
         let second = try #require(rerun.id)
+        let same = try await run(again: id, key: "again")
+        #expect(same.status == 200 && same.id == second && same.document["isRepeated"] as? Bool == true)
+        for (job, key) in [(id, "once"), (second, "again")] {
+            let other = try await run(again: job, key: key)
+            #expect(other.status == 409 && other.code == "IDEMPOTENCY_CONFLICT", "\(other.document)")
+        }
         #expect(rerun.status == 201 && rerun.headers["Location"] == "/inspectionjob/\(second)")
         let worker = try gateway.service.worker(["--slots", "1"])
         let finished = try await gateway.finished(second)

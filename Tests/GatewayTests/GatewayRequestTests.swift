@@ -204,6 +204,32 @@ import Testing
         #expect(values(start + .seconds(60)).last == #"RateLimit: "requests";r=10;t=0"#)
     }
 
+    @Test func `A workflow may be asked for in Jumio's shape`() throws {
+        func payload(_ text: String) throws(InspectError) -> [String: Any] {
+            let request = try CreateRequest(Data(text.utf8), idempotencyKey: nil)
+            return (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
+        }
+        let whole = try payload(
+            """
+            {"workflowDefinition": {"key": 3, "credentials": [
+                {"category": "ID", "type": {"values": ["DRIVING_LICENSE", "PASSPORT"]}, "country": {"values": ["AUT", "USA"]}},
+                {"category": "SELFIE"}]}, "callbackUrl": "https://example.com"}
+            """)
+        #expect(Set(whole.keys) == ["workflow", "countries", "documentTypes", "callbackUrl"])
+        #expect(whole["workflow"] as? Int == 3 && whole["countries"] as? [String] == ["AUT", "USA"])
+        #expect(whole["documentTypes"] as? [String] == ["DRIVING_LICENSE", "PASSPORT"])
+        for wrong in [
+            #"{"workflowDefinition": 3}"#, #"{"workflowDefinition": {}}"#,
+            #"{"workflowDefinition": {"key": 2, "x": 1}}"#,
+            #"{"workflowDefinition": {"key": 2}, "workflow": "id"}"#,
+            #"{"workflowDefinition": {"key": 2, "credentials": {}}}"#,
+            #"{"workflowDefinition": {"key": 2, "credentials": [{"category": "ID", "country": ["AUT"]}]}}"#,
+            #"{"workflowDefinition": {"key": 2, "credentials": [{"category": "ID", "type": {"values": []}}]}, "documentTypes": []}"#,
+        ] {
+            #expect { try payload(wrong) } throws: { ($0 as? InspectError)?.code == .payloadInvalid }
+        }
+    }
+
     @Test func `A bucket gives its burst at once and its rate in the long run`() {
         let limiter = RateLimiter()
         let start = ContinuousClock.now

@@ -27,6 +27,11 @@ extension OpenAPIDocument {
             }
           ]
         },
+        "Choice": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": { "values": { "type": "array", "items": { "type": "string" } }, "predefinedType": { "type": "string" } }
+        },
         "Reference": { "type": "string", "minLength": 1, "maxLength": 100 },
         "CreateRequest": {
           "type": "object",
@@ -43,6 +48,29 @@ extension OpenAPIDocument {
               }
             },
             "workflow": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
+            "workflowDefinition": {
+              "type": "object",
+              "description": "In place of workflow, countries and documentTypes, as Jumio's API has them",
+              "required": ["key"],
+              "additionalProperties": false,
+              "properties": {
+                "key": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
+                "credentials": {
+                  "type": "array",
+                  "maxItems": 10,
+                  "items": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {
+                      "category": { "type": "string", "description": "ID; others choose nothing" },
+                      "label": { "type": "string" },
+                      "country": { "$ref": "#/components/schemas/Choice" },
+                      "type": { "$ref": "#/components/schemas/Choice" }
+                    }
+                  }
+                }
+              }
+            },
             "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
             "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
             "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },

@@ -65,16 +65,21 @@ extension GatewayRoute {
             "POST", "/inspectionjob/{id}/rerun", .none,
             Operation(
                 id: "rerunInspectionJob", summary: "Runs a finished job again, as a new job",
-                detail: "Each call creates a job.",
-                answers: [.json(201, "The new job", "Job", .location, isJob: true)], refusals: [404, 409]),
+                detail: "Each call creates a job, but for one that is repeated under its idempotency key.",
+                parameters: [.idempotencyKey],
+                answers: [
+                    .json("Accepted before, under the same idempotency key", "Job", .location),
+                    .json(201, "The new job", "Job", .location, isJob: true),
+                ], refusals: [404, 409]),
             .scope(.create) { (call) throws(InspectError) in
-                let id = try call.jobID()
+                let (id, key) = (try call.jobID(), try call.idempotencyKey())
                 return { _ in
-                    let job = try await call.store.rerun(call.credential, id: id)
+                    let (job, isRepeated) = try await call.store.rerun(call.credential, id: id, key: key)
                     return GatewayAnswer(
                         response: try .json(
-                            JobProgress(id: job, status: Int(JobStatus.queued.rawValue)), status: 201,
-                            headers: [("Location", "/inspectionjob/\(job)")]),
+                            JobProgress(
+                                id: job, status: Int(JobStatus.queued.rawValue), isRepeated: isRepeated ? true : nil),
+                            status: isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job)")]),
                         job: job)
                 }
             }),

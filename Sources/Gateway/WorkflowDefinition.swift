@@ -1,0 +1,55 @@
+internal import Foundation
+internal import InspectCore
+
+/// `workflowDefinition`, as Jumio's API asks for a workflow and preselects documents:
+/// `{"key": 3, "credentials": [{"category": "ID", "country": {"values": […]}, "type": {"values": […]}}]}`.
+enum WorkflowDefinition {
+    static let member = "workflowDefinition"
+
+    /// Writes it as the members that `insp.enqueue` takes: workflow, countries and documentTypes.
+    ///
+    /// - Throws: ``ErrorCode/payloadInvalid``. The database judges the values.
+    static func unfold(_ object: inout [String: Any]) throws(InspectError) {
+        guard let value = object.removeValue(forKey: self.member) else { return }
+        let definition = try self.members(value, ["key", "credentials"], self.member)
+        guard let key = definition["key"] else { throw InspectError(.payloadInvalid, "\(self.member) has no key") }
+        try self.set("workflow", key, in: &object)
+        guard let credentials = definition["credentials"] else { return }
+        guard let list = credentials as? [Any], list.count <= 10 else {
+            throw InspectError(.payloadInvalid, "credentials is not an array")
+        }
+        for entry in list {
+            let credential = try self.members(entry, ["category", "country", "type", "label"], "a credential")
+            // A selfie or a chip is not preselected.
+            guard credential["category"] as? String == "ID" else { continue }
+            for (name, member) in [("country", "countries"), ("type", "documentTypes")] {
+                guard let choice = credential[name] else { continue }
+                let choices = try self.members(choice, ["values", "predefinedType"], name)
+                guard let values = choices["values"] else { continue }
+                try self.set(member, values, in: &object)
+            }
+        }
+    }
+
+    private static func members(_ value: Any, _ known: Set<String>, _ name: String) throws(InspectError) -> [String:
+        Any]
+    {
+        guard let members = value as? [String: Any] else {
+            throw InspectError(.payloadInvalid, "\(name) is not an object")
+        }
+        if let unknown = members.keys.filter({ !known.contains($0) }).min() {
+            throw InspectError(
+                .payloadInvalid, "\(name): unknown key '\(unknown.prefix(40))'",
+                hint: "Keys are \(known.sorted().joined(separator: ", ")).")
+        }
+        return members
+    }
+
+    /// What is said twice could be said in two ways.
+    private static func set(_ name: String, _ value: Any, in object: inout [String: Any]) throws(InspectError) {
+        guard object[name] == nil else {
+            throw InspectError(.payloadInvalid, "\(name) stands beside \(self.member), or twice in it")
+        }
+        object[name] = value
+    }
+}

@@ -52,7 +52,7 @@ COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished 
 COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
 COMMENT ON COLUMN insp.callback.has_result IS
     'Whether the body contains the whole result, by the endpoint''s setting when the job was finished. If it may no longer be sent, the rest is sent';
-COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dispatcher opens the reference, the result, and the job''s own URL, of which url has only the origin';
+COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dispatcher opens the reference, the result, and the job''s own URL: the column url has only the origin';
 COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';

@@ -55,7 +55,7 @@ LANGUAGE sql STABLE AS $$
         OFFSET 0) y
 $$;
 COMMENT ON FUNCTION insp.plain_requests(jsonb[]) IS
-    'Payloads in order: whether each is plainly valid apart from its URLs, digests and its partner''s requirements (otherwise insp.check_request decides), whether it has parts other than FRONT, its URLs, a line each, and its digests';
+    'Payloads in order: whether each is plainly valid apart from its URLs, digests and its partner''s requirements (otherwise insp.check_request decides), whether it has parts other than FRONT, its URLs, one per line, and its digests';
 
 CREATE OR REPLACE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[])
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

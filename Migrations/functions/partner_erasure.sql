@@ -61,7 +61,7 @@ BEGIN
             PERFORM insp.end_unclaimed(ARRAY[job], 'CANCELLED', NULL);
             ended := ended || job;
         EXCEPTION WHEN OTHERS THEN
-            -- One that cannot end keeps no other from its end.
+            -- A job that cannot be ended must not stop the others.
             IF SQLSTATE NOT IN ('55P03', '40P01') AND NOT insp.may_be_of_row(SQLSTATE) THEN
                 RAISE;
             END IF;
@@ -154,5 +154,5 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_partner_data(text, bigint, integer) IS
-    'Erases up to a batch of the jobs of a partner that insp.erase_partner has ended, those that are not finished as CANCELLED, from the job after this number on, and then what it has without a job. Call it with last until more is false, and from the beginning while any was kept: another transaction held it, or it is damaged. Bare rows of jobs stay until their retention, and nothing in them names a person';
+    'Erases up to a batch of the jobs of a partner that insp.erase_partner has ended, those that are not finished as CANCELLED, starting after this job''s number, then the data that belongs to no job. Call it with last until more is false, and from the beginning while any was kept: another transaction held it, or it is damaged. Bare rows of jobs stay until their retention, and nothing in them names a person';
 GRANT EXECUTE ON FUNCTION insp.erase_partner_data(text, bigint, integer) TO insp_operator;

@@ -11,7 +11,7 @@ BEGIN
     IF NOT FOUND OR NOT insp.may_act(number) THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(p_partner), 40));
     ELSIF is_erased THEN
-        -- Nothing begins anew under its name, and no program makes keys for it.
+        -- Its name cannot be used again, and no program makes keys for it.
         PERFORM insp.refuse('PARTNER_DISABLED', 'the partner was erased');
     END IF;
     RETURN number;
@@ -216,7 +216,7 @@ BEGIN
     DELETE FROM insp.producer_partner b WHERE NOT b.is_active AND EXISTS (SELECT FROM insp.producer_partner x
         WHERE x.login = b.login AND x.partner_id <> b.partner_id AND CASE WHEN x.role = b.role
             THEN x.is_active OR x.partner_id > b.partner_id
-            -- The login was dropped, and the one that has its name now is bound.
+            -- The login was dropped, and the new login of that name is bound instead.
             ELSE x.role = to_regrole(quote_ident(b.login))::oid AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role) END);
     PERFORM insp.record('unbind_producer', 'login ' || unbind_producer.login,
         jsonb_build_object('partner', unbind_producer.partner));
@@ -271,7 +271,7 @@ CREATE OR REPLACE VIEW insp.v_producer AS
 SELECT b.login::text AS login, p.name AS partner, CASE
         WHEN NOT b.is_active THEN 'was unbound, and acts for nobody: bind or free it'
         WHEN r.rolname = b.login THEN 'acts for the partner'
-        WHEN r.oid IS NOT NULL THEN format('is called %s now, and acts for nobody by this: bind it anew', r.rolname)
+        WHEN r.oid IS NOT NULL THEN format('is called %s now, and no longer acts for any partner: bind it again', r.rolname)
         WHEN n.oid IS NOT NULL THEN 'another login has the name, and acts for nobody by this: bind or unbind it'
         ELSE 'there is no such login' END AS state
 FROM insp.producer_partner b JOIN insp.partner p ON p.id = b.partner_id

@@ -219,7 +219,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     SELECT ARRAY(
         SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = p_partner AND r.kind = 'user' AND r.index = p_index
         UNION
-        -- Jobs from before the person's reference was known, or that did without it. One that names somebody else is that one's.
+        -- Jobs from before the person's reference was known, or jobs without a reference. A job that names another person belongs
+        -- to that person.
         SELECT n.job_id FROM insp.face f, LATERAL (
                 SELECT x.job_id FROM insp.face_named x WHERE x.partner_id = f.partner_id AND x.face_id = f.face_id
                 UNION ALL SELECT y.job_id FROM insp.face_job y WHERE y.partner_id = f.partner_id AND y.face_id = f.face_id) n

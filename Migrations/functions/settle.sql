@@ -99,7 +99,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    -- An end that insp.finish did not write stands where the job's own is to be written.
+    -- A stray final row would block the job's own: remove it.
     DELETE FROM insp.step s WHERE s.job_id = p_job AND s.status = 128;
     DELETE FROM insp.event e WHERE e.job_id = p_job AND e.kind = 'finished';
     WITH gone AS (

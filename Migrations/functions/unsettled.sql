@@ -33,7 +33,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     SELECT e.job_id FROM ended e
 $$;
 COMMENT ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) IS
-    'Delays leased jobs that failed by this many seconds; the attempt is refunded where a key was not to be had, or the object store was away. Returns the jobs whose lease was valid';
+    'Delays leased jobs that failed by this many seconds; the attempt is refunded if a key or the object store was unavailable. Returns the jobs whose lease was valid';
 GRANT EXECUTE ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])

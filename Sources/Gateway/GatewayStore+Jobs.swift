@@ -8,7 +8,7 @@ internal import Postgres
 extension GatewayStore {
     /// A page of the partner's jobs with these references.
     func jobs(_ credential: GatewayCredential, _ search: JobSearch) async throws -> JobPage {
-        // Jobs are read by the first one: the one that fewest have.
+        // Searches by the most selective reference first.
         let kinds = JobSearch.Reference.allCases.compactMap { kind in
             search.references[kind].map { (key: kind, value: $0) }
         }

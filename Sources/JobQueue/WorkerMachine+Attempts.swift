@@ -151,7 +151,7 @@ extension WorkerMachine {
         self.scan.isUnknown = false
         if hasNew { self.scan.lastFull = nil }
         if self.scan.sawNothing {
-            // A partner that is limited may go on any moment, and nobody announces it.
+            // A partner that is limited may continue at any moment without a notification.
             let interval = self.configuration.pollInterval
             self.scan.nextPoll = now + (isRestricted ? min(.milliseconds(50), interval) : interval) * random
         }

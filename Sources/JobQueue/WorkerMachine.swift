@@ -10,7 +10,7 @@ internal import InspectCore
 /// | state | event | next state | actions |
 /// |---|---|---|---|
 /// | – | a claim's answer, open job | working | start |
-/// | – | a claim's answer, cancelled or expired job, or not ours to take | ending | release or dead-letter |
+/// | – | a claim's answer, cancelled or expired job, or a job that this worker may not run | ending | release or dead-letter |
 /// | working | its handler succeeds | ending | settle, or hold for a review |
 /// | working | its handler fails | ending | retry or dead-letter, as the retry policy says; release without a permit |
 /// | working | a stage is stored | working | write the step |

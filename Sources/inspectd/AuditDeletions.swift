@@ -64,7 +64,7 @@ struct AuditDeletions {
         }
     }
 
-    /// A report may not be silent about a time of which retention removed the rows.
+    /// A report must not cover a period whose rows retention has removed.
     private static func checkStart(_ first: RecordLine, _ anchor: Int64, _ from: Int64) throws {
         let row = try JSONSerialization.jsonObject(with: first.text) as? [String: Any]
         guard anchor > 0, let at = row?["at"] as? Int64, from < at else { return }

@@ -236,7 +236,9 @@ import Testing
         #expect(try await acts(renamed) == [])
         #expect(try await acts(login) == [])
         #expect(
-            try await states() == ["\(name) acme: is called \(newName) now, and acts for nobody by this: bind it anew"])
+            try await states() == [
+                "\(name) acme: is called \(newName) now, and no longer acts for any partner: bind it again"
+            ])
         // What a wrong name takes back is not the other login's.
         #expect(try await call("unbind_producer", name, "acme") == "login \(name) no longer acts for partner acme")
         #expect(try await acts(renamed) == [])

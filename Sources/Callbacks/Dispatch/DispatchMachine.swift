@@ -115,8 +115,8 @@ struct DispatchMachine {
     /// When each loop last ran; `nil` before its first run.
     private var claimTurnAt, settleTurnAt: Instant?
 
-    /// The answers, or the free room, that are worth a round trip: with 50 endpoints, one that settles costs the database as much
-    /// as some 20 callbacks in it, one that claims as much as some 100.
+    /// The answers, or the free room, that are worth a round trip: with 50 endpoints, a settling round trip costs about as
+    /// much as 20 callbacks, a claiming one about as much as 100.
     static let gathered = 512
     /// The number of endpoints with a turn that is worth a round of the sending loop.
     static let worthSending = 32

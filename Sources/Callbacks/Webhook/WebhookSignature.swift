@@ -85,7 +85,7 @@ package final class MessageCode: Sendable {
         var length = 0
         let isDone = self.context.withLock { context in
             if context == nil { context = self.makeContext() }
-            // Without a key: the one that it has, from the beginning.
+            // A nil key restarts with the same key.
             let isDone =
                 context != nil && EVP_MAC_init(context, nil, 0, nil) == 1
                 && head.withUTF8 { EVP_MAC_update(context, $0.baseAddress, $0.count) } == 1

@@ -45,7 +45,7 @@ package struct JobSeal: Sendable {
             + Seal.seal(Data(note.utf8), under: self.key, for: self.context(.note)).base64EncodedString()
     }
 
-    /// A note as it was written; one that SQL took plain stays as it is.
+    /// A note as it was written; plain notes are returned unchanged.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
     package func open(note: String) throws(InspectError) -> String {

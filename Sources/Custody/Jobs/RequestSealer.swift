@@ -187,8 +187,8 @@ struct RequestDraft {
         try Self.json(self.request.filter { Self.personalKeys.contains($0.key) })
     }
 
-    /// What a repeated request has in common with the first one, whoever seals it. The partner is in the key, and a gateway's request
-    /// does not name it; digests are of the parts.
+    /// What a repeated request has in common with the first one, whichever program seals it. The partner is in the key, and a
+    /// gateway's request does not name it; the parts are covered by their digests.
     func canonical() -> [UInt8] {
         let request = CanonicalJSON.object(
             self.form.filter { !["partner", "traceparent", "digests"].contains($0.key) }
@@ -287,7 +287,7 @@ package enum SealedURL {
     /// What stands for a URL: its origin, by which the database decides where it may lead, and a pseudonym, as the path and the
     /// query may name a person or open an object.
     ///
-    /// - Returns: For an invalid one another one that is refused likewise.
+    /// - Returns: For an invalid URL, another invalid URL, so that it is still refused.
     static func pseudonym(_ value: Any, limit: Int, _ index: BlindIndex) -> Any {
         guard let text = value as? String else { return 0 }
         let isPlain =
@@ -314,7 +314,7 @@ extension BlindIndex {
     /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
     package func pseudonym(_ value: String, use: String) -> String { Data(self.index(value, use: use)).base64URL }
 
-    /// The index of which a pseudonym is made; `nil`: it is none.
+    /// The index of which a pseudonym is made; `nil` if the value is not a pseudonym.
     static func bytes(of pseudonym: String) -> [UInt8]? {
         guard pseudonym.utf8.count == 43, let bytes = Data(base64URL: pseudonym), bytes.count == 32 else { return nil }
         return [UInt8](bytes)

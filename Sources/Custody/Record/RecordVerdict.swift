@@ -9,7 +9,7 @@ package struct RecordFault: Sendable, Equatable {
         case reordered
         /// A second row for one place.
         case inserted
-        /// Rows that were made anew with hashes that fit: a checkpoint has other ones.
+        /// Rows rewritten with consistent hashes that a checkpoint contradicts.
         case rewritten
         /// Rows at the end that a checkpoint or a kept one covers.
         case truncated

@@ -37,7 +37,7 @@ package struct RecordVerifier {
 
     // MARK: What comes
 
-    /// The ends from which rows follow, in place of an export's first line.
+    /// The chain heads to start from, instead of the export's first line.
     package mutating func begin(_ starts: [String: RecordPlace], isPartial: Bool) {
         self.hasHeader = true
         self.isPartial = isPartial

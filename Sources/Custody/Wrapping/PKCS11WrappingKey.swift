@@ -87,7 +87,7 @@ final class PKCS11WrappingKey: WrappingKey {
         }
     }
 
-    /// Tries once more with a new session: a token that was away and is back has forgotten the old one. On the module's queue.
+    /// Tries once more with a new session: a reconnected token has lost its session. On the module's queue.
     private func attempt<Result>(
         _ functions: PKCS11Functions, _ body: (PKCS11Session, PKCS11Functions) throws -> Result
     ) throws -> Result {

@@ -110,23 +110,32 @@ let package = Package(
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
-            name: "JobQueueTests", dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
-        .testTarget(name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "TestSupport"]),
+            name: "JobQueueTests",
+            dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "Postgres", "TestSupport"]),
+        .testTarget(
+            name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "Postgres", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
         .testTarget(
             name: "ObjectStoreTests",
-            dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "ObjectStore", "TestSupport"]),
-        .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "Custody", "HTTPClient", "TestSupport"]),
-        .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),
+            dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "ObjectStore", "Postgres", "TestSupport"]),
+        .testTarget(
+            name: "CallbacksTests",
+            dependencies: ["Callbacks", "Custody", "HTTPClient", "InspectCore", "Postgres", "TestSupport"]),
+        .testTarget(
+            name: "InspectionTests",
+            dependencies: ["Custody", "HTTPClient", "InspectCore", "Inspection", "TestSupport"]),
         .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
-        .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
+        .testTarget(name: "VisionTests", dependencies: ["InspectCore", "Vision", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["Custody", "JobQueue", "inspectd", "faulty-analyzer", "TestSupport"]),
+            name: "EndToEndTests",
+            dependencies: [
+                "Custody", "InspectCore", "JobQueue", "Postgres", "inspectd", "faulty-analyzer", "TestSupport",
+            ]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

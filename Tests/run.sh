@@ -161,7 +161,7 @@ if whole; then
     # The data is others' and not in this repository.
     for suite in http11 wycheproof jose webhooks pkits chips; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
-            beside "$suite as others have it" Tests/referees.sh "$suite" --bin .build/tests/debug
+            beside "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
         else
             say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
         fi

@@ -1,3 +1,4 @@
+internal import Custody
 package import Foundation
 internal import Postgres
 
@@ -62,8 +63,7 @@ extension JobClient {
     /// - Parameter action: One of those that `insp.record_keys` lists.
     package func recordKeys(_ action: String, of partner: String, keys: Int) async throws {
         try await self.translating { connection in
-            _ = try await connection.query(
-                "SELECT insp.record_keys($1, $2, $3::integer)", [.text(action), .text(partner), .int(Int64(keys))])
+            try await KeyUse.record(action, of: partner, keys: keys, on: connection)
         }
     }
 }

@@ -64,9 +64,7 @@ package actor JobClient {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/partnerUnknown``.
     package func number(of partner: String) async throws -> Int64 {
-        try await self.translating { connection in
-            try await connection.query("SELECT insp.custody_partner($1)", [.text(partner)]).single().int(0)
-        }
+        try await self.translating { try await KeyUse.number(of: partner, on: $0) }
     }
 
     /// The result document of a job, as JSON; valid results are in it once `status` is 128.

@@ -8,8 +8,8 @@ import Testing
         .appendingPathComponent("Sources")
 
     /// The Swift files of a target, with their text.
-    private func files(_ target: String) throws -> [(name: String, text: String)] {
-        let folder = Self.sources.appendingPathComponent(target)
+    private func files(_ target: String, of root: URL = Self.sources) throws -> [(name: String, text: String)] {
+        let folder = root.appendingPathComponent(target)
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }
         #expect(!names.isEmpty)
         return try names.map { name in
@@ -30,26 +30,27 @@ import Testing
             })
     }
 
-    /// Targets and what each depends on, as Package.swift has them, without those that hold C or tests.
-    private func targets() throws -> [String: Set<String>] {
+    /// Targets and what each depends on, as Package.swift has them.
+    private func declared() throws -> [String: Set<String>] {
         let package = try String(
             contentsOf: Self.sources.deletingLastPathComponent().appendingPathComponent("Package.swift"),
             encoding: .utf8)
         var targets: [String: Set<String>] = [:]
         for piece in package.components(separatedBy: "arget(").dropFirst() {
-            guard let name = piece.firstMatch(of: /^\s*name: "(\w+)"/)?.1,
-                FileManager.default.fileExists(atPath: Self.sources.appendingPathComponent(String(name)).path),
-                try self.isSwift(String(name))
-            else { continue }
+            guard let name = piece.firstMatch(of: /^\s*name: "(\w+)"/)?.1 else { continue }
             let list = piece.firstMatch(of: /dependencies: \[([^\]]*)\]/)?.1 ?? ""
             targets[String(name)] = Set(list.matches(of: /"(\w+)"/).map { String($0.1) })
         }
         return targets
     }
 
-    private func isSwift(_ target: String) throws -> Bool {
-        try FileManager.default.subpathsOfDirectory(atPath: Self.sources.appendingPathComponent(target).path)
-            .contains { $0.hasSuffix(".swift") }
+    /// Those of them that stand in Sources and hold Swift.
+    private func targets() throws -> [String: Set<String>] {
+        try self.declared().filter { target, _ in
+            let folder = Self.sources.appendingPathComponent(target).path
+            guard FileManager.default.fileExists(atPath: folder) else { return false }
+            return try FileManager.default.subpathsOfDirectory(atPath: folder).contains { $0.hasSuffix(".swift") }
+        }
     }
 
     @Test func `A target imports only its dependencies in Package.swift, and the core none`() throws {
@@ -59,6 +60,23 @@ import Testing
         for (target, dependencies) in targets {
             let given = target == "InspectCore" ? ["Foundation"] : system
             let extra = try self.imports(target).subtracting(given).subtracting(dependencies)
+            #expect(extra.isEmpty, "\(target) imports \(extra.sorted())")
+        }
+    }
+
+    @Test func `Tests import only what their target declares in Package.swift`() throws {
+        let system: Set<String> = [
+            "Foundation", "FoundationNetworking", "FoundationXML", "Glibc", "Synchronization", "Testing",
+        ]
+        let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")
+        let targets = try self.declared().filter { target, _ in target.hasSuffix("Tests") }
+        #expect(targets.count >= 14)
+        for (target, dependencies) in targets {
+            // Indented lines are other languages' programs.
+            let imports = try self.files(target, of: tests).flatMap {
+                $0.text.matches(of: /(?m)^(?:[@\w]+ )*import (\w+)/).map { String($0.1) }
+            }
+            let extra = Set(imports).subtracting(system).subtracting(dependencies)
             #expect(extra.isEmpty, "\(target) imports \(extra.sorted())")
         }
     }
@@ -123,6 +141,25 @@ import Testing
                     }
                 }
             }
+        }
+    }
+
+    /// Another module asks the one that calls it.
+    @Test func `A function of the database is called by one module`() throws {
+        var callers: [String: Set<String>] = [:]
+        // Benchmarks drive the queue past its modules; what the program names are texts for operators.
+        for target in try self.targets().keys where target != "Benchmarks" && target != "inspectd" {
+            for file in try self.files(target) {
+                for line in file.text.split(separator: "\n") where !line.drop(while: { $0 == " " }).hasPrefix("//") {
+                    for found in line.matches(of: /insp\.(\w+)\(/) {
+                        callers[String(found.1), default: []].insert(target)
+                    }
+                }
+            }
+        }
+        #expect(callers.count > 100)
+        for (function, targets) in callers {
+            #expect(targets.count == 1, "\(targets.sorted()) call insp.\(function)")
         }
     }
 
@@ -227,7 +264,15 @@ import Testing
         #expect(files.count > 20)
         for name in files {
             let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-            #expect(!text.contains("l.fence = "), "\(name)")
+            // Whatever the lease is called there, also where it is updated or deleted.
+            var aliases: Set<String> = ["lease"]
+            for found in text.matches(of: /insp\.lease (?:AS )?(\w+)/) { aliases.insert(String(found.1)) }
+            for found in text.matches(of: /(\w+)\.fence (?:=|IN\b)/) {
+                #expect(!aliases.contains(String(found.1)), "\(name): \(found.0)")
+            }
+            for found in text.matches(of: /\s= (\w+)\.fence\b/) {
+                #expect(!aliases.contains(String(found.1)), "\(name): \(found.0)")
+            }
         }
     }
 

@@ -93,7 +93,8 @@ import Testing
         let median = try #require(after.finished.runMedian)
         #expect(median > 0.09 && median < 30, "\(median)")
         #expect(try #require(after.finished.run95) >= median)
-        #expect(try #require(after.finished.waitMedian) >= 0)
+        // Of each three jobs two wait until a job before them has left its slot.
+        #expect(try #require(after.finished.waitMedian) > 0.09)
         #expect(after.accepted >= 60)
         #expect(after.callbacks.pending == 60 && !after.callbacks.isMore && after.callbacks.retrying == 0)
         worker.stop()

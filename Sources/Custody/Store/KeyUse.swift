@@ -11,11 +11,16 @@ package enum KeyUse {
 
     /// Records what an operator did: the key store has no record of its own.
     ///
-    /// - Parameter keys: How many keys it was done to; `nil`: it is not about a number of keys.
-    package static func record(_ action: String, keys: Int?, on connection: PostgresConnection) async throws {
+    /// - Parameters:
+    ///   - action: One of those that `insp.record_keys` lists.
+    ///   - partner: Whose keys they are; `nil`: it is not about one partner.
+    ///   - keys: How many keys it was done to; `nil`: it is not about a number of keys.
+    package static func record(
+        _ action: String, of partner: String? = nil, keys: Int?, on connection: PostgresConnection
+    ) async throws {
         _ = try await connection.query(
-            "SELECT insp.record_keys($1, keys => $2::integer)",
-            [.text(action), keys.map { .int(Int64($0)) } ?? .null])
+            "SELECT insp.record_keys($1, $2, $3::integer)",
+            [.text(action), .optional(partner), keys.map { .int(Int64($0)) } ?? .null])
     }
 
     /// The number of a partner.

@@ -16,7 +16,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
         -- A finished job has only a stale lease to drop.
         INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
         SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue,
-            -- Refunded where a service of ours was away, or a key was not to be had, or not by this worker: the deadline alone ends such a job.
+            -- Refunded if a service of ours or a key was unavailable, perhaps to this worker alone: only the deadline ends such a job.
             e.attempt - (e.code IN ('OBJECT_STORE_UNAVAILABLE', 'KEYS_UNAVAILABLE', 'KEY_UNKNOWN', 'KEY_MISSING', 'KEY_MISMATCH'))::int,
             least(e.crashes, 32766) + e.crashed::int, e.code
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128

@@ -29,9 +29,9 @@ struct ResidualBlock {
 /// over planes, and a matrix.
 ///
 /// Saves 19 % of a pair's processor time [16–24, 10 turns of 24 pairs, AMD EPYC] over dlib's own pass with its normalisations
-/// folded in, too, and 9.2 % [7.6–13.3] over OpenCV's network module (Tests/FIGURES.md): dlib copies a product's operands pixel by
-/// pixel and sample by sample, and passes over memory once each for sum and threshold. Without this pass we would use dlib's, which
-/// reads the model's file: OpenCV would need it in another format.
+/// folded in, too, and 9.2 % [7.6–13.3] over OpenCV's network module (Tests/FIGURES.md): dlib copies a product's operands pixel
+/// by pixel and sample by sample, and passes over memory once each for sum and threshold. Without this pass we would use dlib's,
+/// which reads the model's file: OpenCV would need it in another format.
 class ResidualNetwork {
 public:
     Convolution entry;

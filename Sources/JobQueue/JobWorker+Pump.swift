@@ -273,7 +273,7 @@ extension WorkerMachine.WriteFailure {
         if error.isLockTimeout {
             self = .held
         } else if error.isTransient {
-            self = .away
+            self = .unavailable
         } else if error.code == .decoding {
             self = .unreadable
         } else {

@@ -52,8 +52,8 @@ extension WorkerMachine {
     enum WriteFailure: Sendable {
         /// Somebody holds a row that they need.
         case held
-        /// The database is away, or busy with something else.
-        case away
+        /// The database is unavailable, or busy with something else.
+        case unavailable
         /// It is unknown what was written: the answer cannot be read.
         case unreadable
         /// The database refuses them, with this SQLSTATE.
@@ -107,7 +107,7 @@ extension WorkerMachine {
         case .held where !batch.isEmpty: .findHeld
         case .refused where !batch.isEmpty: .eachAlone
         // Whatever did arrive is refused by its fence the second time.
-        case .held, .refused, .away, .unreadable: .again
+        case .held, .refused, .unavailable, .unreadable: .again
         }
     }
 
@@ -147,7 +147,7 @@ extension WorkerMachine {
         case .held where self.parked[job.id] == nil:
             self.park(group, at: now, random: random, &actions)
             return .parked
-        case .held, .away, .unreadable:
+        case .held, .unavailable, .unreadable:
             if self.parked[job.id] != nil {
                 self.deferParked(job.id, at: now, random: random)
             } else {

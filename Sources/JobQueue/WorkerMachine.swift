@@ -25,7 +25,7 @@ internal import InspectCore
 /// | stopped | its handler fails, or does not heed its cancellation | ending | release |
 /// | lost | its handler ends | – | nothing is written |
 /// | ending | its writes are answered | – | report; a missing row is a lost lease |
-/// | ending | the answer is lost, or the database away | ending | the same writes again |
+/// | ending | the answer is lost, or the database unavailable | ending | the same writes again |
 /// | ending | somebody holds a row | parked | the writes wait apart and are tried again |
 /// | parked | the row is free | – | report |
 /// | ending, parked | the database refuses the writes for good | ending | dead-letter in their place |

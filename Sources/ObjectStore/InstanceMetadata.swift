@@ -56,11 +56,11 @@ actor InstanceMetadata {
     /// - Throws: ``InspectError`` with ``ErrorCode/objectStoreUnavailable``.
     func keys() async throws(InspectError) -> ObjectStoreKeys {
         if let known, known.until.timeIntervalSinceNow > Self.margin { return known.keys }
-        // While the service is away, keys that are still valid do.
+        // While the service is unavailable, keys that are still valid do.
         let valid = self.known.flatMap { $0.until.timeIntervalSinceNow > 0 ? $0.keys : nil }
         guard self.renewal != nil || ContinuousClock.now >= self.quietUntil else {
             if let valid { return valid }
-            throw InspectError(.objectStoreUnavailable, "the metadata service was away just now")
+            throw InspectError(.objectStoreUnavailable, "the metadata service was unavailable a moment ago")
         }
         // All who wait get one answer.
         let renewal = self.renewal ?? Task { await self.fetch() }
@@ -114,17 +114,17 @@ actor InstanceMetadata {
         let request = HTTPRequest(
             method: method, url: self.address.origin + path, headers: [header],
             limits: .init(totalMilliseconds: 3_000, bodyBytes: 16_384), allowsHTTP: true)
-        let away = { (reason: String) in
+        let unavailable = { (reason: String) in
             InspectError(.objectStoreUnavailable, "the metadata service: \(reason)")
         }
         do throws(HTTPError) {
             let response = try await self.client.send(request, policy: EgressPolicy(.only(self.address.address)))
             guard response.status == 200, response.bodyFailure == nil else {
-                return .failure(away("HTTP status \(response.status)"))
+                return .failure(unavailable("HTTP status \(response.status)"))
             }
             return .success(String(decoding: response.body, as: UTF8.self))
         } catch {
-            return .failure(away(error.code.errorCode.rawValue))
+            return .failure(unavailable(error.code.errorCode.rawValue))
         }
     }
 }

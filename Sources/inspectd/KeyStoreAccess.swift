@@ -23,8 +23,8 @@ extension Configuration {
 
     /// The key store, once it is known to be the database's and its wrapping key this process's.
     ///
-    /// - Parameter onWait: Called with the reason while the key store or the database is away, and the call waits for it, also
-    ///   without a key store: the database alone knows whether anything is sealed. `nil`: the call fails then.
+    /// - Parameter onWait: Called with the reason while the key store or the database is unavailable, and the call waits for it,
+    ///   also without a key store: the database alone knows whether anything is sealed. `nil`: the call fails then.
     /// - Returns: `nil` if none is configured and nothing is sealed.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` or ``ErrorCode/keyMismatch``: the process must not start.
     func checkedKeyStore(onWait: ((ErrorCode) -> Void)? = nil) async throws -> KeyStore? {

@@ -151,7 +151,7 @@ extension Command {
         }
     }
 
-    /// Repeats what a key store or a KMS that is away interrupts, for up to ten minutes.
+    /// Repeats what an unavailable key store or KMS interrupts, for up to ten minutes.
     private static func waiting<Result>(
         _ configuration: Configuration, _ body: () async throws -> Result
     ) async throws -> Result {

@@ -114,7 +114,7 @@ struct SealedSecretTests {
         #expect(try self.receiver.received().last?.verified == false)
     }
 
-    @Test func `While the key store is away, known endpoints go on, new secrets wait uncounted, and others are sent`()
+    @Test func `Without the key store, known endpoints go on, new secrets wait uncounted, and others are sent`()
         async throws
     {
         let store = try self.keys.store()
@@ -197,7 +197,7 @@ struct SealedSecretTests {
         #expect(try self.receiver.received().count { $0.verified } == 4)
     }
 
-    @Test func `A token that nobody can open any more is replaced, and none is asked for while the keys are away`()
+    @Test func `A token that nobody can open any more is replaced, and none is asked for without the keys`()
         async throws
     {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)

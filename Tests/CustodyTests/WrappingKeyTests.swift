@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test(arguments: ["sealed", "busy", "forbidden", "missing", "html", "torn", "hang", "drop", "bad"])
-    func `A KMS that is away or broken costs no key`(mode: String) async throws {
+    func `A KMS that is unavailable or broken costs no key`(mode: String) async throws {
         let kms = try StubKMS()
         // Only the request that hangs is given up soon.
         let wrapped = try await kms.key(timeout: .seconds(60)).wrap(.random(), Self.associated)

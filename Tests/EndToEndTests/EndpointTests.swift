@@ -172,7 +172,7 @@ import Testing
         #expect(try !record[0].string(0).contains("sealed:"))
     }
 
-    @Test func `Where the keys are missing or away no secret is stored, neither plain nor at all`() async throws {
+    @Test func `Without the keys no secret is stored, neither plain nor at all`() async throws {
         let site = try await Site()
         _ = try await site.endpoint(
             "create", "--partner", "bank", "--new-partner", "--url", "https://hooks.example.com/x")

@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `A key store that is away is said to be`() async throws {
+    @Test func `A key store that is unavailable is said to be`() async throws {
         let setting = try await KeySetting()
         let away = setting.environment.merging(["INSPECTD_KEYS_URL": "postgresql://127.0.0.1:1/x"]) { $1 }
         let found = try #require(try await Self.findings(away)["keyStore"])

@@ -5,7 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Real workers whose key store is away, older than the data, or another host's.
+/// Real workers whose key store is unavailable, older than the data, or another host's.
 @Suite struct KeyOutageTests {
     /// Events of attempts that ended so.
     private static func uncounted(_ code: String) -> String {

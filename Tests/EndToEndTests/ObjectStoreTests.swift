@@ -101,7 +101,7 @@ import Testing
         #expect(site.stub.count("GET", 206) == 3)
         #expect(try await site.service.connection.query("SELECT count(*) FROM insp.content")[0].int(0) == 0)
 
-        // A store that is away: the client hears it, and may come again.
+        // A store that is unavailable: the client hears it, and may come again.
         try site.stub.behave("down")
         let refused = try await create()
         #expect(refused.status == 503 && refused.document["code"] as? String == "OBJECT_STORE_UNAVAILABLE")
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: ["down", "no-bucket", "redirect", "proxy"])
-    func `While the store is away jobs are delayed, and end once it is back`(_ fault: String) async throws {
+    func `While the store is unavailable jobs are delayed, and end once it is back`(_ fault: String) async throws {
         let site = try await Site()
         let id = try await site.enqueue()
         try site.stub.behave(fault)

@@ -60,7 +60,7 @@ struct SealedService {
         try members(try await self.patiently { try await self.client.result(of: id, purpose: "support") })
     }
 
-    /// As callers do: the first calls after the key store was away meet connections that it has closed.
+    /// As callers do: the first calls after the key store was unavailable meet connections that it has closed.
     private func patiently<Answer>(_ call: () async throws -> Answer) async throws -> Answer {
         for _ in 0..<20 {
             do { return try await call() } catch let error as InspectError where error.code == .keysUnavailable {

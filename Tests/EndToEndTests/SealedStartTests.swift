@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `A gateway whose key store is away says so, and serves once it is back`() async throws {
+    @Test func `A gateway whose key store is unavailable says so, and serves once it is back`() async throws {
         let setting = try await KeySetting()
         let main = try await setting.main.connect()
         _ = try await main.query("SELECT insp.create_partner('bank')")
@@ -133,7 +133,7 @@ import Testing
         defer { gateway.send(SIGKILL) }
         let health = try await Self.port(of: gateway)
         let path = "/inspectionjob/\(UUID().uuidString)"
-        try await waitUntil("the gateway says that the keys are away") {
+        try await waitUntil("the gateway says that the keys are unavailable") {
             try await Self.get(port, path, bearer: bearer).1["code"] as? String == "KEYS_UNAVAILABLE"
         }
         #expect(try await Self.get(health, "/readyz").1.at("reasons.0.check") as? String == "keys")

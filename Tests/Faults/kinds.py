@@ -50,7 +50,7 @@ def worker_stopped(world, random, seconds):
         worker.send(signal.SIGKILL)
         worker.wait(10)
     elif alone and world.betweens == betweens:
-        # With the database away, or the way to it, a worker may take longer: it tries to write what it has.
+        # Without the database, or the way to it, a worker may take longer: it tries to write what it has.
         world.stop_seconds = max(world.stop_seconds, took)
         if took > (30 if world.short else 10):
             world.violation(f"{worker.name} took {took:.1f} s to stop")

@@ -22,7 +22,7 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test func `An object store that is away ends no job, however often`() {
+    @Test func `An object store that is unavailable ends no job, however often`() {
         let policy = RetryPolicy()
         for attempt in [1, 8, 1_000] {
             let verdict = policy.verdict(

@@ -84,7 +84,7 @@ import Testing
         #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)").count == 1)
     }
 
-    @Test func `While the store is away objects wait, and the duty says so`() async throws {
+    @Test func `While the store is unavailable objects wait, and the duty says so`() async throws {
         let site = try await ObjectSite()
         let id = try await site.enqueue()
         try await site.finish(id)

@@ -195,7 +195,7 @@ struct ObjectStoreTests {
         #expect(stub.requests.filter { $0.contains("security-credentials/inspectd-role") }.count == 1)
     }
 
-    @Test func `Keys that end soon are renewed, and used while the service is away`() async throws {
+    @Test func `Keys that end soon are renewed, and used while the service is unavailable`() async throws {
         let stub = try StubObjectStore(token: "session-token")
         try stub.behave("short-lived")
         let setting = stub.setting(credentials: "credentials=metadata:127.0.0.1:\(stub.port)")

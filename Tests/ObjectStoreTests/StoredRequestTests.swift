@@ -66,7 +66,7 @@ import Testing
         #expect(try await site.objects().count == 1)
     }
 
-    @Test func `While the store is away a request is refused, and no job exists`() async throws {
+    @Test func `While the store is unavailable a request is refused, and no job exists`() async throws {
         let site = try await ObjectSite()
         try site.stub.behave("down")
         #expect(await errorCode { _ = try await site.enqueue() } == .objectStoreUnavailable)

@@ -71,7 +71,7 @@ final class PKCS11WrappingKey: WrappingKey {
         _ body: @escaping @Sendable (PKCS11Session, PKCS11Functions) throws -> Result
     ) async throws(InspectError) -> Result {
         guard self.breather.withLock({ $0.isOver() }) else {
-            throw InspectError(.keysUnavailable, "the PKCS#11 token was away just now")
+            throw InspectError(.keysUnavailable, "the PKCS#11 token was unavailable a moment ago")
         }
         do {
             let result = try await self.module.run { functions in try self.attempt(functions, body) }

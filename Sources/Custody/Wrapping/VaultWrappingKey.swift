@@ -76,7 +76,7 @@ final class VaultWrappingKey: WrappingKey {
         _ action: String, _ members: [String: String], returning member: String
     ) async throws(InspectError) -> String {
         guard self.breather.withLock({ $0.isOver() }) else {
-            throw InspectError(.keysUnavailable, "the KMS was away just now")
+            throw InspectError(.keysUnavailable, "the KMS was unavailable a moment ago")
         }
         do throws(InspectError) {
             let answer = try await self.send(action, members)[member]

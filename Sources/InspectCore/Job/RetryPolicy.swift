@@ -9,7 +9,7 @@ package struct RetryPolicy: Sendable, Equatable {
     package var base: Duration = .seconds(5)
     /// The longest delay.
     package var cap: Duration = .seconds(600)
-    /// The delay after an attempt that ended because the object store was away.
+    /// The delay after an attempt that ended because the object store was unavailable.
     package var outageDelay: Duration = .seconds(30)
     /// The delay after an attempt that ended because the key store does not have the job's key: it may be older than the data.
     package var keyDelay: Duration = .seconds(300)

@@ -34,14 +34,14 @@ def encoded(v):
     return CURVE[(np.clip(v, 0, 1) * 4096).astype(np.int16)]
 
 
-def sampled(picture, x, y):
+def sampled(image, x, y):
     """Bilinear, the border repeated."""
-    h, w = picture.shape[:2]
+    h, w = image.shape[:2]
     x, y = np.clip(x, 0, w - 1.001), np.clip(y, 0, h - 1.001)
     i, j = x.astype(np.int32), y.astype(np.int32)
     a, b = (x - i).astype(np.float32)[..., None], (y - j).astype(np.float32)[..., None]
-    return ((1 - b) * ((1 - a) * picture[j, i] + a * picture[j, i + 1])
-            + b * ((1 - a) * picture[j + 1, i] + a * picture[j + 1, i + 1]))
+    return ((1 - b) * ((1 - a) * image[j, i] + a * image[j, i + 1])
+            + b * ((1 - a) * image[j + 1, i] + a * image[j + 1, i + 1]))
 
 
 class Scene:
@@ -85,7 +85,7 @@ class Scene:
     def moved(self, motion):
         """The albedo after motions: yaw and nod in radians, the others 0 to 1."""
         u, v = self.u.copy(), self.v.copy()
-        picture = self.albedo
+        image = self.albedo
         if motion["yaw"] or motion["nod"]:
             # What lies where after the turn: the relief belongs to the head, so it is looked up where the head was before. The base of the
             # nose lies a third of the eyes' distance before them; a nod turns about the neck, and what turns away is shortened.
@@ -97,11 +97,11 @@ class Scene:
         if motion["smile"]:
             window = np.exp(-((self.v - self.nose_y - 0.35) / 0.25) ** 2 - (self.u / 0.8) ** 4)
             u = u / (1 + 0.35 * motion["smile"] * window)
-        out = sampled(picture, u * IED + WIDTH / 2, v * IED + 0.45 * HEIGHT)
+        out = sampled(image, u * IED + WIDTH / 2, v * IED + 0.45 * HEIGHT)
         if motion["blink"]:
             for side in (-0.5, 0.5):
                 lid = motion["blink"] * np.exp(-((u - side) / 0.33) ** 6 - (v / 0.17) ** 6)[..., None]
-                skin = sampled(picture, u * IED + WIDTH / 2, (v + 0.34) * IED + 0.45 * HEIGHT)
+                skin = sampled(image, u * IED + WIDTH / 2, (v + 0.34) * IED + 0.45 * HEIGHT)
                 out = (1 - lid) * out + lid * skin
                 lashes = motion["blink"] * np.exp(-((u - side) / 0.24) ** 6 - ((v - 0.05) / 0.022) ** 2)[..., None]
                 out = out * (1 - 0.7 * lashes)
@@ -230,8 +230,8 @@ def main():
             mean = radiance[::4, ::4].mean(axis=(0, 1))
             wanted = 0.22 / mean.mean() * (0.75 + 0.25 * mean.mean() / mean)
             balance = wanted if balance is None else balance + 0.06 * (wanted - balance)
-            picture = encoded(radiance * balance) + options.noise * random.standard_normal(radiance.shape, np.float32)
-            still = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
+            image = encoded(radiance * balance) + options.noise * random.standard_normal(radiance.shape, np.float32)
+            still = Image.fromarray(np.clip(image, 0, 255).astype(np.uint8))
         still.save(os.path.join(options.out, f"{index:03}.jpg"), quality=options.quality)
         times.append(round(time, 1))
         time += 1000 / options.fps + random.uniform(-3, 3)

@@ -347,7 +347,7 @@ class Trial:
             # Where the scan begins: what is before it, another image of the same encoder may have as well.
             marks += [Mark(f"{name}[{place}]", data[place:place + 24]) for place in (data.index(b"\xff\xda") + 16, len(data) // 2)]
         marks += [Mark("signing secret", self.secret.encode()), Mark("API key", self.api_key.encode())]
-        # What is read in the pictures: the specimens' numbers.
+        # What is read in the images: the specimens' numbers.
         marks += [Mark("number", b"L898902C3"), Mark("number of the card", b"D23145890")]
         # Of plain jobs, by the names of DEPLOYING.md's list.
         plain = [Family({self.marks_of(number)[key].removeprefix("zqmark"): key for number in (PLAIN, PLAIN_FACE)

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Derives pictures of documents with known faults, and scores how `inspectd` labels them.
+"""Derives images of documents with known faults, and scores how `inspectd` labels them.
 
-Every picture is a flat document photographed on a table (deploy/specimen/camera.py) in a position, light and size drawn by
+Every image is a flat document photographed on a table (deploy/specimen/camera.py) in a position, light and size drawn by
 lot, then spoilt in one way with a strength drawn by lot: unmistakably, or (label OK) not enough to matter. Documents
 are the specimens that deploy/specimens.py draws and, with --flat, scans of other make; `truth.json` beside these maps a scan's
 name to the lines of its zone.
 
-Needs Debian's python3-pil and python3-numpy. The same arguments give the same pictures.
+Needs Debian's python3-pil and python3-numpy. The same arguments give the same images.
 
 Usage: derive-documents.py make --out DIR --face FACE.jpg [--flat DIR] [--count N] [--seed N]
                                 [--labels A,B...] [--documents A,B...]
        derive-documents.py score --out DIR --inspectd PROGRAM [--mistakes]
 
-The label TURNED is OK for pictures that lie anyhow, up to upside down, on a table that may be littered.
+The label TURNED is OK for images that lie anyhow, up to upside down, on a table that may be littered.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def opened(path: Path) -> Image.Image:
 
 
 def pose(rng: np.random.Generator) -> camera.Shot:
-    """A picture that is good enough, taken anyhow."""
+    """An image that is good enough, taken anyhow."""
     width = int(rng.choice([1200, 1600, 2000]))
     return camera.Shot(
         tilt=rng.uniform(-12, 12), turn=rng.uniform(-12, 12), roll=rng.uniform(-9, 9), fill=rng.uniform(0.66, 0.84),
@@ -160,7 +160,7 @@ def halftone(document: Image.Image, period: float) -> Image.Image:
 
 
 def spoil(label: str, document: Image.Image, rng: np.random.Generator, seed: int) -> bytes:
-    """One picture of `document` that deserves `label`."""
+    """One image of `document` that deserves `label`."""
     shot = pose(rng)
     if label == "TURNED":
         width = shot.size[0]
@@ -217,7 +217,7 @@ def spoil(label: str, document: Image.Image, rng: np.random.Generator, seed: int
 
 
 def screen(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The picture as a display shows it, photographed again: rows of sub-pixels at a small angle."""
+    """The image as a display shows it, photographed again: rows of sub-pixels at a small angle."""
     height, width = pixels.shape[:2]
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
     a, period = rng.uniform(-0.08, 0.08), rng.uniform(2.6, 4.5)
@@ -314,7 +314,7 @@ def score(options: argparse.Namespace) -> None:
             recall = right / (right + missed) if right + missed else float("nan")
             print(f"{label:28} {right:5} {false:6} {missed:7} {precision:10.2f} {recall:7.2f}")
     exact = sum(wanted == found for _, wanted, found in zones)
-    print(f"zones exact in pictures without a fault: {exact} of {len(zones)}")
+    print(f"zones exact in images without a fault: {exact} of {len(zones)}")
     print(f"fields reported as certain: {certain}, false: {len(wrong)}")
     if options.mistakes:
         for text in wrong:

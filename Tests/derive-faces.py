@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes the pictures that the face tests need out of the fetched photographs.
+"""Makes the images that the face tests need out of the fetched photographs.
 
 Usage: derive-faces.py FACES OUT     needs Debian's python3-pil and python3-numpy
 """
@@ -17,8 +17,8 @@ other = Image.open(faces / "biden.jpg").convert("RGB")
 FACE = (345, 139, 613, 407)
 
 
-def save(name, picture):
-    picture.save(out / name)
+def save(name, image):
+    image.save(out / name)
 
 
 save("left.png", one.transpose(Image.Transpose.ROTATE_90))
@@ -62,7 +62,7 @@ y, x = np.mgrid[0:one.height, 0:one.width]
 grating = np.sin(2 * np.pi * (0.21 * x + 0.08 * y)) + np.sin(2 * np.pi * (0.08 * x - 0.21 * y))
 save("raster.png", Image.fromarray(np.uint8(np.clip(pixels + 9 * grating[..., None], 0, 255))))
 
-# A tablet that shows the picture: black bezel before a bright, plain wall.
+# A tablet that shows the image: black bezel before a bright, plain wall.
 shown = one.crop((250, 40, 710, 560))
 wall = Image.new("RGB", (800, 900), (205, 205, 200))
 wall.paste((12, 12, 12), (110, 120, 110 + shown.width + 100, 120 + shown.height + 100))

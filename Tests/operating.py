@@ -44,7 +44,7 @@ SHOWN = {
 }
 
 
-def picture():
+def noise():
     """A PNG of noise: it decodes, and nobody is in it."""
     random, side = Random(7), 96
     rows = b"".join(b"\0" + random.randbytes(side * 3) for _ in range(side))
@@ -128,7 +128,7 @@ def silent_server():
 
 
 def furnish(site):
-    port, face = silent_server(), picture().hex()
+    port, face = silent_server(), noise().hex()
     site.sql("SELECT insp.create_partner('bank', 'http://127.0.0.1:1/gone', true, true)")
     site.sql("""SELECT insp.set_endpoint(id, '{"allowedNetworks": ["127.0.0.0/8"]}') FROM insp.endpoint""")
     site.worker = site.start([site.program, "worker", "--slots", "1", "--log-level", "error"],

@@ -215,7 +215,7 @@ def run_runbooks(environment, server, keys_server):
         environment = {**environment, "INSPECTD_DATABASE_URL": server, "INSPECTD_KEYS_URL": keys, "KEYS_SERVER": keys_server,
                        "INSPECTD_WRAPPING_KEYS": f"file:{folder}/wrapping-keys", "INSPECTD_MIGRATIONS": str(ROOT / "Migrations"),
                        "SPECIMENS": str(ROOT / ".build/inputs/specimens")}
-        plain = """SELECT insp.enqueue('{"partner": "bank", "workflow": "id"}', front => 'no picture')"""
+        plain = """SELECT insp.enqueue('{"partner": "bank", "workflow": "id"}', front => 'no image')"""
         Path(folder, "jobs.sql").write_text(f"{plain};\nSELECT insp.cancel(public_id) FROM insp.job ORDER BY id LIMIT 1;\n"
                                             "SELECT insp.erase(public_id) FROM insp.job ORDER BY id LIMIT 1;\n")
         # One job more than the key store's backup has.

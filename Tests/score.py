@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-# Confusions of the labels that mean the same to whoever has to take the picture again.
+# Confusions of the labels that mean the same to whoever has to take the image again.
 ACCEPTABLE = {
     "OK": {"OK"},
     "BLURRED": {"BLURRED", "BAD_QUALITY_IMAGE"},
@@ -121,7 +121,7 @@ def confident_mistakes(entry, extraction):
 
 
 def score_labels(judged):
-    """Precision and recall for each label: a picture counts for its own label, and against every other that it is given."""
+    """Precision and recall for each label: an image counts for its own label, and against every other that it is given."""
     rows = {}
     for label in LABELS:
         own = [(wanted, found) for wanted, found in judged if label in wanted]
@@ -131,7 +131,7 @@ def score_labels(judged):
         right = sum(bool(wanted & same) for wanted, _ in given)
         if own or given:
             rows[label] = {
-                "pictures": len(own), "recall": round(hit / len(own), 3) if own else None,
+                "images": len(own), "recall": round(hit / len(own), 3) if own else None,
                 "given": len(given), "precision": round(right / len(given), 3) if given else None,
             }
     return rows
@@ -190,7 +190,7 @@ def score_documents(program, data, tally, figures):
         if kind.startswith("pdf417"):
             text = (extraction.get("barcode") or {}).get("text")
             wanted = entry["barcode_text"]
-            # A picture with several symbols counts when the one that is reported is read without a fault.
+            # An image with several symbols counts when the one that is reported is read without a fault.
             wanted = [t.replace("\0", "\ufffd") for t in (wanted if isinstance(wanted, list) else [wanted])]
             # Some symbols were drawn from a text with a byte order mark, which the encoder turned into a question mark.
             wanted += ["?" + t[1:] for t in wanted if t.startswith("\ufeff")]
@@ -369,7 +369,7 @@ def main():
     for kind, right, total in tally.rows():
         print(f"{kind:52} {right:4} / {total:<4} {100 * right / total:5.1f} %")
     shown = "{:52} {:>8} {:>8} {:>8} {:>9}".format
-    print(shown("label", "pictures", "recall", "given", "precision"))
+    print(shown("label", "images", "recall", "given", "precision"))
     for label, row in figures["documents"]["labels"].items():
         print(shown(label, *("-" if v is None else v for v in row.values())))
     print(shown("processor time of a side, ms", "median", "95th", "", ""))

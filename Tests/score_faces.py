@@ -1,4 +1,4 @@
-"""Scores faces over labelled pictures: comparison, detection, appearance, quality, speed. Called by `Tests/score.sh faces`.
+"""Scores faces over labelled images: comparison, detection, appearance, quality, speed. Called by `Tests/score.sh faces`.
 
 Prints a table, then one JSON line with every rate, and draws the DET curve. Needs Debian's python3-pil.
 """
@@ -153,15 +153,15 @@ def similarity(distance):
 
 
 def score_every_pair(options, card, folder, entries, threshold, compared):
-    """Every two pictures of the labelled persons, each described once by the path of jobs."""
+    """Every two images of the labelled persons, each described once by the path of jobs."""
     wrong = [a for a in compared if abs(similarity(a["distance"]) - a["similarity"]) > 0.001]
     if wrong:
         raise SystemExit(f"the scale of similarities is another one: {wrong[0]}")
-    pictures = [e for e in entries if e["kind"] == "identity"]
-    requests = [{"id": e["file"], "face": os.path.join(folder, e["file"]), "workflow": "liveness", "gate": False} for e in pictures]
+    images = [e for e in entries if e["kind"] == "identity"]
+    requests = [{"id": e["file"], "face": os.path.join(folder, e["file"]), "workflow": "liveness", "gate": False} for e in images]
     answers, _ = batch(options.inspectd, "inspect", requests, "--features", slots=2)
     embeddings, nobody = [], []
-    for entry, answer in zip(pictures, answers):
+    for entry, answer in zip(images, answers):
         faces = [face for face in faces_of(answer) if face.get("feature")]
         if faces:
             values = struct.unpack("<128f", bytes.fromhex(faces[0]["feature"]["hex"]))
@@ -180,13 +180,13 @@ def score_every_pair(options, card, folder, entries, threshold, compared):
     matched, missed = sum(s >= threshold for s in impostor), sum(s < threshold for s in genuine)
     persons = len({e["identity"] for e, _ in embeddings})
     bound = upper_bound(matched, len(impostor))
-    card.line(f"false matches at {threshold}, every two pictures of two persons",
+    card.line(f"false matches at {threshold}, every two images of two persons",
               f"{matched:4} / {len(impostor):<4} 95 % bound {100 * bound:.3f} %")
-    card.line("  of", f"{len(embeddings)} pictures of {persons} persons: the pairs are not independent")
+    card.line("  of", f"{len(embeddings)} images of {persons} persons: the pairs are not independent")
     card.line(f"false non-matches at {threshold}, every two of one person", f"{missed:4} / {len(genuine):<4} {100 * missed / len(genuine):5.1f} %")
     card.figures["every pair"] = {
         "false_matches": matched, "impostor_pairs": len(impostor), "fmr_upper_95": bound, "false_non_matches": missed,
-        "genuine_pairs": len(genuine), "pictures": len(embeddings), "persons": persons, "without_a_face": nobody,
+        "genuine_pairs": len(genuine), "images": len(embeddings), "persons": persons, "without_a_face": nobody,
         "most_similar_impostors": max(impostor)}
     if options.det:
         det_plot(pathlib.Path(options.det), genuine, impostor, threshold)
@@ -220,17 +220,17 @@ def score_detection(options, card, folder, entries, scratch):
             card.check("faces counted within one, more than three", abs(found - wanted) <= 1, name, f"{found} of {wanted}")
     singles = [e["file"] for e in entries if e["kind"] == "identity"][::4] + [n for n, wanted, _ in exact if 1 <= wanted <= 3]
     for index, name in enumerate(singles):
-        picture = ImageOps.exif_transpose(Image.open(os.path.join(folder, name))).convert("RGB")
-        picture.thumbnail((1280, 1280))
+        image = ImageOps.exif_transpose(Image.open(os.path.join(folder, name))).convert("RGB")
+        image.thumbnail((1280, 1280))
         for degrees in (0, 90, 180, 270):
             file = os.path.join(scratch, f"turn-{index}-{degrees}.png")
-            picture.rotate(degrees, expand=True).save(file)
+            image.rotate(degrees, expand=True).save(file)
             turned.append((name, degrees, file))
         # The same by EXIF alone: stored sideways, shown upright.
         exif = Image.Exif()
         exif[0x0112] = 6
         file = os.path.join(scratch, f"turn-{index}-exif.jpg")
-        picture.rotate(90, expand=True).save(file, exif=exif, quality=95)
+        image.rotate(90, expand=True).save(file, exif=exif, quality=95)
         turned.append((name, "EXIF", file))
     counts = {}
     for (name, degrees, _), answer in zip(turned, inspected(options, [file for _, _, file in turned])):
@@ -248,7 +248,7 @@ def score_appearance(options, card, folder, entries):
         truth, name, faces = entry.get("truth") or {}, entry["file"], faces_of(answer)
         if not faces:
             if truth.get("face_detectable") != "optional":
-                card.check("a face is found in the labelled pictures", False, name)
+                card.check("a face is found in the labelled images", False, name)
             continue
         appearance = faces[0]["assessment"]["appearance"]
         detail = json.dumps({"appearance": appearance, "yawOffset": faces[0]["quality"]["yawOffset"],
@@ -266,22 +266,22 @@ def score_appearance(options, card, folder, entries):
                 series = ", grimaces" if "human_emotions" in name else ""
                 card.check(f"pose, eyes, mouth, smile named{series}", appearance[label] in values, name, f"{label}: {detail}")
         if "complete_face" in truth:
-            card.check("a face cut off by the picture's edge is told", faces[0]["quality"]["visible"] < 0.9, name,
+            card.check("a face cut off by the image's edge is told", faces[0]["quality"]["visible"] < 0.9, name,
                        f"visible {faces[0]['quality']['visible']:.2f}")
     if not options.contour:
         card.line("eyes, mouth, smile, pose in degrees", "skipped: no 68-point model (--contour)")
 
 
 def score_ofiq(options, card, folder):
-    pictures = options.ofiq or os.path.join(folder, "ofiq")
-    if not os.path.isdir(pictures):
-        card.line("OFIQ's conformance values", f"skipped: its pictures are not installed ({pictures})")
+    images = options.ofiq or os.path.join(folder, "ofiq")
+    if not os.path.isdir(images):
+        card.line("OFIQ's conformance values", f"skipped: its images are not installed ({images})")
         card.figures["ofiq"] = None
         return
     with open(os.path.join(folder, "reference", "ofiq_expected_results.csv")) as file:
         rows = [r for r in csv.DictReader(file, delimiter=";")]
-    rows = [r for r in rows if os.path.exists(os.path.join(pictures, os.path.basename(r["Filename"])))]
-    answers = inspected(options, [os.path.join(pictures, os.path.basename(r["Filename"])) for r in rows])
+    rows = [r for r in rows if os.path.exists(os.path.join(images, os.path.basename(r["Filename"])))]
+    answers = inspected(options, [os.path.join(images, os.path.basename(r["Filename"])) for r in rows])
     for theirs, ours in OFIQ_NAMES.items():
         differences = []
         for row, answer in zip(rows, answers):
@@ -298,16 +298,16 @@ def score_ofiq(options, card, folder):
 def score_speed(options, card, folder, entries, scratch):
     files = []
     for index, entry in enumerate([e for e in entries if e["kind"] == "identity"][:40]):
-        picture = ImageOps.exif_transpose(Image.open(os.path.join(folder, entry["file"]))).convert("RGB")
-        picture = ImageOps.contain(picture, (640, 640))
+        image = ImageOps.exif_transpose(Image.open(os.path.join(folder, entry["file"]))).convert("RGB")
+        image = ImageOps.contain(image, (640, 640))
         file = os.path.join(scratch, f"small-{index}.jpg")
-        picture.save(file, quality=92)
+        image.save(file, quality=92)
         files.append(file)
     requests = [{"a": a, "b": b} for a, b in zip(files[::2], files[1::2])] * 2
     _, single = batch(options.inspectd, "compare", requests)
     _, double = batch(options.inspectd, "compare", requests * 2)
     pair = 1000 * (double - single) / len(requests)
-    card.line("one comparison of two pictures of 640 px, CPU", f"{pair:.0f} ms (asked: 100)")
+    card.line("one comparison of two images of 640 px, CPU", f"{pair:.0f} ms (asked: 100)")
     requests = [{"id": a, "front": a, "face": b, "workflow": "similarity", "gate": False} for a, b in zip(files[::2], files[1::2])]
     answers, _ = batch(options.inspectd, "inspect", requests)
     stages = [answer["engine"]["timingsMs"] for answer in answers]
@@ -367,7 +367,7 @@ def main():
     parser.add_argument("--json", help="file that gets the figures as well")
     parser.add_argument("--det", help="where to draw the DET curve (SVG)")
     parser.add_argument("--contour", default=os.environ.get("INSPECTD_FACE_CONTOUR"), help="dlib's 68-point model")
-    parser.add_argument("--ofiq", help="folder with OFIQ's conformance pictures")
+    parser.add_argument("--ofiq", help="folder with OFIQ's conformance images")
     options = parser.parse_args()
     folder = os.path.abspath(os.path.join(options.data, "faces"))
     if not os.path.exists(os.path.join(folder, "manifest.json")):

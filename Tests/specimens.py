@@ -86,14 +86,14 @@ class Files(unittest.TestCase):
         files = {path.name for path in self.out.iterdir()} - {"manifest.json"}
         self.assertEqual(files, set(self.entries))
 
-    def test_pictures_open_at_the_size_that_the_manifest_gives(self):
+    def test_images_open_at_the_size_that_the_manifest_gives(self):
         for name, entry in self.entries.items():
             if "width" in entry and name != "passport_sideways.jpg":
                 with Image.open(self.out / name) as image:
                     image.load()
                     self.assertEqual(image.size, (entry["width"], entry["height"]), name)
 
-    def test_sideways_picture_is_upright_by_its_exif_orientation(self):
+    def test_sideways_image_is_upright_by_its_exif_orientation(self):
         with Image.open(self.out / "passport_sideways.jpg") as image:
             self.assertEqual(image.getexif()[0x0112], 6)
             self.assertEqual(image.size, (1200, 1600))
@@ -105,7 +105,7 @@ class Files(unittest.TestCase):
                     0 <= x <= entry["width"] and 0 <= y <= entry["height"] for x, y in entry["document_quad"])
                 self.assertEqual(inside, name != "cut_off.jpg", name)
 
-    def test_faults_are_in_the_pictures(self):
+    def test_faults_are_in_the_images(self):
         def grey(name):
             return np.asarray(Image.open(self.out / name).convert("L"), np.float32)
 
@@ -128,7 +128,7 @@ class Files(unittest.TestCase):
         frame = jpeg.index(b"\xff\xc0")
         self.assertEqual(struct.unpack(">HH", jpeg[frame + 5 : frame + 9]), (65_500, 65_500))
 
-    def test_torn_picture_does_not_load(self):
+    def test_torn_image_does_not_load(self):
         with Image.open(self.out / "torn.jpg") as image, self.assertRaises(OSError):
             image.load()
         self.assertEqual((self.out / "empty.jpg").read_bytes(), b"")

@@ -53,7 +53,7 @@ class Catalogue:
         self._flat: dict[str, Image.Image] = {}
 
     def _print(self, kind: str, holder: Holder) -> Image.Image:
-        """The flat card, printed once for all of its pictures."""
+        """The flat card, printed once for all of its images."""
         key = f"{kind} {holder}"
         if key not in self._flat:
             draw = {
@@ -85,7 +85,7 @@ class Catalogue:
         return self._photo(kind, replace(self.holder, **changes), self._pose(salt, desk), salt)
 
     def _pose(self, salt: int, desk: str) -> camera.Shot:
-        """The level's way of taking a picture, held a little differently each time."""
+        """The level's way of taking an image, held a little differently each time."""
         shot = camera.LEVELS[self.level]
         sway = np.random.default_rng([self.seed, salt]).uniform(-1, 1, 4)
         return replace(
@@ -117,7 +117,7 @@ class Catalogue:
         return data, {"kind": "broken", "error": error}
 
     def specimens(self) -> Iterator[Specimen]:
-        """Genuine documents, the same in other encodings, bad pictures of them, no documents, broken files."""
+        """Genuine documents, the same in other encodings, bad images of them, no documents, broken files."""
         yield Specimen("passport.jpg", lambda: self._genuine("td3", 1))
         # Exactly the lines of ICAO Doc 9303-4 appendix B: the document expired in 2012.
         yield Specimen("passport_icao.jpg", lambda: self._photo("td3", Holder(), self._pose(2, "stone"), 2))
@@ -166,7 +166,7 @@ def _sideways(image: Image.Image) -> bytes:
 
 
 def _torn(data: bytes) -> bytes:
-    """A transfer that ended a third of the way into the picture."""
+    """A transfer that ended a third of the way into the image."""
     return data[: len(data) // 3]
 
 
@@ -196,7 +196,7 @@ def _arguments() -> argparse.Namespace:
         "--face-box", metavar="X,Y,W,H", help="the head in it (crown to chin), as shares of its width and height")
     parser.add_argument("--holder", default="{}", metavar="JSON", help="data of the document, e.g. "
                         '\'{"surname": "Müller", "birth": "1980-02-29", "number": "X1"}\'')
-    parser.add_argument("--photo-level", choices=list(camera.LEVELS), default="mild", help="how hard the pictures are")
+    parser.add_argument("--photo-level", choices=list(camera.LEVELS), default="mild", help="how hard the images are")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--only", metavar="NAME,NAME", help="render only these files")
     return parser.parse_args()

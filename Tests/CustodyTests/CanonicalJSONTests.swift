@@ -113,13 +113,13 @@ import Testing
         import sys
         for line in sys.stdin:
             secret, request = line.split(" ", 1)
-            parts = [("FRONT", b"a picture"), ("BACK", b"another")]
+            parts = [("FRONT", b"an image"), ("BACK", b"another")]
             print(request_digest(index_key(bytes.fromhex(secret)), json.loads(request), parts).hex())
         """,
         "php": #"""
         while (($line = fgets(STDIN)) !== false) {
             [$secret, $request] = explode(' ', $line, 2);
-            $parts = [['FRONT', 'a picture'], ['BACK', 'another']];
+            $parts = [['FRONT', 'an image'], ['BACK', 'another']];
             echo bin2hex(request_digest(hex2bin($secret), json_decode($request), $parts)), "\n";
         }
         """#,
@@ -135,7 +135,7 @@ import Testing
     @Test func `Whoever seals a request gives it the same digest`() async throws {
         let site = try await SealedRequestTests.Site()
         let secret = try await site.store.partnerKey(site.partner).secret.withBytes { hex($0) }
-        let parts: [PartKind: [Data]] = [.front: [Data("a picture".utf8)], .back: [Data("another".utf8)]]
+        let parts: [PartKind: [Data]] = [.front: [Data("an image".utf8)], .back: [Data("another".utf8)]]
         var found: Set<String> = []
         for spelling in Self.spellings {
             found.insert(

@@ -72,8 +72,8 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let empty = folder.appendingPathComponent("empty.jpg")
         try Data().write(to: empty)
-        let picture = folder.appendingPathComponent("picture.jpg")
-        try await TestInputs.specimen("id_front.jpg").write(to: picture)
+        let image = folder.appendingPathComponent("image.jpg")
+        try await TestInputs.specimen("id_front.jpg").write(to: image)
         let large = folder.appendingPathComponent("large.jpg")
         try Data(count: 20 * 1024 * 1024 + 1).write(to: large)
 
@@ -81,9 +81,9 @@ import Testing
             (["--front", empty.path], "PART_EMPTY"),
             (["--front", large.path], "PART_TOO_LARGE"),
             (["--front", "\(folder.path)/absent.jpg"], "PART_NOT_FOUND"),
-            (["--front", picture.path, "--workflow", "unheard-of"], "WORKFLOW_UNKNOWN"),
-            (["--front", picture.path, "--user-reference", String(repeating: "x", count: 101)], "IDENTIFIER_TOO_LONG"),
-            (["--front", picture.path, "--callback-url", "ftp://example.com/"], "CALLBACK_URL_INVALID"),
+            (["--front", image.path, "--workflow", "unheard-of"], "WORKFLOW_UNKNOWN"),
+            (["--front", image.path, "--user-reference", String(repeating: "x", count: 101)], "IDENTIFIER_TOO_LONG"),
+            (["--front", image.path, "--callback-url", "ftp://example.com/"], "CALLBACK_URL_INVALID"),
         ]
         for (arguments, code) in attempts {
             let done = try await Program.run(

@@ -26,9 +26,9 @@ class Late(RuntimeError):
 
 
 class Site:
-    def __init__(self, folder, programs, picture, note):
+    def __init__(self, folder, programs, image, note):
         self.note = note
-        self.picture = picture
+        self.image = image
         self.folder = os.path.join(folder, "site")
         os.mkdir(self.folder)
         # A socket's path must be short.
@@ -76,7 +76,7 @@ class Site:
             self.primary.rows("SELECT insp.create_partner(%s, %s, true, true)",
                               (partner, f"http://127.0.0.1:{self.receiver.port}/ok"))
         self.primary.rows("SELECT insp.callback_rotate_secret(id, '0', %s) FROM insp.endpoint", (secret,))
-        # What it says of a picture is that picture's alone.
+        # What it says of an image is that image's alone.
         analyzer = os.path.join(self.folder, "analyzer")
         with open(analyzer, "w", encoding="ascii") as file:
             file.write(
@@ -115,7 +115,7 @@ class Site:
         number = 0
         while not self.stopping.is_set():
             number += 1
-            image = mark(self.picture, number)
+            image = mark(self.image, number)
             request = json.dumps({
                 "partner": chance.choice(["bank", "shop"]), "workflow": "liveness", "idempotencyKey": f"key {number}",
                 "customerInternalReference": str(digest(image))})

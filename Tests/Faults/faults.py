@@ -28,7 +28,7 @@ DISTURBING = {
     "operatorsLinger", "tablesLocked", "statementTimeout"}
 
 
-def picture(side=96):
+def noise(side=96):
     """A PNG of noise."""
     def chunk(kind, data):
         body = kind + data
@@ -155,7 +155,7 @@ class World:
     def produce(self):
         """Enqueues a steady stream; what got no answer is asked again under the same key."""
         chance = random.Random(self.seed ^ 0x5EED)
-        blank = picture()
+        blank = noise()
         connection = None
         number = 0
         while not self.producing.is_set():
@@ -276,7 +276,7 @@ class World:
     def site_lane(self, chance, deadline):
         """What is done to a whole database, on one of its own."""
         try:
-            self.site = failover.Site(self.folder, self.programs, picture(), self.note)
+            self.site = failover.Site(self.folder, self.programs, noise(), self.note)
             self.lane(failover.KINDS, chance, deadline)
             self.site_counts = self.site.examine()
         except Exception as error:

@@ -21,15 +21,15 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def mark(picture, number):
-    """A picture like no other: what follows its end no decoder looks at."""
-    return picture + number.to_bytes(8, "big")
+def mark(image, number):
+    """An image like no other: what follows its end no decoder looks at."""
+    return image + number.to_bytes(8, "big")
 
 
-def digest(picture):
+def digest(image):
     """What faulty-analyzer puts in the place of {sum}."""
     value = 2166136261
-    for byte in picture:
+    for byte in image:
         value = (value ^ byte) * 16777619 & 0xFFFFFFFF
     return value >> 1
 

@@ -14,7 +14,7 @@ CHECKS = {
         SELECT count(*) FROM (SELECT s.fence < lag(s.fence) OVER (PARTITION BY s.job_id ORDER BY s.status) AS falls,
             count(*) OVER (PARTITION BY s.job_id, s.status) AS rows FROM insp.step s WHERE s.fence > 0) x
         WHERE x.falls OR x.rows > 1""",
-    # What was read of a picture (see faulty-analyzer) and whose picture it was.
+    # What was read of an image (see faulty-analyzer) and whose image it was.
     "wrongPerson": """
         SELECT count(*) FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 4
         WHERE (insp.step_document(s) ->> 'cpuMs')::numeric <> (insp.personal(j.personal) ->> 'customerInternalReference')::numeric""",

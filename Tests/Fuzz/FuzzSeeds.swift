@@ -72,7 +72,7 @@ enum FuzzSeeds {
         write(.chip, self.chipFiles)
         write(.frames, self.messages)
         write(.facts, self.stages)
-        write(.metadata, self.pictures)
+        write(.metadata, self.images)
     }
 
     /// A whole DG1 (Doc 9303-10 §4.7.1), and the first levels of DG2 and EF.SOD.
@@ -118,7 +118,7 @@ enum FuzzSeeds {
     }
 
     /// Heads of files with all that is looked for: Exif, XMP and image resources in JPEG, PNG and WebP.
-    private static var pictures: [[UInt8]] {
+    private static var images: [[UInt8]] {
         // Two directories (TIFF 6.0, section 2): a program's name and the place of the other, which holds a comment.
         var exif = Array("MM\0*\0\0\0\u{8}\0\u{2}".utf8)
         exif += [1, 0x31, 0, 2, 0, 0, 0, 4] + Array("GIMP".utf8)
@@ -146,7 +146,7 @@ enum FuzzSeeds {
     }
 
     private static var stages: [[UInt8]] {
-        let picture = FaceStageFacts.Image(image: self.side.image, faces: [self.face])
+        let portrait = FaceStageFacts.Image(image: self.side.image, faces: [self.face])
         let signals = LivenessFacts(
             signals: Dictionary(uniqueKeysWithValues: LivenessFacts.Signal.allCases.map { ($0.rawValue, 0.95) }),
             network: LivenessNetworkScore(name: "small", modelSHA256: "aa", live: 0.4, threshold: 0.5),
@@ -155,12 +155,12 @@ enum FuzzSeeds {
         var document = DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side])
         var chip = ChipFacts(authentication: PassiveAuthenticationFacts())
         chip.mrzLines = self.passport
-        chip.portrait = picture
+        chip.portrait = portrait
         document.chip = chip
         let stages: [(JobStatus, Data)] = [
             (.acquired, encoded(AcquisitionFacts(images: ["FRONT": self.side.image]))),
             (.document, encoded(document)),
-            (.face, encoded(FaceStageFacts(images: ["FACE": picture]))),
+            (.face, encoded(FaceStageFacts(images: ["FACE": portrait]))),
             (.liveness, encoded(LivenessStageFacts(passive: signals))),
         ]
         let all = Dictionary(uniqueKeysWithValues: stages.map { ($0.0.stageName, $0.1) })

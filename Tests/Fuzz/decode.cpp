@@ -1,4 +1,4 @@
-// Images as an attacker sends them: whatever the bytes, decoding ends with a picture or an error.
+// Images as an attacker sends them: whatever the bytes, decoding ends with an image or an error.
 #include <cstdlib>
 
 #include "CVision.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes small pictures of every kind that is decoded, as a fuzzer's first inputs. Usage: images.py DIR"""
+"""Writes small images of every kind that is decoded, as a fuzzer's first inputs. Usage: images.py DIR"""
 
 import io
 import os
@@ -12,7 +12,7 @@ folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
 
 
-def picture(mode: str, width: int, height: int) -> Image.Image:
+def drawing(mode: str, width: int, height: int) -> Image.Image:
     """Strokes on a gradient, so that every decoder has something to decode."""
     image = Image.linear_gradient("L").resize((width, height)).convert("RGB")
     draw = ImageDraw.Draw(image)
@@ -37,25 +37,25 @@ def exif(orientation: int, order: str = "<") -> bytes:
 
 
 for mode in ("L", "RGB", "CMYK"):
-    save(f"jpeg-{mode}", picture(mode, 40, 24), "JPEG", quality=70)
-    save(f"jpeg-{mode}-progressive", picture(mode, 33, 31), "JPEG", progressive=True)
-save("jpeg-sampled", picture("RGB", 47, 17), "JPEG", subsampling=2, quality=30)
+    save(f"jpeg-{mode}", drawing(mode, 40, 24), "JPEG", quality=70)
+    save(f"jpeg-{mode}-progressive", drawing(mode, 33, 31), "JPEG", progressive=True)
+save("jpeg-sampled", drawing("RGB", 47, 17), "JPEG", subsampling=2, quality=30)
 for orientation in (1, 3, 6, 8):
-    save(f"jpeg-turned-{orientation}", picture("RGB", 24, 16), "JPEG", exif=exif(orientation, "<>"[orientation & 1]))
-save("jpeg-restarts", picture("RGB", 64, 48), "JPEG", restart_marker_blocks=2)
+    save(f"jpeg-turned-{orientation}", drawing("RGB", 24, 16), "JPEG", exif=exif(orientation, "<>"[orientation & 1]))
+save("jpeg-restarts", drawing("RGB", 64, 48), "JPEG", restart_marker_blocks=2)
 for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
-    image = Image.new("I;16", (9, 7), 40000) if mode == "I;16" else picture(mode, 21, 13)
+    image = Image.new("I;16", (9, 7), 40000) if mode == "I;16" else drawing(mode, 21, 13)
     save("png-" + mode.replace(";", ""), image, "PNG")
-save("png-turned", picture("RGB", 12, 8), "PNG", exif=exif(6)[6:])
+save("png-turned", drawing("RGB", 12, 8), "PNG", exif=exif(6)[6:])
 for name, options in {"lossy": {"quality": 60}, "lossless": {"lossless": True}}.items():
-    save(f"webp-{name}", picture("RGB", 30, 20), "WEBP", **options)
-    save(f"webp-{name}-alpha", picture("RGBA", 30, 20), "WEBP", **options)
-save("webp-turned", picture("RGB", 30, 20), "WEBP", exif=exif(8)[6:])
-save("webp-moving", picture("RGB", 16, 16), "WEBP", save_all=True, append_images=[picture("RGB", 16, 16).rotate(90)])
+    save(f"webp-{name}", drawing("RGB", 30, 20), "WEBP", **options)
+    save(f"webp-{name}-alpha", drawing("RGBA", 30, 20), "WEBP", **options)
+save("webp-turned", drawing("RGB", 30, 20), "WEBP", exif=exif(8)[6:])
+save("webp-moving", drawing("RGB", 16, 16), "WEBP", save_all=True, append_images=[drawing("RGB", 16, 16).rotate(90)])
 for mode in ("L", "RGB", "RGBA"):
-    whole = save(f"jp2-{mode}", picture(mode, 32, 24), "JPEG2000")
+    whole = save(f"jp2-{mode}", drawing(mode, 32, 24), "JPEG2000")
     start = whole.index(b"\xff\x4f\xff\x51")
     with open(os.path.join(folder, f"j2k-{mode}"), "wb") as file:
         file.write(whole[start:])
-save("jp2-lossy", picture("RGB", 48, 32), "JPEG2000", quality_mode="rates", quality_layers=[20], irreversible=True)
-save("jp2-tiled", picture("RGB", 48, 32), "JPEG2000", tile_size=(16, 16))
+save("jp2-lossy", drawing("RGB", 48, 32), "JPEG2000", quality_mode="rates", quality_layers=[20], irreversible=True)
+save("jp2-tiled", drawing("RGB", 48, 32), "JPEG2000", tile_size=(16, 16))

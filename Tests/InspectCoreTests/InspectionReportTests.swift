@@ -132,10 +132,10 @@ import Testing
     }
 
     @Test func `The page adds little to the size of its images`() {
-        let picture = 400_000
-        let html = self.report(self.facts(), jpeg: Data(repeating: 7, count: picture))
+        let bytes = 400_000
+        let html = self.report(self.facts(), jpeg: Data(repeating: 7, count: bytes))
         // Base64 takes four characters for three bytes.
-        #expect(html.utf8.count < 2 * picture * 4 / 3 + 120_000)
+        #expect(html.utf8.count < 2 * bytes * 4 / 3 + 120_000)
     }
 
     @Test func `A failed inspection also has a page`() throws {
@@ -150,8 +150,8 @@ import Testing
     }
 
     @Test func `The comparison of two faces has a page`() throws {
-        let picture = try #require(self.facts().faces?.images["FACE"])
-        let facts = FaceStageFacts(images: ["A": picture, "B": picture])
+        let image = try #require(self.facts().faces?.images["FACE"])
+        let facts = FaceStageFacts(images: ["A": image, "B": image])
         for match in [
             FaceMatch(
                 similarity: 0.97, distance: 0.41, match: true, threshold: 0.85, fmrAtThreshold: 0.0033, engine: "e"),

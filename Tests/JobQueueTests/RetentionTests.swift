@@ -27,7 +27,7 @@ import Testing
             let payload = String(decoding: Self.payload, as: UTF8.self).replacing("acme", with: partner)
             ids.append(
                 try await fixture.client.enqueue(
-                    payload: Data(payload.utf8), parts: [.front: [Data("picture \(number)".utf8)]]))
+                    payload: Data(payload.utf8), parts: [.front: [Data("image \(number)".utf8)]]))
         }
         return ids
     }
@@ -75,7 +75,7 @@ import Testing
         }
         // A digest would still tell whether an image was this one.
         #expect(try await fixture.count("insp.part") == 4)
-        #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('picture 0', 'UTF8'))") == 3)
+        #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('image 0', 'UTF8'))") == 3)
         #expect(try await fixture.count("insp.job j WHERE insp.personal(j.personal)::text LIKE '%Jane%'") == 4)
         #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'") == 0)
         #expect(try await fixture.count("insp.event WHERE kind = 'finished'") == 5)

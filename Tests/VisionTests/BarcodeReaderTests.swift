@@ -4,8 +4,8 @@ import Testing
 @testable import Vision
 
 @Suite struct BarcodeReaderTests {
-    private func read(_ picture: TestImage) throws -> [BarcodeFacts] {
-        let image = try picture.png().withUnsafeBytes { try DecodedImage.decode($0) }
+    private func read(_ drawing: TestImage) throws -> [BarcodeFacts] {
+        let image = try drawing.png().withUnsafeBytes { try DecodedImage.decode($0) }
         return try BarcodeReader.read(image, outline: try DocumentAnalyzer.outline(image), extraMilliseconds: 2000)
     }
 

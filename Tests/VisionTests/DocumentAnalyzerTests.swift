@@ -5,20 +5,20 @@ import Testing
 @testable import Vision
 
 @Suite struct DocumentAnalyzerTests {
-    private func decode(_ picture: TestImage) throws -> DecodedImage {
-        try picture.png().withUnsafeBytes { try DecodedImage.decode($0) }
+    private func decode(_ drawing: TestImage) throws -> DecodedImage {
+        try drawing.png().withUnsafeBytes { try DecodedImage.decode($0) }
     }
 
-    private func facts(_ picture: TestImage) throws -> DocumentFacts {
-        let image = try self.decode(picture)
+    private func facts(_ drawing: TestImage) throws -> DocumentFacts {
+        let image = try self.decode(drawing)
         let outline = try DocumentAnalyzer.outline(image)
         return DocumentFacts(
             image: image.facts, outline: outline, quality: try DocumentAnalyzer.quality(image, outline: outline),
             mrz: nil, barcodes: [], faces: [])
     }
 
-    private func label(_ picture: TestImage) throws -> String {
-        UsabilityRules.decide(try self.facts(picture), reading: .unproven, part: "FRONT").label
+    private func label(_ drawing: TestImage) throws -> String {
+        UsabilityRules.decide(try self.facts(drawing), reading: .unproven, part: "FRONT").label
     }
 
     @Test(arguments: [0.0, 8, -17, 30])
@@ -70,8 +70,8 @@ import Testing
     }
 
     @Test func `Glare is noticed, and white paper is none`() throws {
-        func glare(_ picture: TestImage) -> TestImage {
-            var result = picture
+        func glare(_ drawing: TestImage) -> TestImage {
+            var result = drawing
             result.map { x, y, colour in
                 let distance = hypot(Double(x) - 480, Double(y) - 360)
                 let light = 2.2 * exp(-distance * distance / (2 * 70 * 70))
@@ -87,8 +87,8 @@ import Testing
     }
 
     @Test func `Grey copies are noticed`() throws {
-        func gray(_ picture: TestImage) -> TestImage {
-            var result = picture
+        func gray(_ drawing: TestImage) -> TestImage {
+            var result = drawing
             result.map { _, _, colour in
                 let level = UInt8((Int(colour.red) + Int(colour.green) + Int(colour.blue)) / 3)
                 return Colour(level, level, level)
@@ -100,8 +100,8 @@ import Testing
     }
 
     @Test func `A grey copy under a warm lamp is noticed`() throws {
-        func lit(_ picture: TestImage) -> TestImage {
-            var result = picture
+        func lit(_ drawing: TestImage) -> TestImage {
+            var result = drawing
             result.map { _, _, colour in
                 let level = (Double(colour.red) + Double(colour.green) + Double(colour.blue)) / 3
                 return Colour(UInt8(min(255, level * 1.03)), UInt8(level), UInt8(level * 0.95))

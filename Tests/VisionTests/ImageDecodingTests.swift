@@ -91,10 +91,10 @@ extension DecodedImage {
     }
 
     @Test func `The orientation of a PNG is applied`() throws {
-        var picture = TestImage(width: 24, height: 16)
-        picture.fill(x: 0, y: 0, width: 8, height: 8, Colour(255, 0, 0))
+        var image = TestImage(width: 24, height: 16)
+        image.fill(x: 0, y: 0, width: 8, height: 8, Colour(255, 0, 0))
         var rows: [UInt8] = []
-        for y in 0..<16 { rows += [0] + picture.pixels[y * 72..<(y + 1) * 72] }
+        for y in 0..<16 { rows += [0] + image.pixels[y * 72..<(y + 1) * 72] }
         let exif = Array(SmallImage.jpeg(orientation: 6)[12..<38])
         let bytes = PNG.file(
             width: 24, height: 16, depth: 8, colourType: 2, rows: rows, extra: PNG.chunk("eXIf", exif))

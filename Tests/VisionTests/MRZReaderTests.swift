@@ -54,8 +54,8 @@ struct MRZReaderTests {
             return Colour(mean(\.red), mean(\.green), mean(\.blue))
         }
         let png = half.turned(by: 130, width: 1600, height: 1600, background: Colour(120, 120, 120)).png()
-        let picture = try png.withUnsafeBytes { try DecodedImage.decode($0) }
-        let reading = try #require(try MRZReader().read(picture).reading)
+        let small = try png.withUnsafeBytes { try DecodedImage.decode($0) }
+        let reading = try #require(try MRZReader().read(small).reading)
         #expect(reading.lines == (try await self.truth("td2.jpg")))
         #expect(abs(reading.turn - 130) < 5)
     }

@@ -63,7 +63,7 @@ enum SmallImage {
 
     private static func bytes(_ base64: String) -> [UInt8] {
         guard let data = Data(base64Encoded: base64, options: .ignoreUnknownCharacters) else {
-            preconditionFailure("the test's own picture is damaged")
+            preconditionFailure("the test's own image is damaged")
         }
         return [UInt8](data)
     }

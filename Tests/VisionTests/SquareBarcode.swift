@@ -10,17 +10,17 @@ struct SquareBarcode: CustomStringConvertible, Sendable {
 
     /// The barcode, upright on a table, on paper of its own.
     func draw(module: Int = 6) -> TestImage {
-        var picture = TestImage(width: 480, height: 400, Colour(140, 120, 100))
+        var image = TestImage(width: 480, height: 400, Colour(140, 120, 100))
         let side = self.columns * module
-        picture.fill(x: 100, y: 80, width: side + 80, height: side + 80, Colour(240, 240, 235))
+        image.fill(x: 100, y: 80, width: side + 80, height: side + 80, Colour(240, 240, 235))
         for (row, hex) in self.rows.enumerated() {
             let bits = hex.flatMap { digit in (0..<4).map { ((digit.hexDigitValue ?? 0) >> (3 - $0)) & 1 } }
             for (column, bit) in bits.suffix(self.columns).enumerated() where bit == 1 {
-                picture.fill(
+                image.fill(
                     x: 140 + column * module, y: 120 + row * module, width: module, height: module, Colour(20, 20, 25))
             }
         }
-        return picture
+        return image
     }
 
     static let all = [

@@ -10,12 +10,12 @@ from PIL import Image, ImageFilter
 
 @dataclass(frozen=True)
 class Shot:
-    """How a picture is taken. Lengths are pixels of the final picture, angles degrees."""
+    """How an image is taken. Lengths are pixels of the final image, angles degrees."""
 
     tilt: float = 0.0
     turn: float = 0.0
     roll: float = 0.0
-    # Share of the picture's width that the document covers, and where its centre lies.
+    # Share of the image's width that the document covers, and where its centre lies.
     fill: float = 0.82
     centre: tuple[float, float] = (0.5, 0.5)
     blur: float = 0.0
@@ -107,7 +107,7 @@ def _sheet(rng: np.random.Generator, width: int) -> Image.Image:
 
 
 def _corners(card: tuple[int, int], shot: Shot) -> np.ndarray:
-    """Where the card's corners land in the picture: a pinhole camera at 1.6 picture widths' distance."""
+    """Where the card's corners land in the image: a pinhole camera at 1.6 image widths' distance."""
     width, height = shot.size
     aspect = card[1] / card[0]
     plane = np.array([[-0.5, -aspect / 2, 0], [0.5, -aspect / 2, 0], [0.5, aspect / 2, 0], [-0.5, aspect / 2, 0]])
@@ -131,7 +131,7 @@ def _homography(source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def _project(homography: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """For every pixel of the picture, the position on the card, in card pixels."""
+    """For every pixel of the image, the position on the card, in card pixels."""
     a, b, c, d, e, f, g, h = homography.astype(np.float32)
     x = np.arange(size[0], dtype=np.float32)[None, :]
     y = np.arange(size[1], dtype=np.float32)[:, None]
@@ -258,7 +258,7 @@ def _smear(pixels: np.ndarray, length: float) -> np.ndarray:
 
 
 def landscape(seed: int, size: tuple[int, int] = (1600, 1200)) -> bytes:
-    """A picture without any document: sky, hills, a meadow."""
+    """An image without any document: sky, hills, a meadow."""
     rng = np.random.default_rng(seed)
     width, height = size
     rows = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
@@ -276,7 +276,7 @@ def landscape(seed: int, size: tuple[int, int] = (1600, 1200)) -> bytes:
 
 
 def bare_desk(seed: int, size: tuple[int, int] = (1600, 1200)) -> bytes:
-    """A picture of the table alone."""
+    """An image of the table alone."""
     rng = np.random.default_rng(seed)
     shot = Shot(noise=2.5, blur=0.7, quality=88, falloff=0.2, size=size)
     scene = desk("cloth", size, rng)

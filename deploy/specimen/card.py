@@ -27,28 +27,28 @@ _LABEL_INK = (58, 70, 110)
 
 @dataclass(frozen=True)
 class Face:
-    """A photograph and the square that holds the head, as shares of the picture: left, top, width, height."""
+    """A photograph and the square that holds the head, as shares of the image: left, top, width, height."""
 
     path: Path
     box: tuple[float, float, float, float] | None = None
 
     def portrait(self, width: float, height: float) -> Image.Image:
-        """The picture cut as a passport portrait of that size in millimetres: the head fills three quarters."""
-        picture = ImageOps.exif_transpose(Image.open(self.path)).convert("RGB")
+        """The image cut as a passport portrait of that size in millimetres: the head fills three quarters."""
+        image = ImageOps.exif_transpose(Image.open(self.path)).convert("RGB")
         # Without a box: the usual place of the head in an upright portrait.
-        left, top, w, h = self.box or (0.3, 0.08, 0.4, 0.4 * picture.width / picture.height)
-        head = h * picture.height
-        centre_x, crown = (left + w / 2) * picture.width, top * picture.height
+        left, top, w, h = self.box or (0.3, 0.08, 0.4, 0.4 * image.width / image.height)
+        head = h * image.height
+        centre_x, crown = (left + w / 2) * image.width, top * image.height
         crop_height = head / 0.74
         crop_width = crop_height * width / height
         y = crown - 0.06 * crop_height
         box = [centre_x - crop_width / 2, y, centre_x + crop_width / 2, y + crop_height]
-        # A head at the picture's border: the missing strip repeats the border instead of turning black.
-        pad = max(0, math.ceil(max(-box[0], -box[1], box[2] - picture.width, box[3] - picture.height)))
+        # A head at the image's border: the missing strip repeats the border instead of turning black.
+        pad = max(0, math.ceil(max(-box[0], -box[1], box[2] - image.width, box[3] - image.height)))
         if pad:
-            picture = Image.fromarray(np.pad(np.asarray(picture), ((pad, pad), (pad, pad), (0, 0)), mode="edge"))
+            image = Image.fromarray(np.pad(np.asarray(image), ((pad, pad), (pad, pad), (0, 0)), mode="edge"))
         size = (round(width * SCALE), round(height * SCALE))
-        return picture.resize(size, Image.LANCZOS, box=tuple(v + pad for v in box))
+        return image.resize(size, Image.LANCZOS, box=tuple(v + pad for v in box))
 
 
 class Card:
@@ -97,11 +97,11 @@ class Card:
 
     def portrait(self, face: Face, x: float, y: float, width: float, height: float) -> None:
         """The holder's photograph, slightly flat as print is, with the security lines running into its edge."""
-        picture = ImageEnhance.Contrast(ImageEnhance.Color(face.portrait(width, height)).enhance(0.85)).enhance(0.93)
-        mask = Image.new("L", picture.size, 0)
+        image = ImageEnhance.Contrast(ImageEnhance.Color(face.portrait(width, height)).enhance(0.85)).enhance(0.93)
+        mask = Image.new("L", image.size, 0)
         edge = round(0.4 * SCALE)
-        mask.paste(255, (edge, edge, picture.width - edge, picture.height - edge))
-        self.image.paste(picture, (round(x * SCALE), round(y * SCALE)), mask.filter(ImageFilter.GaussianBlur(edge / 2)))
+        mask.paste(255, (edge, edge, image.width - edge, image.height - edge))
+        self.image.paste(image, (round(x * SCALE), round(y * SCALE)), mask.filter(ImageFilter.GaussianBlur(edge / 2)))
 
     def hologram(self, x: float, y: float, radius: float) -> None:
         """A faint iridescent disc."""

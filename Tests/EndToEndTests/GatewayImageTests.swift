@@ -3,11 +3,11 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Pictures on their way in and out: forms with files, and parts that partners get back.
-@Suite struct GatewayPictureTests {
+/// Images on their way in and out: forms with files, and parts that partners get back.
+@Suite struct GatewayImageTests {
     private static let image = PNG.noise(width: 64, height: 64)
 
-    @Test func `Pictures come as they are and go back as they came`() async throws {
+    @Test func `Images come as they are and go back as they came`() async throws {
         let gateway = try await Gateway.start(scopes: "{create,read,images}")
         // Every octet, boundaries among them that are none.
         var front = Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 2) })
@@ -124,7 +124,7 @@ import Testing
         #expect(try await gateway.stop() == 0)
     }
 
-    @Test func `Sealed jobs are found by their references, and their pictures come back open`() async throws {
+    @Test func `Sealed jobs are found by their references, and their images come back open`() async throws {
         let setting = try await KeySetting()
         let service = try await SealedService(setting)
         let gateway = try await Gateway.start(

@@ -1,7 +1,7 @@
 """Compares the tables of deploy/RESULTS.md with those of a new database: workflows, parts, labels, reasons, events, errors.
 
 Usage: Tests/results.py INSPECTD [--renew]     the built program; INSPECTD_TEST_DATABASE_URL names a server, else one is started
-    --renew    writes the tables anew; the meaning of a label stays as it is written there
+    --renew    rewrites the tables; the meaning of a label stays as it is written there
 """
 
 import difflib

@@ -189,7 +189,7 @@ failed_names() {
         | LC_ALL=C sed -E "s/^[^ ]+ $1 (.*) failed after .*/\\1/"
 }
 
-# Runs the tests of a target that match a regular expression, as `swift test --skip-build` would, which reads the package anew
+# Runs the tests of a target that match a regular expression, as `swift test --skip-build` would, which reads the package again
 # each time.
 swift_tests() {
     local status=0

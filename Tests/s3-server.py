@@ -53,7 +53,7 @@ def digest(data):
 
 
 def canonical_query(query):
-    """AWS, "Create a canonical request": names and values encoded anew, sorted."""
+    """AWS, "Create a canonical request": names and values encoded again, sorted."""
     pairs = []
     for piece in query.split("&") if query else []:
         name, _, value = piece.partition("=")

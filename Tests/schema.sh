@@ -3,7 +3,7 @@
 # and settings, rights. Bodies of functions stand in Migrations/functions alone, comments beside what they are about.
 #
 # Usage: Tests/schema.sh [--renew] [--bin DIR]
-#   --renew    writes Tests/schema.sql anew: after each change of the schema
+#   --renew    rewrites Tests/schema.sql: after each change of the schema
 #   --bin DIR  the folder with inspectd (default .build/tests/debug, where Tests/run.sh builds it)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -233,12 +233,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
                 (3, fleet.workers = 0, 'no live worker serves the lane and region',
                     format('start a worker that serves region %s and lane %s', coalesce(g.name, 'any'), insp.lane_name(q.lane))),
                 (4, r.running >= p.max_running, format('the partner''s limit: %s running', r.running),
-                    'wait, or set the partner''s limits anew: insp.limit_partner'),
+                    'wait, or change the partner''s limits: insp.limit_partner'),
                 (5, p.rate_per_second IS NOT NULL AND EXISTS (
                     SELECT FROM insp.partner_tokens t WHERE t.partner_id = p.id
                         AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1),
                     format('the partner''s limit: %s a second', p.rate_per_second),
-                    'wait, or set the partner''s limits anew: insp.limit_partner'),
+                    'wait, or change the partner''s limits: insp.limit_partner'),
                 (6, fleet.busy >= fleet.slots, format('all %s slots of %s workers are busy', fleet.slots, fleet.workers),
                     'wait, or start more workers'),
                 (7, fleet.running >= fleet.slots, format(

@@ -175,7 +175,7 @@ int csys_disable_core_dumps(void) {
     return limit(RLIMIT_CORE, 0, 0);
 }
 
-/// Smaller blocks come from the heap, which keeps what is freed. glibc would map each of an image's temporaries anew, and the
+/// Smaller blocks come from the heap, which keeps what is freed. glibc would map each of an image's temporaries again, and the
 /// kernel would clear every page of it.
 static const int mapped_from = 32 << 20;
 

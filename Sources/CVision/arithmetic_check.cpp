@@ -82,8 +82,8 @@ int32_t lanes_of(cvision::Registers registers) {
 
 }  // namespace
 
-cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *check,
-                              cv_error *error) {
+cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *check,
+                               cv_error *error) {
     using cvision::Registers;
     return cvision::guard(error, [&] {
         cv::RNG random(seed);

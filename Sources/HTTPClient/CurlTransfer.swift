@@ -79,7 +79,7 @@ package final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_TCP_NODELAY, 1)
         options.set(CURLOPT_TCP_KEEPALIVE, 1)
         if self.request.body != nil {
-            // libcurl takes both buffers anew for each request, and its own sizes (16 and 64 KiB) make malloc split and merge
+            // libcurl allocates both buffers for each request, and its own sizes (16 and 64 KiB) make malloc split and merge
             // its largest blocks each time. Answers to posts are short, and a TLS record holds 16 KiB at most.
             options.set(CURLOPT_BUFFERSIZE, 4_096)
             options.set(CURLOPT_UPLOAD_BUFFERSIZE, 16_384)

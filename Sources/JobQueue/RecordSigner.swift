@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Signs checkpoints of the record, each only if the rows since the one before it extend what was signed.
 ///
-/// The key stays in this process. It remembers the last checkpoint that it saw, so that a record that is cut or made anew while
+/// The key stays in this process. It remembers the last checkpoint that it saw, so that a record that is cut or rewritten while
 /// it runs is not signed.
 package final class RecordSigner {
     /// Why nothing is signed any more.

@@ -36,7 +36,7 @@ package enum PixelArithmetic {
     package static func check(seed: UInt64, rounds: Int, mostLanes: Int = .max) throws(InspectError) -> Check {
         var made = cv_arithmetic_check()
         let most = Int32(clamping: mostLanes)
-        try callVision { error in cv_check_arithmetic(seed, Int32(rounds), most, &made, &error) }
+        try callVision { error in cv_arithmetic_verify(seed, Int32(rounds), most, &made, &error) }
         return Check(
             compared: made.compared, different: made.different, runs: made.runs, wideRuns: made.wide_runs,
             lanes: Int(made.lanes))

@@ -38,7 +38,7 @@ final class EventLog: Sendable {
         self.events.withLock { $0.count { if case .processAwaited = $0 { true } else { false } } }
     }
 
-    /// How often a parent was to be made anew and could not.
+    /// How often a parent was to be renewed and could not.
     var parentsKept: Int {
         self.events.withLock { $0.count { if case .parentKept = $0 { true } else { false } } }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("The parent, whose addresses all its forks share, is made anew without a gap", .serialized)
+@Suite("The parent, whose addresses all its forks share, is renewed without a gap", .serialized)
 struct RenewalTests {
     @Test func `A crash fails one request, and a new parent replaces the old one`() async throws {
         try await withPool(slots: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in

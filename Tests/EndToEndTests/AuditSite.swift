@@ -118,7 +118,7 @@ struct AuditSite {
         try await self.admin.execute("BEGIN; SET LOCAL session_replication_role = replica; \(sql); COMMIT")
     }
 
-    /// Makes a chain's hashes anew from a place on, as the owner can.
+    /// Rewrites a chain's hashes from a place on, as the owner can.
     static func rebuilt(from place: Int) -> String {
         """
         DO $$

@@ -136,7 +136,7 @@ import Testing
             forged[at] = to.hasSuffix("00") ? line.removing(2, before: "\"}") : line
             #expect(try await site.verify(forged) == [.init(kind: "signature", place: 2)], "\(to)")
         }
-        // All rows made anew, and no checkpoint.
+        // All rows rewritten, and no checkpoint.
         #expect(
             try await site.verify(lines.filter { !$0.hasPrefix("{\"checkpoint\"") }) == [.init(kind: "checkpoint")])
         let other = try await site.run(["key", "--new"], key: "other.pem")
@@ -160,7 +160,7 @@ import Testing
         #expect(try await site.verify(after) == [.init(kind: "signature", place: 3)])
     }
 
-    @Test func `The owner cannot make anew what was signed, and the signer signs no more`() async throws {
+    @Test func `The owner cannot rewrite what was signed, and the signer signs no more`() async throws {
         let site = try await AuditSite.start()
         defer { site.end() }
         try await site.write(9)

@@ -279,7 +279,7 @@ class Site:
 
     def jump(self, chance, seconds, set_to):
         """How many jobs are taken from workers that live while the clock is set."""
-        self.goes_on("started anew")
+        self.goes_on("restarted")
         # Those that beat now: what an earlier fault's dead worker had may still be taken meanwhile.
         alive = self.primary.rows(
             "SELECT coalesce(array_agg(id), '{}') FROM insp.worker WHERE heartbeat_at > clock_timestamp() - interval '6 s'")[0][0]

@@ -268,7 +268,7 @@ import Testing
         while looks < 60, try await look(1, "'1 s'") == 0 { looks += 1 }
         #expect(12...16 ~= looks)
         #expect(try await fixture.count("insp.worker") == 0)
-        // Alone in the fleet, killed and started anew after a minute: soon after it looks.
+        // Alone in the fleet, killed and restarted after a minute: soon after it looks.
         hand = try await Hand(fixture.admin)
         _ = try await hand.claim(1, on: fixture.admin)
         #expect(try await look(60, "NULL") == 0)

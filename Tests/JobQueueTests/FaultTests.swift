@@ -149,7 +149,7 @@ import Testing
         #expect(try await claimed.hand.beat(on: fixture.admin).bool("alive"))
     }
 
-    @Test func `A worker that was declared dead drops its work and starts anew`() async throws {
+    @Test func `A worker that was declared dead drops its work and starts again`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         let runs = Mutex(0)

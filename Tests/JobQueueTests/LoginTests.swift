@@ -255,7 +255,7 @@ import Testing
         #expect(try await acts(renamed) == ["acme"])
         #expect(try await acts(login) == ["acme", "club"])
 
-        // Dropped, and made anew under the same name.
+        // Dropped, and created again under the same name.
         try await fixture.admin.execute("DROP ROLE \(renamed)")
         #expect(try await states() == ["\(newName) acme: there is no such login"])
         try await fixture.admin.execute("CREATE ROLE \(renamed) LOGIN IN ROLE insp_producer")

@@ -79,7 +79,7 @@ import Testing
         var rows = 0
         /// Pages looked at, the fewest of several runs under the plans that the session keeps. What others do at the same time
         /// only adds to them: a database that is made or migrated beside this one resets caches, and the next run reads the
-        /// catalogue anew, some 150 pages of it. So there are more runs while all were above the limit; a plan that reads too much
+        /// catalogue again, some 150 pages of it. So there are more runs while all were above the limit; a plan that reads too much
         /// does so in every one.
         var pages = 0
         var scanned: [String] = []

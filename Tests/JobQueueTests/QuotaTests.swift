@@ -40,7 +40,7 @@ import Testing
             #expect(try await fixture.client.enqueue(payload: keyed) == first)
             let club = Data(QueueFixture.byURL.replacing("acme", with: "club").utf8)
             _ = try await fixture.enqueue(many: [club, club])
-            // Counted anew, it is as full.
+            // Counted again, it is as full.
             _ = try await fixture.admin.query("SELECT insp.measure_quotas()")
         }
         let view = try await fixture.admin.query(

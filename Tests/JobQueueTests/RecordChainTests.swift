@@ -34,7 +34,7 @@ import Testing
             SELECT 'operator', 'pause', 'lane bulk', 6, hash, hash FROM insp.record WHERE seq = 5
             """, 6, "behind the end of the chain"
         ),
-        // A row made anew, with a hash that fits it: the next one does not.
+        // A rewritten row, with a hash that fits it: the next one does not.
         (
             """
             UPDATE insp.record SET actor = 'nobody' WHERE seq = 3;

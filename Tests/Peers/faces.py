@@ -83,7 +83,7 @@ PEERS = {
 
 
 def peer(name, folder, pairs, timed):
-    """Describes every image once, then measures the pairs of `timed` anew."""
+    """Describes every image once, then measures the pairs of `timed` again."""
     import numpy
 
     describe = PEERS[name][1]()

@@ -23,7 +23,7 @@ package enum TestChips {
 
     private static let issuing = Task { try await Self.issue() }
 
-    /// The folder with the chips; made anew in every run, since certificates run out.
+    /// The folder with the chips; made again in every run, since certificates run out.
     package static var folder: URL { get async throws { try await Self.issuing.value } }
 
     /// Every chip.

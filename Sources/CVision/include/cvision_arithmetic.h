@@ -18,8 +18,8 @@ typedef struct {
 
 /// Runs `rounds` convolutions over random numbers drawn from `seed`, and compares each sum with one in double precision.
 /// Registers of more than `most_lanes` floats stay unused.
-cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *_Nonnull check,
-                              cv_error *_Nullable error);
+cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *_Nonnull check,
+                               cv_error *_Nullable error);
 
 #ifdef __cplusplus
 }

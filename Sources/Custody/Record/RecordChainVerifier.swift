@@ -102,8 +102,8 @@ struct RecordChainVerifier {
         self.fail(
             .rewritten, name, first,
             first == place.seq
-                ? "row \(first) was made anew: \(witness) has another hash for it"
-                : "one of the rows \(first) to \(place.seq), and all behind it, were made anew: "
+                ? "row \(first) was rewritten: \(witness) has another hash for it"
+                : "one of the rows \(first) to \(place.seq), and all behind it, were rewritten: "
                     + "\(witness) has another hash for row \(place.seq)")
     }
 

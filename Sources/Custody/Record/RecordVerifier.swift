@@ -176,7 +176,7 @@ package struct RecordVerifier {
                     message: "the export ends at line \(self.line), without its last line: the rest was cut off"))
         }
         let last = self.checkpoints.last
-        // An attacker who makes all rows anew leaves the checkpoints out.
+        // An attacker who rewrites all rows leaves the checkpoints out.
         if self.needsCheckpoint, !self.keys.isEmpty, self.count == 0,
             self.chains.values.contains(where: { !$0.isEmpty })
         {

@@ -16,7 +16,7 @@ package protocol WrappingKey: Sendable {
     ///   ``ErrorCode/keysUnavailable`` as in ``wrap(_:_:)``.
     func unwrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> SecretKey
 
-    /// Wraps anew what this key has wrapped.
+    /// Wraps again what this key has wrapped.
     func rewrap(_ wrapped: [UInt8], _ associated: [UInt8]) async throws(InspectError) -> [UInt8]
 }
 

@@ -24,7 +24,8 @@ extension GatewayRoute {
         GatewayRoute(
             "POST", "/callbacks/{webhookId}/replay", .none,
             Operation(
-                id: "replayCallback", summary: "Sends a callback again, whatever its state, and counts attempts anew",
+                id: "replayCallback",
+                summary: "Sends a callback again, whatever its state, and resets the attempt count",
                 detail: "The webhook-id and the body stay the same. At a disabled endpoint it waits.",
                 answers: [.json(202, "It will be sent", "Replay")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in

@@ -149,7 +149,7 @@ struct MotionTrack {
             let turn = self.turn(face)
             guard abs(turn) >= Limits.shakeTurn else {
                 calmSince = abs(turn) < Limits.shakeTurn / 2 ? calmSince ?? time : nil
-                // A head that came to rest begins anew: the last side of one shake is not the first of the next.
+                // A head that came to rest begins again: the last side of one shake is not the first of the next.
                 if let calmSince, time - calmSince >= Self.calmMs { side = nil }
                 if calmSince != nil, side == nil { start = time }
                 continue

@@ -114,7 +114,7 @@ extension Command {
     private static func threshold(_ arguments: Arguments) throws(UsageError) -> Double {
         guard let text = arguments["threshold"] else { return SimilarityScale.defaultThreshold }
         guard let value = Double(text), (0...1).contains(value) else {
-            throw UsageError("--threshold takes a number from 0 to 1")
+            throw UsageError("--threshold takes a number from 0 to 1, not \(text)")
         }
         return value
     }

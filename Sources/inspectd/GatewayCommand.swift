@@ -75,7 +75,8 @@ private struct GatewayProcess {
                 key: try InputFile.read(arguments["key"] ?? "", of: "--key", isSetting: true))
         }
         guard let proxies = TrustedProxies(arguments.all("trusted-proxy")) else {
-            throw UsageError("--trusted-proxy takes a numeric address or a range such as 10.0.0.0/8")
+            let invalid = arguments.all("trusted-proxy").first { TrustedProxies([$0]) == nil } ?? ""
+            throw UsageError("--trusted-proxy takes a numeric address or a range such as 10.0.0.0/8, not \(invalid)")
         }
         self.service.proxies = proxies
         if let count = try arguments.integer("connections", in: 1...1_000_000) {

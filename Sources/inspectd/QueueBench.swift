@@ -100,7 +100,7 @@ enum QueueBench {
     private static func backlog(_ arguments: Arguments, _ url: String) throws -> QueueBenchmark.Backlog {
         let backlogs = try arguments.all("backlog").map { text throws(UsageError) in
             guard let number = Int(text), (1_000...100_000_000).contains(number) else {
-                throw UsageError("--backlog takes a whole number from 1000 to 100000000")
+                throw UsageError("--backlog takes a whole number from 1000 to 100000000, not \(text)")
             }
             return number
         }
@@ -114,7 +114,7 @@ enum QueueBench {
     private static func heldXmin(_ arguments: Arguments, _ url: String) throws -> QueueBenchmark.HeldXmin {
         let text = arguments["minutes"] ?? "30"
         guard let minutes = Double(text), (0.1...1440).contains(minutes) else {
-            throw UsageError("--minutes takes a number from 0.1 to 1440")
+            throw UsageError("--minutes takes a number from 0.1 to 1440, not \(text)")
         }
         var benchmark = QueueBenchmark.HeldXmin(databaseURL: url, seconds: minutes * 60)
         benchmark.slots = try arguments.integer("slots", in: 1...10_000) ?? benchmark.slots

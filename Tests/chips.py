@@ -47,8 +47,8 @@ default_md = sha256
 default_crl_days = 30
 """
 
-# A zone whose check digits hold (ICAO Doc 9303-4's specimen, with a later expiry).
-ZONE = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<L898902C36UTO7408122F3404159ZE184226B<<<<<16"
+# An MRZ whose check digits hold (ICAO Doc 9303-4's specimen, with a later expiry).
+MRZ = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<L898902C36UTO7408122F3404159ZE184226B<<<<<16"
 
 OIDS = {
     "sha1": "06052b0e03021a", "sha224": "0609608648016503040204", "sha256": "0609608648016503040201",
@@ -64,8 +64,8 @@ def tlv(tag, *values):
     return bytes.fromhex(tag) + length + content
 
 
-def dg1(zone):
-    return tlv("61", tlv("5f1f", zone.encode()))
+def dg1(mrz):
+    return tlv("61", tlv("5f1f", mrz.encode()))
 
 
 def dg2(image):
@@ -153,7 +153,7 @@ def main():
     if options.portrait:
         with open(options.portrait, "rb") as file:
             image = file.read()
-    groups = {1: dg1(ZONE), 2: dg2(image)}
+    groups = {1: dg1(MRZ), 2: dg2(image)}
     office = Office(os.path.join(options.folder, ".office"))
     manifest = []
 
@@ -231,7 +231,7 @@ def main():
     chip("open_foreign_anchor", office.sign("ds", plain), {"csca.cer": office.der("foreign")}, dsc_chain_ok=None,
          status="inconclusive", reason="NO_TRUST_ANCHOR_OF_COUNTRY")
 
-    tampered = {**groups, 1: dg1(ZONE.replace("ANNA<MARIA", "ANNA<MARIO"))}
+    tampered = {**groups, 1: dg1(MRZ.replace("ANNA<MARIA", "ANNA<MARIO"))}
     chip("bad_dg1_changed", office.sign("ds", plain), anchors, files=tampered, dg_hashes_ok=False, status="invalid",
          reason="DG_HASH_MISMATCH")
     alone = security_object({1: groups[1]}, "sha256")

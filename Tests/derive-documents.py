@@ -4,7 +4,7 @@
 Every image is a flat document photographed on a table (deploy/specimen/camera.py) in a position, light and size drawn by
 lot, then spoilt in one way with a strength drawn by lot: unmistakably, or (label OK) not enough to matter. Documents
 are the specimens that deploy/specimens.py draws and, with --flat, scans of other make; `truth.json` beside these maps a scan's
-name to the lines of its zone.
+name to the lines of its MRZ.
 
 Needs Debian's python3-pil and python3-numpy. The same arguments give the same images.
 
@@ -49,7 +49,7 @@ LABELS = [
     "BAD_QUALITY_IMAGE", "DIGITAL_COPY", "DAMAGED_DOCUMENT", "COLOR_PHOTOCOPY",
 ]
 
-#: Fields of a zone as `inspectd parse` names them, and what the result calls them.
+#: Fields of an MRZ as `inspectd parse` names them, and what the result calls them.
 FIELDS = {
     "documentNumber": "documentNumber", "surname": "lastName", "givenNames": "firstName", "birthDate": "dateOfBirth",
     "expiryDate": "expiryDate", "personalNumber": "personalNumber", "nationality": "nationality", "sex": "gender",
@@ -59,7 +59,7 @@ FIELDS = {
 
 @dataclass
 class Document:
-    """A document as a scanner would see it: its name, the lines of its zone, and what else is printed."""
+    """A document as a scanner would see it: its name, the lines of its MRZ, and what else is printed."""
 
     name: str
     draw: Callable[[], Image.Image]
@@ -274,15 +274,15 @@ def score(options: argparse.Namespace) -> None:
     done = subprocess.run(
         [options.inspectd, "inspect", "--batch", "-", "--slots", "1"], input=requests.encode(),
         stdout=subprocess.PIPE, check=True)
-    fields = zone_fields(options.inspectd, manifest)
+    fields = mrz_fields(options.inspectd, manifest)
     counts = {label: [0, 0, 0] for label in LABELS}
-    mistakes, zones, certain, wrong = [], [], 0, []
+    mistakes, readings, certain, wrong = [], [], 0, []
     for entry, line in zip(manifest, done.stdout.splitlines(), strict=True):
         capabilities = json.loads(line)["capabilities"]
         data = (capabilities["extraction"][0] if capabilities.get("extraction") else {}).get("data") or {}
-        zone = data.get("mrz")
+        mrz = data.get("mrz")
         if entry["lines"] and entry["label"] in ("OK", "TURNED"):
-            zones.append((entry["file"], entry["lines"], zone and zone["lines"]))
+            readings.append((entry["file"], entry["lines"], mrz and mrz["lines"]))
         sure, false = certain_fields(data, fields.get(entry["file"], {}), entry["printed"])
         certain += sure
         wrong += [f"{entry['file']}: {text}" for text in false]
@@ -306,28 +306,28 @@ def score(options: argparse.Namespace) -> None:
             counts[label][2] += hit and not seen
         if wanted not in found:
             outline = (capabilities["usability"][0].get("data") or {}).get("outline")
-            mistakes.append((entry["file"], sorted(found), {"quality": quality, "outline": outline, "zone": zone}))
+            mistakes.append((entry["file"], sorted(found), {"quality": quality, "outline": outline, "mrz": mrz}))
     print(f"{'label':28} right  false  missed  precision  recall")
     for label, (right, false, missed) in counts.items():
         if right + false + missed:
             precision = right / (right + false) if right + false else float("nan")
             recall = right / (right + missed) if right + missed else float("nan")
             print(f"{label:28} {right:5} {false:6} {missed:7} {precision:10.2f} {recall:7.2f}")
-    exact = sum(wanted == found for _, wanted, found in zones)
-    print(f"zones exact in images without a fault: {exact} of {len(zones)}")
+    exact = sum(wanted == found for _, wanted, found in readings)
+    print(f"MRZs exact in images without a fault: {exact} of {len(readings)}")
     print(f"fields reported as certain: {certain}, false: {len(wrong)}")
     if options.mistakes:
         for text in wrong:
             print(f"- false: {text}")
-        for file, wanted, found in zones:
+        for file, wanted, found in readings:
             if wanted != found:
-                print(f"- zone: {file}: {found} for {wanted}")
+                print(f"- MRZ: {file}: {found} for {wanted}")
         for file, found, facts in mistakes:
             print(f"- {file}: {found} {json.dumps(facts)}")
 
 
-def zone_fields(program: str, manifest: list[dict]) -> dict[str, dict[str, str]]:
-    """What the zones say, by file."""
+def mrz_fields(program: str, manifest: list[dict]) -> dict[str, dict[str, str]]:
+    """What the MRZs say, by file."""
     entries = [entry for entry in manifest if entry["lines"]]
     requests = "".join(json.dumps({"mrz": entry["lines"]}) + "\n" for entry in entries)
     done = subprocess.run(
@@ -336,7 +336,7 @@ def zone_fields(program: str, manifest: list[dict]) -> dict[str, dict[str, str]]
     return {entry["file"]: answer["fields"] for entry, answer in zip(entries, answers, strict=True)}
 
 
-def certain_fields(data: dict, zone: dict[str, str], printed: dict[str, str]) -> tuple[int, list[str]]:
+def certain_fields(data: dict, mrz: dict[str, str], printed: dict[str, str]) -> tuple[int, list[str]]:
     """How many fields of a result are certain, and which of these the document does not bear."""
     method = data.get("extractionMethod")
     certain, false = 0, []
@@ -345,7 +345,7 @@ def certain_fields(data: dict, zone: dict[str, str], printed: dict[str, str]) ->
             found = data.get(name)
             if found is None or name in data["mrz"]["uncertain"]:
                 continue
-            wanted = zone.get(key) or ""
+            wanted = mrz.get(key) or ""
             if name in ("dateOfBirth", "expiryDate"):
                 found = found.replace("-", "")[2:]
             wanted = {"issuingCountry": {"D": "DEU"}, "nationality": {"D": "DEU"}, "gender": {"<": "X", "": "X"}}.get(

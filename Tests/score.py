@@ -90,7 +90,7 @@ LABELS = (
 
 
 def says(field, wanted, found):
-    """Whether a result's value is the one that the zone prints; dates are printed without their century."""
+    """Whether a result's value is the one that the MRZ has; dates are printed without their century."""
     if field in ("birth_date", "expiry_date"):
         return found.replace("-", "")[2:] == wanted
     if field in ("issuing_state", "nationality"):
@@ -158,8 +158,8 @@ def score_documents(program, data, tally, figures):
                 if step.startswith("cpu."):
                     steps.setdefault(step[4:], []).append(time_ms)
         extraction = first(answer, "extraction").get("data") or {}
-        zone = extraction.get("mrz") or {}
-        mrz = zone.get("lines")
+        reading = extraction.get("mrz") or {}
+        mrz = reading.get("lines")
         label = first(answer, "usability").get("decision", {}).get("details", {}).get("label")
         truth = entry.get("mrz_lines")
         readable = truth and entry.get("quality_labels") in (None, ["OK"])
@@ -176,7 +176,7 @@ def score_documents(program, data, tally, figures):
             tally.add("MRZ exact, all readable TD1+TD2+TD3", mrz == truth, name)
         if truth and mrz == truth and entry.get("mrz_check_digits"):
             wanted = {CHECKS[key]: holds for key, holds in entry["mrz_check_digits"].items() if key in CHECKS}
-            given = {key: zone["checks"].get(key) for key in wanted}
+            given = {key: reading["checks"].get(key) for key in wanted}
             tally.add("check digits judged right where the lines are", given == wanted, name, f"{given} for {wanted}")
         if truth and mrz:
             wrong, sure, all_fields = confident_mistakes(entry, extraction)
@@ -223,11 +223,11 @@ def score_documents(program, data, tally, figures):
 
 
 def score_vectors(program, data, tally):
-    """Zones and cards as text, whatever camera saw them."""
+    """MRZs and barcodes as text, without a camera."""
     folder = os.path.join(data, "documents")
-    zones = json.load(open(os.path.join(folder, "mrz_vectors.json")))
+    vectors = json.load(open(os.path.join(folder, "mrz_vectors.json")))
     cards = json.load(open(os.path.join(folder, "aamva_vectors.json")))
-    requests = [{"mrz": z["lines"]} for z in zones] + [{"barcode": c["raw"]} for c in cards]
+    requests = [{"mrz": v["lines"]} for v in vectors] + [{"barcode": c["raw"]} for c in cards]
     lines = "".join(json.dumps(r) + "\n" for r in requests)
     done = subprocess.run([program, "parse", "--batch", "-"], input=lines.encode(), stdout=subprocess.PIPE, check=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -237,28 +237,28 @@ def score_vectors(program, data, tally):
         "nationality": "nationality", "sex": "sex", "birth_date": "birthDate", "expiry_date": "expiryDate",
         "personal_number": "personalNumber",
     }
-    for zone, answer in zip(zones, answers):
+    for vector, answer in zip(vectors, answers):
         wrong = {}
-        if (answer.get("format") or "UNKNOWN") != zone["format"]:
+        if (answer.get("format") or "UNKNOWN") != vector["format"]:
             wrong["format"] = answer.get("format")
-        if any(not re.fullmatch("[A-Z0-9<]+", line) for line in zone["lines"]):
-            # Characters that no zone has: refused, and rightly so.
-            tally.add("MRZ vectors", answer.get("format") is None, zone["id"], "taken apart")
+        if any(not re.fullmatch("[A-Z0-9<]+", line) for line in vector["lines"]):
+            # Characters that no MRZ has: refused, and rightly so.
+            tally.add("MRZ vectors", answer.get("format") is None, vector["id"], "taken apart")
             continue
-        for field, wanted in zone["expected"].items():
+        for field, wanted in vector["expected"].items():
             found = answer["fields"].get(names[field]) if field in names else None
             if field in names and (found or "") != str(wanted).replace("<", "" if field == "sex" else "<"):
                 wrong[field] = (found, wanted)
-        for check, holds in zone["checks"].items():
+        for check, holds in vector["checks"].items():
             if answer["checks"].get(CHECKS[check]) != holds:
                 wrong[check] = (answer["checks"].get(CHECKS[check]), holds)
-        tally.add("MRZ vectors", not wrong, zone["id"], f"{wrong}")
+        tally.add("MRZ vectors", not wrong, vector["id"], f"{wrong}")
     titles = {
         "First": "firstName", "Middle": "middleNames", "Last": "surname", "IdNumber": "documentNumber",
         "DateOfBirth": "birthDay", "IssueDate": "issueDay", "ExpirationDate": "expiryDay", "StreetLine1": "street",
         "City": "city", "JurisdictionCode": "jurisdiction",
     }
-    for card, answer in zip(cards, answers[len(zones):]):
+    for card, answer in zip(cards, answers[len(vectors):]):
         wrong = {}
         for element, wanted in card["elements"].items():
             # Control characters separate elements, and are part of none.

@@ -99,8 +99,8 @@ class Catalogue:
         return data, truth | {"kind": "derived_quality", "quality_labels": [label], "reject_code": code}
 
     def _altered(self, salt: int, **printed) -> tuple[bytes, dict]:
-        """A passport whose print was changed after its zone was made."""
-        page = card.passport(replace(self.holder, **printed), self.face, self.seed, zone=self.holder)
+        """A passport whose print was changed after its MRZ was made."""
+        page = card.passport(replace(self.holder, **printed), self.face, self.seed, mrz=self.holder)
         shot = self._pose(salt, "cloth")
         data, quad = camera.photograph(page, shot, self.seed * 1009 + salt)
         return data, {"kind": "altered", "mrz_lines": self.holder.td3(), "width": shot.size[0], "height": shot.size[1],

@@ -7,7 +7,7 @@ import Glibc
 
 /// What is tried, by the name that the command line uses.
 enum FuzzTarget: String, CaseIterable {
-    /// Zones as texts and as lattices of the line reader.
+    /// MRZs as texts and as lattices of the line reader.
     case mrz
     /// Texts of barcodes.
     case aamva

@@ -1,4 +1,4 @@
-"""Measures inspectd, PassportEye and FastMRZ over the same images of zones. Called by documents.sh."""
+"""Measures inspectd, PassportEye and FastMRZ over the same images of MRZs. Called by documents.sh."""
 
 import argparse
 import datetime
@@ -15,9 +15,9 @@ import sys
 FOLDER = pathlib.Path(__file__).parent
 #: Where the section begins in RESULTS.md, and the one after it; report.py keeps both.
 TITLE, NEXT = "\n## Documents\n", "\n## Faces\n"
-#: The steps of inspectd's document stage, in the order in which they run, and those that a zone alone needs.
+#: The steps of inspectd's document stage, in the order in which they run, and those that the MRZ alone needs.
 STEPS = ("decode", "outline", "barcode", "mrz", "quality", "faces", "viz")
-ZONE = ("decode", "outline", "mrz")
+MRZ_STEPS = ("decode", "outline", "mrz")
 
 
 def processor_time():
@@ -27,7 +27,7 @@ def processor_time():
 
 
 def lines_of(text):
-    """The last lines of a text that have a zone's alphabet and length."""
+    """The last lines of a text that have an MRZ's alphabet and length."""
     lines = [re.sub(r"[^A-Z0-9<]", "", line) for line in (text or "").upper().split("\n")]
     return [line for line in lines if len(line) in (30, 36, 44)]
 
@@ -38,8 +38,8 @@ def passport_eye(paths):
     for path in paths:
         start = processor_time()
         try:
-            zone = read_mrz(path)
-            text = zone.aux["raw_text"] if zone is not None and "raw_text" in zone.aux else None
+            found = read_mrz(path)
+            text = found.aux["raw_text"] if found is not None and "raw_text" in found.aux else None
         except Exception as failure:  # a peer's failure is its answer
             text = f"{type(failure).__name__}"
         yield lines_of(text), processor_time() - start
@@ -104,8 +104,8 @@ def main():
     version = subprocess.run([options.inspectd, "--version"], capture_output=True, text=True).stdout.split()[-1]
     systems = {
         f"inspectd {version}, the whole side": [(lines, whole) for lines, whole, _ in answers],
-        f"inspectd {version}, decoding, outline and zone": [
-            (lines, sum(steps[step] for step in ZONE)) for lines, _, steps in answers
+        f"inspectd {version}, decoding, outline and MRZ": [
+            (lines, sum(steps[step] for step in MRZ_STEPS)) for lines, _, steps in answers
         ],
     }
     for name, read in (("PassportEye", passport_eye), ("fastmrz", fast_mrz)):
@@ -137,13 +137,13 @@ def main():
     section = "\n".join([
         "inspectd beside PassportEye and FastMRZ.", "",
         "Written by `Tests/Peers/documents.sh`; do not edit.", "",
-        f"{datetime.date.today()}, {len(truth)} images of documents whose zone people can read (specimens and derived "
+        f"{datetime.date.today()}, {len(truth)} images of documents whose MRZ people can read (specimens and derived "
         f"photographs), one after the other, one thread each; both peers call {tesseract}. An image counts where every "
         "character of every line is right.", "",
         "| system | all lines exact | processor time, ms, median | 95th percentile | of inspectd's median |",
         "|---|---|---|---|---|", *rows, "",
         "inspectd's time for a whole side is that from the first byte to the last fact, print included, where a job reads it. "
-        "The peers only look for the zone. Python's start and the loading of models are not counted. The machine's load at "
+        "The peers only look for the MRZ. Python's start and the loading of models are not counted. The machine's load at "
         f"the end was {os.getloadavg()[0]:.1f}.", "",
         "| step of inspectd | processor time, ms, median | 95th percentile |", "|---|---|---|", *splits, ""])
     results = FOLDER / "RESULTS.md"

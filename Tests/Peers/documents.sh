@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Reads the zones of the same images with inspectd, PassportEye and FastMRZ, one after the other, and compares lines and
+# Reads the MRZs of the same images with inspectd, PassportEye and FastMRZ, one after the other, and compares lines and
 # processor time. Installs the peers from PyPI into a virtual environment; leaves nothing behind. Rewrites the section
 # of documents in RESULTS.md; the last line is JSON.
 #

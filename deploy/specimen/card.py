@@ -114,16 +114,16 @@ class Card:
         self.image.paste(disc, (round(x * SCALE) - r, round(y * SCALE) - r), Image.fromarray(alpha.astype(np.uint8)))
 
     def mrz(self, lines: list[str]) -> None:
-        """The machine-readable zone: OCR-B size 1, 2.54 mm from character to character, 6.35 mm from line to line.
+        """The MRZ: OCR-B size 1, 2.54 mm from character to character, 6.35 mm from line to line.
 
-        ICAO Doc 9303-3 section 4.2, 9303-4, -5 and -6: the zone is the lower 23.2 mm, and TD3 begins 6 mm from the
+        ICAO Doc 9303-3 section 4.2, 9303-4, -5 and -6: the MRZ is the lower 23.2 mm, and TD3 begins 6 mm from the
         edge, the cards 4 mm. It is printed on the paper's own light colour.
         """
         pitch, spacing = 2.54, 6.35
         left = 6.0 if len(lines[0]) == 44 else 4.0
         last_centre = self.size[1] - (9.4 if len(lines) == 2 else 5.2)
-        zone = Image.new("RGB", (self.image.width, round(23.2 * SCALE)), (250, 249, 244))
-        self.image.paste(zone, (0, self.image.height - zone.height), Image.new("L", zone.size, 205))
+        strip = Image.new("RGB", (self.image.width, round(23.2 * SCALE)), (250, 249, 244))
+        self.image.paste(strip, (0, self.image.height - strip.height), Image.new("L", strip.size, 205))
         # OCRB.otf is 0.723 em wide and as high in its capitals, so the pitch sets the size.
         font = ImageFont.truetype(_FONTS["ocrb"], round(pitch / 0.723 * SCALE))
         for i, line in enumerate(reversed(lines)):
@@ -155,8 +155,8 @@ def _day(value) -> str:
     return f"{value:%d %b %Y}".upper()
 
 
-def passport(holder: Holder, face: Face, seed: int, zone: Holder | None = None) -> Image.Image:
-    """The data page of a passport, TD3; `zone` is whom its machine-readable zone speaks of, where that is another one."""
+def passport(holder: Holder, face: Face, seed: int, mrz: Holder | None = None) -> Image.Image:
+    """The data page of a passport, TD3; `mrz` is whom its MRZ speaks of, where that is another one."""
     card = Card(ID3, (150, 178, 214), seed)
     card.text(6, 5, "PASSPORT", 2.6, "bold", _LABEL_INK)
     card.text(6, 9.2, "PASSEPORT", 1.7, "label", _LABEL_INK)
@@ -177,7 +177,7 @@ def passport(holder: Holder, face: Face, seed: int, zone: Holder | None = None) 
     card.field(45, 59.2, "Date of expiry / Date d'expiration", _day(holder.expiry))
     card.signature(86, 61, f"{holder.given_names} {holder.surname}"[:22])
     card.hologram(38, 54, 8)
-    card.mrz((zone or holder).td3())
+    card.mrz((mrz or holder).td3())
     return card.image
 
 
@@ -200,7 +200,7 @@ def identity_card_front(holder: Holder, face: Face, seed: int) -> Image.Image:
 
 
 def identity_card_back(holder: Holder, seed: int) -> Image.Image:
-    """The back of an identity card, TD1, with the machine-readable zone."""
+    """The back of an identity card, TD1, with the MRZ."""
     card = Card(ID1, (206, 168, 150), seed + 1)
     card.field(5, 4, "Place of birth / Lieu de naissance", holder.birthplace.upper())
     card.field(5, 11.4, "Address / Adresse", "100 ZENITH AVENUE, NADIR")

@@ -15,13 +15,13 @@ _TRANSLITERATION = {
 
 
 def check_digit(text: str) -> str:
-    """The check digit of a field of a machine-readable zone."""
+    """The check digit of a field of an MRZ."""
     total = sum((0 if c == "<" else int(c, 36)) * _WEIGHTS[i % 3] for i, c in enumerate(text))
     return str(total % 10)
 
 
 def transliterate(name: str) -> str:
-    """A name as the machine-readable zone spells it, words separated by one filler."""
+    """A name as the MRZ spells it, words separated by one filler."""
     upper = name.upper().replace("ß", "SS").replace("'", "").replace("’", "")
     plain = "".join(_TRANSLITERATION.get(c, c) for c in upper)
     ascii_only = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
@@ -112,7 +112,7 @@ class Holder:
         return f"@\n\x1e\rANSI 636000100001DL0031{len(body):04d}" + body
 
     def fields(self) -> dict:
-        """What a reader of the machine-readable zone should report."""
+        """What a reader of the MRZ should report."""
         return {
             "issuingCountry": self.issuer, "nationality": self.nationality, "documentNumber": self.number,
             "lastName": transliterate(self.surname).replace("<", " "),

@@ -33,7 +33,7 @@ extension Case {
         return facts.revocation == "good" ? .accept() : .other(facts.revocation)
     }
 
-    /// A data group: the zone of DG1, the portrait of DG2; the others are hashed whole.
+    /// A data group: the MRZ of DG1, the portrait of DG2; the others are hashed whole.
     func file() throws -> Answer {
         let (number, bytes) = (try self.number("number"), try self.bytes("file"))
         do throws(LDSError) {

@@ -9,8 +9,8 @@ extension HTTPConnection {
         self.output.append(contentsOf: response.head(staysOpen: self.staysOpen))
         if !isHead { self.output.append(contentsOf: response.body) }
         self.phase = .answering
-        self.deadline = self.loop.after(seconds: self.loop.core.limits.answerSeconds)
-        self.moved = self.loop.now
+        self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.answerSeconds)
+        self.movedNanoseconds = self.loop.now
         self.flush()
         if let account = self.counted?.account { self.loop.makeRoom(for: account) }
     }
@@ -23,7 +23,7 @@ extension HTTPConnection {
             switch outcome {
             case .done(let count):
                 self.written += count
-                self.moved = self.loop.now
+                self.movedNanoseconds = self.loop.now
             case .later:
                 // Written bytes are released only now and then, since each release copies the rest.
                 if self.written > self.output.count / 2 {
@@ -41,12 +41,12 @@ extension HTTPConnection {
         self.endRequest()
         if self.staysOpen {
             self.phase = .idle
-            self.deadline = self.loop.after(seconds: Double(self.loop.core.limits.idleSeconds))
+            self.deadlineNanoseconds = self.loop.after(seconds: Double(self.loop.core.limits.idleSeconds))
         } else {
             self.input = []
             self.transport.finish()
             self.phase = .lingering
-            self.deadline = self.loop.after(seconds: self.loop.core.limits.lingerSeconds)
+            self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.lingerSeconds)
         }
     }
 

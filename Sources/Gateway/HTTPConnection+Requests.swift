@@ -28,7 +28,7 @@ extension HTTPConnection {
     private func takeHead() -> Bool {
         if case .idle = self.phase {
             self.phase = .head
-            self.deadline = self.loop.after(seconds: self.loop.core.limits.headSeconds)
+            self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.headSeconds)
         }
         do throws(HTTPFault) {
             let length = try self.input.withUnsafeBufferPointer { (bytes) throws(HTTPFault) in
@@ -85,8 +85,8 @@ extension HTTPConnection {
                 return self.refuse(.problem(.rateLimited, headers: [("Retry-After", "1")]), head)
             }
             self.share = share
-            self.deadline = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
-            self.moved = self.loop.now
+            self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
+            self.movedNanoseconds = self.loop.now
             self.phase = .receiving(work)
             if self.reader.isComplete { return self.complete() }
             if head.expectsContinue, self.input.isEmpty {
@@ -106,8 +106,8 @@ extension HTTPConnection {
         }
         self.phase = .discarding(response)
         self.isBusy = false
-        self.deadline = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
-        self.moved = self.loop.now
+        self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
+        self.movedNanoseconds = self.loop.now
     }
 
     /// Passes octets to the body being received, if any.

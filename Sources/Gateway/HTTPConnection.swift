@@ -33,8 +33,9 @@ final class HTTPConnection {
     var peer: String
     private(set) var address: HTTPAddress?
     var phase: Phase
-    var moved: UInt64
-    var deadline: UInt64
+    /// When bytes last came or went, by the loop's clock.
+    var movedNanoseconds: UInt64
+    var deadlineNanoseconds: UInt64
     /// The events that the loop watches.
     var watched: UInt32 = 0
 
@@ -70,8 +71,8 @@ final class HTTPConnection {
         self.loop = loop
         self.peer = peer
         self.address = address
-        self.moved = loop.now
-        self.deadline = loop.after(seconds: loop.core.limits.firstByteSeconds)
+        self.movedNanoseconds = loop.now
+        self.deadlineNanoseconds = loop.after(seconds: loop.core.limits.firstByteSeconds)
         self.phase = .idle
         if isProxied { self.phase = .proxy } else { self.startTLS() }
     }
@@ -92,7 +93,7 @@ final class HTTPConnection {
         case .proxy, .handshake, .idle: 2
         case .head, .discarding: 1
         // The client does not read.
-        case .answering where self.loop.now > self.moved + 2_000_000_000: 0
+        case .answering where self.loop.now > self.movedNanoseconds + 2_000_000_000: 0
         default: nil
         }
     }
@@ -110,7 +111,9 @@ final class HTTPConnection {
     func isLate(_ now: UInt64) -> Bool {
         switch self.phase {
         case .admitting, .working: false
-        default: now > self.deadline || now > self.moved + UInt64(self.loop.core.limits.idleSeconds) * 1_000_000_000
+        default:
+            now > self.deadlineNanoseconds
+                || now > self.movedNanoseconds + UInt64(self.loop.core.limits.idleSeconds) * 1_000_000_000
         }
     }
 
@@ -137,7 +140,7 @@ final class HTTPConnection {
                 guard case .done = outcome else { return }
             default:
                 guard case .done(let count) = self.read() else { return }
-                self.moved = self.loop.now
+                self.movedNanoseconds = self.loop.now
                 self.take(UnsafeRawBufferPointer(rebasing: self.loop.scratch[..<count]))
             }
         }

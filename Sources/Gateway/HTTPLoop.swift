@@ -245,7 +245,8 @@ final class HTTPLoop {
         for connection in self.connections.values where address == nil || connection.address === address {
             guard let readiness = connection.eviction else { continue }
             let weight: Weight = (
-                connection.address?.connections ?? 1, readiness, .max - connection.moved, .max - connection.id
+                connection.address?.connections ?? 1, readiness, .max - connection.movedNanoseconds,
+                .max - connection.id
             )
             if victim.map({ $0.weight < weight }) ?? true { victim = (connection, weight) }
         }
@@ -295,7 +296,8 @@ final class HTTPLoop {
                     !isGreedy || counted.account == account
                 else { continue }
                 let weight = (
-                    self.held[counted.account] ?? 0, UInt64.max - connection.moved, UInt64.max - connection.id
+                    self.held[counted.account] ?? 0, UInt64.max - connection.movedNanoseconds,
+                    UInt64.max - connection.id
                 )
                 if victim.map({ $0.weight < weight }) ?? true { victim = (connection, weight) }
             }

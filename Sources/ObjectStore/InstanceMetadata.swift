@@ -48,14 +48,14 @@ actor InstanceMetadata {
     private var quietUntil = ContinuousClock.now
 
     /// Keys are renewed this long before they end; the service has new ones by then.
-    private static let margin: TimeInterval = 300
+    private static let marginSeconds: TimeInterval = 300
     private static let role = "/latest/meta-data/iam/security-credentials/"
 
     init(_ address: Address) { self.address = address }
 
     /// - Throws: ``InspectError`` with ``ErrorCode/objectStoreUnavailable``.
     func keys() async throws(InspectError) -> ObjectStoreKeys {
-        if let known, known.until.timeIntervalSinceNow > Self.margin { return known.keys }
+        if let known, known.until.timeIntervalSinceNow > Self.marginSeconds { return known.keys }
         // While the service is unavailable, keys that are still valid do.
         let valid = self.known.flatMap { $0.until.timeIntervalSinceNow > 0 ? $0.keys : nil }
         guard self.renewal != nil || ContinuousClock.now >= self.quietUntil else {

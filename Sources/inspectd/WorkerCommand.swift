@@ -87,8 +87,8 @@ private struct WorkerService {
     let queue: JobWorkerConfiguration
     let callbacks: CallbackConfiguration
     let decryption: PartDecryption
-    let stageDeadline: Int
-    let fetchDeadline: Int
+    let stageDeadlineSeconds: Int
+    let fetchDeadlineSeconds: Int
     let healthAddress: ListenAddress?
     let objectStore: ObjectStoreAddress?
 
@@ -99,8 +99,8 @@ private struct WorkerService {
         self.drains = arguments.has("drain")
         self.analyzers = try configuration.analyzerConfiguration(arguments)
         self.objectStore = try configuration.objectStoreAddress()
-        self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
-        self.fetchDeadline = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
+        self.stageDeadlineSeconds = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
+        self.fetchDeadlineSeconds = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
         for path in configuration.decryptionKeys { try InputFile.check(path, of: "--decryption-key") }
         do {
             self.decryption = try PartDecryption(keys: configuration.decryptionKeys.map { URL(fileURLWithPath: $0) })
@@ -213,10 +213,10 @@ private struct WorkerService {
     ) async throws {
         let log = self.log
         var runner = InspectionRunner(pool: pool)
-        runner.stageDeadline = .seconds(self.stageDeadline)
+        runner.stageDeadline = .seconds(self.stageDeadlineSeconds)
         runner.calibration = try self.configuration.faces.calibration()
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
-        pipeline.fetchDeadline = .seconds(self.fetchDeadline)
+        pipeline.fetchDeadline = .seconds(self.fetchDeadlineSeconds)
         pipeline.keys = keys
         pipeline.objects = objects
         pipeline.onFetchFailure = { Events.log(fetchOf: $1, for: $0, failed: $2, to: log) }

@@ -14,7 +14,7 @@ final class ChildConnection: Sendable {
     private let errors: FileDescriptor
 
     /// How long a fork may take until the analyzer's first message (usually 5 ms).
-    private static let helloDeadline: UInt64 = 10_000_000_000
+    private static let helloNanoseconds: UInt64 = 10_000_000_000
 
     /// Why there is no new analyzer.
     enum ForkFailure: Error {
@@ -50,7 +50,7 @@ final class ChildConnection: Sendable {
             throw .childFailed(InspectError(.analyzerUnavailable, "\(error)"))
         }
         do throws(Frame.Failure) {
-            let hello = try Frame.receive(from: self.socket.raw, limit: 0, deadline: begun + Self.helloDeadline)
+            let hello = try Frame.receive(from: self.socket.raw, limit: 0, deadline: begun + Self.helloNanoseconds)
             guard hello.kind == .hello else { throw .garbage }
             self.pid = pid_t(bitPattern: hello.sequence)
         } catch {

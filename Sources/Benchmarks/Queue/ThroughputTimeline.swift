@@ -29,19 +29,19 @@ struct ThroughputTimeline: Sendable {
     }
 
     /// Time between two samples.
-    let interval: Double
+    let intervalSeconds: Double
     /// Samples in a window, and while it is held.
     let window: Int
     let held: Int
 
     /// A sample each 5 s, windows of a minute or, for less than three minutes of holding, 20 s; less for short trials.
     init(holding seconds: Double) {
-        self.interval = seconds >= 40 ? 5 : seconds / 12
+        self.intervalSeconds = seconds >= 40 ? 5 : seconds / 12
         self.window = seconds >= 180 ? 12 : 4
-        self.held = max(Int((seconds / self.interval).rounded()), self.window)
+        self.held = max(Int((seconds / self.intervalSeconds).rounded()), self.window)
     }
 
-    var windowSeconds: Double { Double(self.window) * self.interval }
+    var windowSeconds: Double { Double(self.window) * self.intervalSeconds }
 
     /// Runs through: a window to warm up, one to compare with, `open`, and the time of holding.
     func run(
@@ -53,7 +53,7 @@ struct ThroughputTimeline: Sendable {
         var opened = 0.0
         let before = 2 * self.window
         for tick in 1...(before + self.held) {
-            try await Task.sleep(until: start + .seconds(Double(tick) * self.interval), clock: .continuous)
+            try await Task.sleep(until: start + .seconds(Double(tick) * self.intervalSeconds), clock: .continuous)
             counts.append(((.now - start).seconds, finished()))
             try await moment(.sample)
             if tick == self.window { try await moment(.before) }

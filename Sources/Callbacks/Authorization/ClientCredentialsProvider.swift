@@ -2,8 +2,8 @@ internal import Foundation
 
 /// The client-credentials grant of OAuth 2.0 (RFC 6749 section 4.4).
 struct ClientCredentialsProvider: AuthorizationProvider {
-    /// The lifetime in seconds of a token if the server does not state it (RFC 6749 section 5.1 leaves it open).
-    static let defaultLifetime: Double = 300
+    /// The lifetime of a token if the server does not state it (RFC 6749 section 5.1 leaves it open).
+    static let defaultLifetimeSeconds: Double = 300
 
     package init() {}
 
@@ -39,7 +39,7 @@ struct ClientCredentialsProvider: AuthorizationProvider {
         guard fields?.tokenType?.lowercased() == "bearer" else {
             throw AuthorizationError(.authorizationFailed, "the token's type is not Bearer")
         }
-        let lifetime = fields?.expiresIn ?? Self.defaultLifetime
+        let lifetime = fields?.expiresIn ?? Self.defaultLifetimeSeconds
         guard lifetime > 0, lifetime.isFinite else {
             throw AuthorizationError(.authorizationFailed, "the token has no lifetime")
         }

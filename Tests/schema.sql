@@ -1360,6 +1360,11 @@ CREATE FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_s
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text DEFAULT 'en'::text, OUT code text, OUT advice text) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -4705,6 +4710,8 @@ REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 b
 GRANT ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;

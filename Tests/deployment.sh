@@ -154,13 +154,16 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
         sleep 0.1
     done
     call() { curl -s --cacert "$image/data/gateway.pem" -u "$user" "$@"; }
-    call "https://127.0.0.1:$port/openapi.json" | grep -q '"openapi"'
+    call "https://127.0.0.1:$port/openapi.json" | grep '"openapi"' >/dev/null
     printf '{"encodedFrontImage": "%s"}' "$(base64 -w 0 "$image/data/passport.jpg")" >"$scratch/job.json"
     id=$(call -H 'Content-Type: application/json' --data-binary "@$scratch/job.json" \
         "https://127.0.0.1:$port/inspectionjob/create" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
     [ -n "$id" ] || { cat "$scratch/gateway.log" >&2; exit 1; }
     confined worker worker --slots 2 --drain 2>"$scratch/confined.log" || { tail -n 20 "$scratch/confined.log" >&2; exit 1; }
     call "https://127.0.0.1:$port/inspectionjob/$id?wait=60" | grep -q '"status": 128'
+    # Its analyzers are confined within the unit's restrictions.
+    call -F FRONT=@"$image/data/passport.jpg" "https://127.0.0.1:$port/usability" | grep '"image"' >/dev/null \
+        || { tail -n 20 "$scratch/gateway.log" >&2; exit 1; }
     # An old version of TLS is refused, and so is no TLS at all.
     if call --tls-max 1.1 "https://127.0.0.1:$port/openapi.json" || curl -sf "http://127.0.0.1:$port/openapi.json"; then exit 1; fi
 else

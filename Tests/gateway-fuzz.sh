@@ -43,7 +43,7 @@ start_postgres
 "$bin/inspectd" migrate >/dev/null
 psql -Xq "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank')" >/dev/null
 bearer=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c \
-    "SELECT bearer FROM insp.create_credential('bank', ARRAY['create', 'read', 'images', 'session', 'faces', 'persons'], rate_per_second => 100000)")
+    "SELECT bearer FROM insp.create_credential('bank', (SELECT array_agg(scope) FROM insp.scope), rate_per_second => 100000)")
 : >"$scratch/gateway.log"
 "$bin/inspectd" gateway --listen 0 --address-rate 100000 --longest-wait 2 2>"$scratch/gateway.log" &
 remember $!

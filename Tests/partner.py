@@ -166,6 +166,16 @@ class Partner:
         if kind == "PASSED":
             self.expect(result.get("reasons", []) == [], "reasons of what passed")
 
+    def judges_at_once(self):
+        for name, wanted in (("id_front.jpg", "PASSED"), ("blurred.jpg", None), ("landscape.jpg", "REJECTED")):
+            typed = self.api("judge_usability").sync(client=self.client, body=self.models.UsabilityRequest.from_dict(
+                {"encodedFrontImage": self.image(name)}))
+            self.expect(isinstance(typed, self.models.Usability) and typed.decision.type_ == (wanted or typed.decision.type_),
+                        f"{name} at once: {typed}")
+            raw = self.call("POST", "/usability?language=de", {"encodedFrontImage": self.image(name)})
+            self.faults += self.schemas.faults(raw, "Usability")
+            self.expect((raw["decision"]["type"] == "PASSED") == (raw["reasons"] == []), f"{name}: {raw['decision']} {raw['reasons']}")
+
     def jobs(self):
         for workflow, sides in WORKFLOWS.items():
             made = []
@@ -285,6 +295,7 @@ class Partner:
         self.set_up()
         self.generate()
         self.reads_tables()
+        self.judges_at_once()
         self.jobs()
         self.enrols()
         job = self.passes_challenge()

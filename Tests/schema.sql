@@ -1333,9 +1333,13 @@ CREATE FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS uuid
+CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL::text, OUT id uuid, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) RETURNS record
@@ -1353,6 +1357,11 @@ CREATE FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p
 
 CREATE FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) RETURNS void
     LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text DEFAULT 'en'::text, OUT code text, OUT advice text) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -4693,14 +4702,16 @@ REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_s
 GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;

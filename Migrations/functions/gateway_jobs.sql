@@ -269,3 +269,18 @@ $$;
 COMMENT ON FUNCTION insp.gateway_token(bigint, bytea, text[]) IS
     'Issues an access token for a credential, with some of its scopes (null: all), and returns it and for how many seconds it is valid; not for a token';
 GRANT EXECUTE ON FUNCTION insp.gateway_token(bigint, bytea, text[]) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_usability(
+    p_credential bigint, p_secret_sha256 bytea, p_language text DEFAULT 'en', OUT code text, OUT advice text
+) RETURNS SETOF record
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM insp.gateway_partner(p_credential, p_secret_sha256, 'create');
+    PERFORM insp.record_access(p_credential, 'usability', 'create', NULL);
+    RETURN QUERY SELECT r.code, r.advice FROM insp.reasons(p_language) r;
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_usability(bigint, bytea, text) IS
+    'The advice of insp.reasons for a partner whose images the gateway judges at once; records the call';
+GRANT EXECUTE ON FUNCTION insp.gateway_usability(bigint, bytea, text) TO insp_gateway;

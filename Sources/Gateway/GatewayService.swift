@@ -41,6 +41,8 @@ package final class GatewayService: Sendable {
     let store: GatewayStore
     let configuration: GatewayConfiguration
     let waits: ResultWaits
+    /// `nil`: this gateway judges no images.
+    let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
     let largeBodies = LargeBodies()
     private let credentials: CredentialCache
@@ -48,10 +50,12 @@ package final class GatewayService: Sendable {
 
     package init(
         _ store: GatewayStore, _ configuration: GatewayConfiguration = GatewayConfiguration(),
+        usability: UsabilityDesk? = nil,
         observe: @escaping @Sendable (GatewayAccess) -> Void = { _ in }
     ) {
         self.store = store
         self.configuration = configuration
+        self.usability = usability
         self.waits = ResultWaits(store, perPartner: configuration.waitsPerPartner)
         self.credentials = CredentialCache(store)
         self.observe = observe

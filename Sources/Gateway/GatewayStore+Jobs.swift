@@ -42,6 +42,16 @@ extension GatewayStore {
         return page
     }
 
+    /// The advice for each reason in a language, or else in English.
+    func advice(_ credential: GatewayCredential, _ language: String) async throws -> [String: String] {
+        let rows = try await self.ask(
+            "SELECT code, advice FROM insp.gateway_usability($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(language)])
+        var advice: [String: String] = [:]
+        for row in rows { advice[try row.string("code")] = try row.string("advice") }
+        return advice
+    }
+
     /// Cancels a job.
     ///
     /// - Returns: False: it was finished already.

@@ -23,6 +23,8 @@ extension Command {
             .value("held-limit", "MIB", "memory for all bodies and unread answers together [1024]"),
             .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
             .value("partner-waits", "N", "clients of one partner that may wait at once [500]"),
+            .value("usability-slots", "N", "images that are judged at once for /usability; 0: none [2]"),
+            .value("analyzer", "FILE", "executable that judges images; by default this program [INSPECTD_ANALYZER]"),
             .value("credential-rate", "N", "requests a second of a credential without its own rate limit [50]"),
             .value(
                 "address-rate", "N", "requests a second of one address without a credential known to be valid [200]"),
@@ -53,6 +55,7 @@ private struct GatewayProcess {
     var limits = HTTPLimits()
     let proxyHeader: Bool
     let stopAfter: Duration
+    let usability: GatewayUsability?
 
     init(_ configuration: Configuration, _ arguments: Arguments) throws {
         self.log = configuration.log
@@ -104,6 +107,9 @@ private struct GatewayProcess {
         }
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
         let log = self.log
+        let slots = try arguments.integer("usability-slots", in: 0...64) ?? 2
+        self.usability =
+            slots == 0 ? nil : GatewayUsability(configuration, slots: slots) { Events.log($0, to: log) }
         self.store = GatewayStore(
             databaseURL: configuration.databaseURL, isKnown: false,
             connections: try arguments.integer("database-connections", in: 1...64) ?? 4
@@ -114,7 +120,7 @@ private struct GatewayProcess {
         let log = self.log
         Self.raiseDescriptorLimit(self.limits.connections)
         let metrics = GatewayMetrics()
-        let service = GatewayService(self.store, self.service) {
+        let service = GatewayService(self.store, self.service, usability: self.usability?.desk) {
             Events.log($0, to: log)
             metrics.take($0)
         }
@@ -139,6 +145,8 @@ private struct GatewayProcess {
                 "address": .string(self.address.host), "port": .integer(Int64(server.port)),
                 "tls": .bool(self.identity != nil),
             ])
+        // Partners are served meanwhile.
+        let starting = Task { await self.usability?.start() }
         // Readiness follows the last statement, so one must run from time to time.
         let probing = Task {
             while !Task.isCancelled {
@@ -155,6 +163,8 @@ private struct GatewayProcess {
         service.close()
         await server.stop(within: self.stopAfter)
         probing.cancel()
+        await starting.value
+        await self.usability?.stop()
         await self.store.close()
         log.info("gateway stopped")
     }

@@ -1,5 +1,6 @@
 import Analyzer
 import Foundation
+import Gateway
 import InspectCore
 
 extension Command {
@@ -61,27 +62,39 @@ struct UsabilityAnswer: Encodable {
             let start = ContinuousClock.now
             var documents = request
             documents.files = request.files.filter { $0.key.row.source == .document }
-            let parts = try Command.parts(of: documents)
-            let reply = try await pool.withAnalyzer(
-                parts: parts.map { (kind: $0.kind.rawValue, bytes: $0.bytes) }
-            ) { session in
-                try await session.perform(stage: UsabilityEngine.stage, request: Data(), deadline: .seconds(10))
-            }
-            let facts = try JSONDecoder().decode(UsabilityFacts.self, from: reply)
+            let parts = try Command.parts(of: documents).map { (kind: $0.kind, bytes: $0.bytes) }
+            let (verdict, cpuMs) = try await Self.judge(parts, pool: pool, deadline: .seconds(10))
             var answer = UsabilityAnswer(id: request.members.id)
-            for part in parts.map(\.kind.rawValue) {
-                guard let side = facts.sides[part] else { continue }
-                let decision = UsabilityRules.decideBeforeReading(side, part: part)
-                answer.usability.append(
-                    CapabilityRecord(
-                        parts: [part], decision: Decision(decision.type, decision.label),
-                        data: UsabilityData(side, reading: decision.type == .rejected ? .proven : .none)))
-                answer.rejectReasons += decision.reasons
-            }
-            answer.timingsMs = ["cpu": facts.cpuMs, "total": start.duration(to: .now).milliseconds]
+            (answer.usability, answer.rejectReasons) = (verdict.records, verdict.numbered)
+            answer.timingsMs = ["cpu": cpuMs, "total": start.duration(to: .now).milliseconds]
             return answer
         } catch {
             return UsabilityAnswer(id: request.members.id, InspectError(unexpected: error))
         }
+    }
+
+    /// Judges images in one process of the pool.
+    ///
+    /// - Returns: The verdict, and the process's time in milliseconds.
+    static func judge(
+        _ images: [(kind: PartKind, bytes: Data)], pool: AnalyzerPool, deadline: Duration
+    ) async throws -> (verdict: UsabilityVerdict, cpuMs: Double) {
+        let reply = try await pool.withAnalyzer(
+            parts: images.map { (kind: $0.kind.rawValue, bytes: $0.bytes) }
+        ) { session in
+            try await session.perform(stage: UsabilityEngine.stage, request: Data(), deadline: deadline)
+        }
+        let facts = try JSONDecoder().decode(UsabilityFacts.self, from: reply)
+        var verdict = UsabilityVerdict(records: [], numbered: [])
+        for part in images.map(\.kind.rawValue) {
+            guard let side = facts.sides[part] else { continue }
+            let decision = UsabilityRules.decideBeforeReading(side, part: part)
+            verdict.records.append(
+                CapabilityRecord(
+                    parts: [part], decision: Decision(decision.type, decision.label),
+                    data: UsabilityData(side, reading: decision.type == .rejected ? .proven : .none)))
+            verdict.numbered += decision.reasons
+        }
+        return (verdict, facts.cpuMs)
     }
 }

@@ -23,6 +23,16 @@ extension OpenAPIDocument {
             "completedAt": { "type": "string", "format": "date-time" }
           }
         },
+        "Usability": {
+          "type": "object",
+          "required": ["decision", "usability", "reasons"],
+          "additionalProperties": false,
+          "properties": {
+            "decision": { "$ref": "#/components/schemas/Decision" },
+            "usability": { "type": "array", "items": { "$ref": "#/components/schemas/UsabilityRecord" } },
+            "reasons": { "type": "array", "items": { "$ref": "#/components/schemas/Reason" } }
+          }
+        },
         "Cancellation": {
           "type": "object",
           "required": ["id", "cancelled"],

@@ -123,6 +123,16 @@ extension OpenAPIDocument {
             "faceId": { "$ref": "#/components/schemas/Reference" }
           }
         },
+        "UsabilityRequest": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": { "encodedFrontImage": { "$ref": "#/components/schemas/Image" }, "encodedBackImage": { "$ref": "#/components/schemas/Image" } }
+        },
+        "UsabilityForm": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": { "FRONT": { "type": "string", "format": "binary" }, "BACK": { "type": "string", "format": "binary" } }
+        },
         "SessionRequest": {
           "type": "object",
           "required": ["sessionRequestBlob"],

@@ -136,19 +136,26 @@ extension GatewayCall {
     func create(
         _ scope: GatewayCredential.Scope, fixed: [String: String] = [:]
     ) throws(InspectError) -> GatewayRoute.Work {
-        let (key, wait) = (try self.idempotencyKey(), try self.wait())
+        let (parse, wait) = (try self.creating(fixed: fixed), try self.wait())
+        return { body in try await self.create(try await parse(body), scope, wait) }
+    }
+
+    /// Reads JSON or a form, as the head says which.
+    func creating(
+        fixed: [String: String] = [:]
+    ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {
+        let key = try self.idempotencyKey()
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
         guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
             throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
         }
         return { body in
-            let request = try await self.service.largeBodies.parse(self.credential.partner, body) { body in
+            try await self.service.largeBodies.parse(self.credential.partner, body) { body in
                 guard let boundary else { return try CreateRequest(body, idempotencyKey: key, fixed: fixed) }
                 let form = try FormData(body, boundary: boundary)
                 return try CreateRequest(form, idempotencyKey: key, fixed: fixed)
             }
-            return try await self.create(request, scope, wait)
         }
     }
 

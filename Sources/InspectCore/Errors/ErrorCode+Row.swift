@@ -207,14 +207,17 @@ extension ErrorCode {
                 faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
             failure(
-                "IN042", "a part is not a JPEG, PNG, WebP or JPEG 2000 image", retryable: false, jumio: "N00000",
+                "IN042", "a part is not a JPEG, PNG, WebP or JPEG 2000 image", status: 400, retryable: false,
+                jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .corruptImage:
             failure(
-                "IN043", "a part's image data is damaged", retryable: false, jumio: "N00000", faceSDK: "INVALID_ARGS")
+                "IN043", "a part's image data is damaged", status: 400, retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
         case .tooManyPixels:
             failure(
-                "IN044", "a part's image is larger than the pixel limits", retryable: false, jumio: "N00000",
+                "IN044", "a part's image is larger than the pixel limits", status: 400, retryable: false,
+                jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .decryptionFailed:
             failure("IN120", "an encrypted part could not be decrypted", retryable: false, jumio: "N00000")
@@ -223,14 +226,17 @@ extension ErrorCode {
         case .workflowNotImplemented:
             failure("IN045", "this version cannot run the workflow", retryable: false, jumio: "F00000", iZettle: -501)
         case .analyzerCrashed:
-            failure("IN050", "the analyzer process ended while it worked on the job", retryable: true, jumio: "F00000")
+            failure(
+                "IN050", "the analyzer process ended while it worked on the job", status: 503, retryable: true,
+                jumio: "F00000")
         case .analyzerTimeout:
             failure(
-                "IN051", "the analyzer did not answer within the stage's deadline", retryable: true, jumio: "F00000")
+                "IN051", "the analyzer did not answer within the stage's deadline", status: 503, retryable: true,
+                jumio: "F00000")
         case .analyzerOutOfMemory:
-            failure("IN052", "the analyzer exceeded its memory limit", retryable: true, jumio: "F00000")
+            failure("IN052", "the analyzer exceeded its memory limit", status: 503, retryable: true, jumio: "F00000")
         case .analyzerUnavailable:
-            failure("IN053", "no analyzer process could be started", retryable: true, jumio: "F00000")
+            failure("IN053", "no analyzer process could be started", status: 503, retryable: true, jumio: "F00000")
         case .modelUnavailable:
             failure(
                 "IN054", "a model file is missing or damaged; run inspectd doctor", retryable: true, jumio: "F00000")

@@ -123,7 +123,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     /// The reasons of a result: at least one for a rejection or a warning.
     ///
     /// - Parameter numbered: The result's reject reasons, each of which is among them.
-    static func all(
+    package static func all(
         _ overall: DecisionType, _ outcomes: [(parts: [String], decision: Decision)], numbered: [RejectReason]
     ) -> [ReasonRecord] {
         var found: [ReasonRecord] = []

@@ -1,0 +1,105 @@
+package import Foundation
+package import InspectCore
+internal import Synchronization
+
+/// What a look at one or two images of a document says at once.
+package struct UsabilityVerdict: Sendable {
+    /// One of each image, as in a result's `capabilities.usability`.
+    package var records: [CapabilityRecord<UsabilityData>]
+    /// Numbered reasons, as in a result's `rejectReasons`.
+    package var numbered: [RejectReason]
+
+    package init(records: [CapabilityRecord<UsabilityData>], numbered: [RejectReason]) {
+        self.records = records
+        self.numbered = numbered
+    }
+}
+
+/// Judges images while their sender waits. The gateway looks into no image: `judge` hands them to a confined process.
+package final class UsabilityDesk: Sendable {
+    private let room: Int
+    private let judge: @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict
+    private let busy = Mutex(0)
+
+    /// - Parameter room: Requests at once, those that wait for a process among them; more are refused.
+    package init(
+        room: Int, judge: @escaping @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict
+    ) {
+        self.room = room
+        self.judge = judge
+    }
+
+    /// - Throws: ``ErrorCode/gatewayOverloaded``, and what `judge` throws.
+    func look(at images: [(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict {
+        let isFull = self.busy.withLock { busy in
+            if busy < self.room { busy += 1 } else { return true }
+            return false
+        }
+        guard !isFull else { throw InspectError(.gatewayOverloaded) }
+        defer { self.busy.withLock { $0 -= 1 } }
+        return try await self.judge(images)
+    }
+}
+
+extension GatewayRoute {
+    /// `POST /usability`: what to tell the person with the camera, before there is a job.
+    static let usability = GatewayRoute(
+        "POST", "/usability", .jsonOrFiles,
+        Operation(
+            id: "judgeUsability", summary: "Says at once whether one or two images of a document can be used",
+            detail:
+                "No job is made and nothing is stored. REJECTED is final; WARNING is what a job rejects unless the text can be read all the same.",
+            parameters: [
+                .query(
+                    "language", #"{ "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$" }"#,
+                    "Of the advice; English where there is none in it")
+            ], request: "UsabilityRequest", form: "UsabilityForm", answers: [.json("The verdict", "Usability")]),
+        .scope(.create) { (call) throws(InspectError) in
+            let language = call.request.query["language"] ?? "en"
+            guard language.wholeMatch(of: /[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?/) != nil else {
+                throw InspectError(.parameterInvalid, "language", hint: "A language is de, or de-AT.")
+            }
+            guard let desk = call.service.usability else { throw InspectError(.analyzerUnavailable) }
+            let parse = try call.creating()
+            return { body in
+                let images = try Self.images(try await parse(body))
+                async let advice = call.store.advice(call.credential, language)
+                let verdict = try await desk.look(at: images)
+                return GatewayAnswer(response: try .json(UsabilityAnswer(verdict, try await advice)))
+            }
+        })
+
+    private static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
+        let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
+        if let other = object.keys.filter({ $0 != "workflow" }).min() {
+            throw InspectError(.payloadInvalid, "unknown key '\(other.prefix(40))'")
+        }
+        if let kind = request.parts.keys.first(where: { $0.row.source != .document }) {
+            throw InspectError(.partUnexpected, kind.rawValue, hint: "Send FRONT, BACK or both.")
+        }
+        let images = [PartKind.front, .back].compactMap { kind in
+            request.parts[kind]?.first.map { (kind: kind, bytes: $0) }
+        }
+        guard !images.isEmpty else { throw InspectError(.partMissing, "FRONT or BACK") }
+        return images
+    }
+}
+
+/// The answer of `/usability`.
+private struct UsabilityAnswer: Encodable {
+    var decision: Decision
+    var usability: [CapabilityRecord<UsabilityData>]
+    var reasons: [ReasonRecord]
+
+    init(_ verdict: UsabilityVerdict, _ advice: [String: String]) {
+        self.usability = verdict.records
+        let types = Set(verdict.records.map(\.decision.type))
+        let overall: DecisionType = types.contains(.rejected) ? .rejected : types == [.passed] ? .passed : .warning
+        self.decision = Decision(overall, overall.rawValue)
+        self.reasons = ReasonRecord.all(
+            overall, verdict.records.map { ($0.parts, $0.decision) }, numbered: verdict.numbered)
+        for index in self.reasons.indices {
+            if let words = advice[self.reasons[index].code.rawValue] { self.reasons[index].advice = words }
+        }
+    }
+}

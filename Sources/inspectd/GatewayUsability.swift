@@ -1,0 +1,31 @@
+import Analyzer
+import Foundation
+import Gateway
+import InspectCore
+import Synchronization
+
+/// The analyzers beside a gateway that judge images at once.
+struct GatewayUsability {
+    private let pool: AnalyzerPool
+    let desk: UsabilityDesk
+
+    /// Time for one request, once it has a process.
+    private static let deadline = Duration.seconds(10)
+
+    /// - Parameter slots: Processes at once; four times as many requests may be under way or wait.
+    init(_ configuration: Configuration, slots: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
+        var analyzers = AnalyzerConfiguration(slots: slots)
+        analyzers.executable = configuration.analyzer
+        analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
+        let pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
+        self.pool = pool
+        self.desk = UsabilityDesk(room: slots * 4) { images in
+            try await UsabilityAnswer.judge(images, pool: pool, deadline: Self.deadline).verdict
+        }
+    }
+
+    /// Starts the processes. Where none can be started, requests are refused until one can.
+    func start() async { try? await self.pool.start() }
+
+    func stop() async { await self.pool.stop() }
+}

@@ -3675,7 +3675,7 @@ CREATE VIEW insp.v_producer AS
         CASE
             WHEN (NOT b.is_active) THEN 'was unbound, and acts for nobody: bind or free it'::text
             WHEN (r.rolname = b.login) THEN 'acts for the partner'::text
-            WHEN (r.oid IS NOT NULL) THEN format('is called %s now, and acts for nobody by this: bind it anew'::text, r.rolname)
+            WHEN (r.oid IS NOT NULL) THEN format('is called %s now, and no longer acts for any partner: bind it again'::text, r.rolname)
             WHEN (n.oid IS NOT NULL) THEN 'another login has the name, and acts for nobody by this: bind or unbind it'::text
             ELSE 'there is no such login'::text
         END AS state

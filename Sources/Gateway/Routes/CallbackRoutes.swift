@@ -147,6 +147,9 @@ private enum EndpointOptions {
                 .payloadInvalid, "unknown key '\(unknown.prefix(40))'",
                 hint: "Keys are \(allowed.sorted().joined(separator: ", ")).")
         }
+        if let name = options.filter({ $0.value is NSNull }).keys.min() {
+            throw InspectError(.payloadInvalid, "\(name) is null")
+        }
         // By a decoder, for which 1 is not true.
         guard let typed = try? JSONDecoder().decode(Typed.self, from: body.isEmpty ? Data("{}".utf8) : body) else {
             throw InspectError(.payloadInvalid, "a value is of the wrong type")

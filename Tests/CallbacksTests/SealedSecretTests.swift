@@ -175,7 +175,7 @@ struct SealedSecretTests {
         }
         #expect(try await fault(nil).contains("KEY_MISSING"))
         // A key of the same name, and another one.
-        #expect(try await fault(try self.keys.store(wrappingKeys: try Keys.file())).contains("SEAL_BROKEN"))
+        #expect(try await fault(try self.keys.store(wrappingKeys: try Keys.file())).contains("KEY_MISMATCH"))
         // Another endpoint's secret, though its partner's key is there.
         let other = try await self.endpoint(store)
         _ = try await self.outbox.connection.query(

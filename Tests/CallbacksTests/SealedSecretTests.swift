@@ -197,6 +197,20 @@ struct SealedSecretTests {
         #expect(try self.receiver.received().count { $0.verified } == 4)
     }
 
+    @Test func `A former secret whose key is lost delays no callback once the current one opens`() async throws {
+        let store = try self.keys.store()
+        let endpoint = try await self.endpoint(store)
+        try await self.keys.destroyAll()
+        let new = try self.keys.store()
+        try await self.outbox.rotate(
+            endpoint, to: self.secret, try await self.outbox.seal(endpoint, new), overlap: "1 day")
+        #expect(try await self.outbox.secrets().count == 2)
+        let id = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))[0]
+        await self.outbox.dispatch { $0.keys = new }
+        #expect(try await self.outbox.row(id).state == "delivered")
+        #expect(try self.receiver.received().count { $0.verified } == 1)
+    }
+
     @Test func `A token that nobody can open any more is replaced, and none is asked for without the keys`()
         async throws
     {

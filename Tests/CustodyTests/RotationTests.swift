@@ -81,7 +81,7 @@ import Testing
         try await (try fresh.store()).check(nil)
     }
 
-    @Test func `A host whose new wrapping key is another one of that name, or a damaged key, makes jobs wait and ends none`()
+    @Test func `Another wrapping key of the new one's name, or a damaged key, makes jobs wait and ends none`()
         async throws
     {
         let fixture = try await KeyStoreFixture()

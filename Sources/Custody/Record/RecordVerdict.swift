@@ -25,6 +25,8 @@ package struct RecordFault: Sendable, Equatable {
         case cut
         /// Words that were removed, while no erasure on record names them.
         case erased
+        /// Rows that have had no place for so long that linking has stopped: they can be removed unnoticed.
+        case waiting
     }
 
     package var kind: Kind

@@ -198,4 +198,24 @@ import Testing
         #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
         #expect(try await !site.run(["sign", "--once"]).errors.contains("rows wait"))
     }
+
+    @Test func `A start that moves over rows behind a checkpoint of this year is signed no more`() async throws {
+        let site = try await AuditSite.start()
+        defer { site.end() }
+        try await site.write(2)
+        try await site.sign(["--state", site.path("state")])
+        try await site.write(5)
+        try await site.tamper(
+            """
+            UPDATE insp.record_chain c SET anchor_seq = r.seq, anchor_hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq) = ('operator', 5) AND c.chain = 'operator';
+            DELETE FROM insp.record WHERE chain = 'operator' AND seq <= 5
+            """)
+        for more in [["--state", site.path("state")], []] {
+            let refused = try await site.run(["sign", "--once"] + more)
+            #expect(
+                refused.status == 1 && refused.errors.contains("rows 4 to 5 of chain operator were removed"),
+                "\(refused.errors)")
+        }
+    }
 }

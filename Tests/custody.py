@@ -22,6 +22,8 @@ from Custody.marks import Family, Mark, manual, search
 
 # Numbers of jobs beside those that are sealed.
 REFUSED, PLAIN, PLAIN_FACE, SOUGHT = 99_998, 99_999, 99_997, 99_996
+# Sealed jobs so that each workflow is submitted by the gateway and by the command line: the searches need a face of each.
+LEAST = 10
 
 
 def dumpable():
@@ -483,7 +485,10 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--inputs", required=True)
     parser.add_argument("--folder", required=True)
-    trial = Trial(parser.parse_args())
+    options = parser.parse_args()
+    if options.jobs < LEAST:
+        parser.error(f"--jobs {options.jobs}: at least {LEAST} are needed, so that every workflow goes both ways")
+    trial = Trial(options)
     try:
         status = trial.run()
     finally:

@@ -6,7 +6,7 @@
 # store: nothing of that half opens.
 #
 # Usage: Tests/custody.sh [--jobs N] [--bin DIR]
-#   --jobs N     sealed jobs [60]
+#   --jobs N     sealed jobs, 10 or more [60]
 #   --bin DIR    the folder with inspectd; else a release build is made
 # Prints one JSON line; exit status 0 only if every count is as it must be.
 set -euo pipefail
@@ -22,6 +22,11 @@ while [ $# -gt 0 ]; do
     *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
+
+if ! [[ $jobs =~ ^[0-9]{1,6}$ ]] || [ "$((10#$jobs))" -lt 10 ]; then
+    echo "custody.sh: --jobs $jobs: 10 or more are needed, so that every workflow goes by the gateway and the command line" >&2
+    exit 2
+fi
 
 begin custody
 deploy/install-deps.sh

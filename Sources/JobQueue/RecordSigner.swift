@@ -17,11 +17,16 @@ package final class RecordSigner {
     /// Those whose checkpoints may be continued.
     private let trusted: [Ed25519PublicKey]
     private var last: RecordCheckpoint?
+    /// The first checkpoint that this process knew, or one of the last year: retention cannot have removed what came after it.
+    private var witness: RecordCheckpoint?
     /// Number of the newest checkpoint, if no known key signed it: somebody else may add some.
     package private(set) var stranger: Int64?
 
     /// Without new rows a checkpoint is signed this often, to prove that there were none; in microseconds.
     private static let longestSilence: Int64 = 600_000_000
+    /// The guards of the record let no row of the last year be removed. A day less, for a row that was committed long after it was
+    /// written; in microseconds.
+    private static let shortestRetention: Int64 = 364 * 86_400_000_000
 
     /// - Parameters:
     ///   - former: Keys that signed before this one.
@@ -33,6 +38,7 @@ package final class RecordSigner {
         self.key = key
         self.trusted = former + [key.publicKey]
         self.last = last
+        self.witness = last
     }
 
     /// Signs one checkpoint.
@@ -95,6 +101,7 @@ package final class RecordSigner {
     /// Verifies all rows since the last known checkpoint; without one, the whole record.
     private func verify(_ heads: RecordHeads, _ newest: RecordCheckpoint?) async throws {
         let known = self.last ?? newest
+        try self.verifyStarts(heads, known)
         var verifier = RecordVerifier(keys: self.trusted, needsCheckpoint: false)
         var starts: [String: RecordPlace] = [:]
         for (name, ends) in heads.chains {
@@ -121,6 +128,20 @@ package final class RecordSigner {
         verifier.end()
         if let fault = verifier.finish().faults.first {
             throw Refusal(description: "the record is not what was signed: \(fault.message)")
+        }
+    }
+
+    /// The owner may move the start of a chain over rows that retention keeps, and the next checkpoint would vouch for it.
+    private func verifyStarts(_ heads: RecordHeads, _ known: RecordCheckpoint?) throws {
+        let now = Self.now()
+        if let witness, now - witness.at >= Self.shortestRetention { self.witness = nil }
+        if self.witness == nil { self.witness = known }
+        guard let witness, now - witness.at < Self.shortestRetention else { return }
+        for (name, ends) in heads.chains.sorted(by: { $0.key < $1.key }) where name != "endpoint" {
+            guard let head = witness.heads.chains[name]?.head, ends.anchor.seq > head.seq else { continue }
+            throw Refusal(
+                description: "rows \(head.seq + 1) to \(ends.anchor.seq) of chain \(name) were removed at the start: "
+                    + "they came after checkpoint \(witness.number), and retention removes none of the last year")
         }
     }
 

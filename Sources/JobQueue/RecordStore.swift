@@ -9,6 +9,8 @@ package actor RecordStore {
 
     /// Rows of one page: about two megabytes.
     package static let page = 5000
+    /// In seconds: ten rounds of `insp.link_record`.
+    private static let longestWait = 20.0
 
     /// - Parameter databaseURL: A libpq connection string or URL. Never logged.
     package init(databaseURL: String) {
@@ -48,6 +50,16 @@ package actor RecordStore {
         try await self.query(
             "SELECT insp.record_waits($1, timestamptz 'epoch' + $2 * interval '1 microsecond')",
             [.text(chain), .int(microseconds)])[0].bool(0)
+    }
+
+    /// The chains with rows that have waited for their place longer than linking takes: meanwhile they can be removed unnoticed.
+    package func stalledChains() async throws -> [String] {
+        let before = Int64((Date().timeIntervalSince1970 - Self.longestWait) * 1_000_000)
+        var stalled: [String] = []
+        for name in try await self.heads().heads.chains.keys.sorted() {
+            if try await self.hasWaiting(in: name, before: before) { stalled.append(name) }
+        }
+        return stalled
     }
 
     /// The next page of checkpoints.

@@ -6,6 +6,7 @@ import JobQueue
 /// Signs checkpoints of the record until it is stopped, and prints each: one that is kept elsewhere proves what was there.
 struct AuditSigning {
     private let log: Log
+    private let store: RecordStore
     private let signer: RecordSigner
     private let every: Duration
     private let deadline: ContinuousClock.Instant?
@@ -14,6 +15,7 @@ struct AuditSigning {
 
     init(_ arguments: Arguments, _ configuration: Configuration, _ store: RecordStore) throws {
         self.log = configuration.log
+        self.store = store
         self.every = .seconds(try arguments.integer("every", in: 1...3600) ?? 10)
         self.deadline = try arguments.integer("seconds", in: 1...1_000_000_000).map { .now + .seconds($0) }
         self.once = arguments.has("once")
@@ -38,6 +40,7 @@ struct AuditSigning {
         let stop = StopFlag()
         defer { stop.signals.cancel() }
         var stranger: Int64?
+        var stalled: [String] = []
         while true {
             do {
                 let checkpoint = try await self.signer.sign()
@@ -54,6 +57,15 @@ struct AuditSigning {
                             "number": .integer(checkpoint.number), "key": .string(checkpoint.keyID),
                             "signature": .string(checkpoint.signature.hexadecimal),
                         ])
+                }
+                // No checkpoint covers them.
+                let waiting = try await self.store.stalledChains()
+                if waiting != stalled {
+                    stalled = waiting
+                    if !waiting.isEmpty {
+                        self.log.warning(
+                            "rows wait for their place", ["chains": .string(waiting.joined(separator: " "))])
+                    }
                 }
             } catch let refusal as RecordSigner.Refusal {
                 self.log.error("checkpoint refused", ["reason": .string(refusal.description)])

@@ -93,7 +93,13 @@ struct AuditVerification {
                 number = end.number
             }
             verifier.end()
-            let verdict = verifier.finish()
+            var verdict = verifier.finish()
+            for name in try await self.store.stalledChains() {
+                verdict.doubts.append(
+                    RecordFault(
+                        kind: .waiting, chain: name, seq: nil,
+                        message: "chain \(name): rows wait for their place, and can be removed unnoticed"))
+            }
             rounds += 1
             // Retention may have removed what was to be read, and an erasure words whose row of the record was not read.
             let now = try await self.store.heads().heads

@@ -175,7 +175,7 @@ struct SealedSecretTests {
         }
         #expect(try await fault(nil).contains("KEY_MISSING"))
         // A key of the same name, and another one.
-        #expect(try await fault(try self.keys.store(wrappingKeys: try Keys.file())).contains("SEAL_BROKEN"))
+        #expect(try await fault(try self.keys.store(wrappingKeys: try Keys.file())).contains("KEY_MISMATCH"))
         // Another endpoint's secret, though its partner's key is there.
         let other = try await self.endpoint(store)
         _ = try await self.outbox.connection.query(
@@ -195,6 +195,20 @@ struct SealedSecretTests {
         let last = try self.keys.store()
         await self.outbox.dispatch { $0.keys = last }
         #expect(try self.receiver.received().count { $0.verified } == 4)
+    }
+
+    @Test func `A former secret whose key is lost delays no callback once the current one opens`() async throws {
+        let store = try self.keys.store()
+        let endpoint = try await self.endpoint(store)
+        try await self.keys.destroyAll()
+        let new = try self.keys.store()
+        try await self.outbox.rotate(
+            endpoint, to: self.secret, try await self.outbox.seal(endpoint, new), overlap: "1 day")
+        #expect(try await self.outbox.secrets().count == 2)
+        let id = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))[0]
+        await self.outbox.dispatch { $0.keys = new }
+        #expect(try await self.outbox.row(id).state == "delivered")
+        #expect(try self.receiver.received().count { $0.verified } == 1)
     }
 
     @Test func `A token that nobody can open any more is replaced, and none is asked for without the keys`()

@@ -183,7 +183,7 @@ import Testing
             "UPDATE insp.key SET wrapped = (SELECT wrapped FROM insp.key WHERE id = '\(keys[0].id.text)') WHERE id = '\(keys[1].id.text)'"
         )
         let found = try await (try fixture.store()).keys(keys.map(\.id))
-        #expect(await errorCode { _ = try found[keys[1].id]?.get() } == .sealBroken)
+        #expect(await errorCode { _ = try found[keys[1].id]?.get() } == .keyUnknown)
         #expect(await errorCode { _ = try found[keys[0].id]?.get() } == nil)
         try await fixture.admin.execute(
             """
@@ -191,7 +191,7 @@ import Testing
             WHERE k.kind = 'partner' AND o.kind = 'partner' AND k.partner_id = 7 AND o.partner_id = 8
             """)
         let swapped = try fixture.store()
-        #expect(await errorCode { _ = try await swapped.key(keys[0].id) } == .sealBroken)
+        #expect(await errorCode { _ = try await swapped.key(keys[0].id) } == .keyMismatch)
         #expect(await errorCode { _ = try await swapped.key(keys[2].id) } == nil)
         let verified = try await swapped.verify()
         #expect(verified.unreadable == 3 && verified.opened == 2 && verified.examples.count == 3)

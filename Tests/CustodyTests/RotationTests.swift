@@ -81,6 +81,38 @@ import Testing
         try await (try fresh.store()).check(nil)
     }
 
+    @Test func `Another wrapping key of the new one's name, or a damaged key, makes jobs wait and ends none`()
+        async throws
+    {
+        let fixture = try await KeyStoreFixture()
+        let store = try fixture.store()
+        let jobs = try await store.jobKeys([KeyOwner(partner: 1), KeyOwner(partner: 2)])
+        let wrong = [fixture.keys[0], FileWrappingKey(id: "second", secret: .random())]
+        let host = try fixture.store(wrong)
+        try await host.check(nil)
+        _ = try await store.beginRotation(to: "second")
+        _ = try await store.rewrap()
+        #expect(await errorCode { _ = try await host.key(jobs[0].id) } == .keyMismatch)
+        #expect(await errorCode { _ = try await host.jobKeys([KeyOwner(partner: 2)]) } == .keyMismatch)
+        #expect(await errorCode { _ = try await (try fixture.store(wrong)).check(nil) } == .keyMismatch)
+        #expect(try await host.verify().unreadable == 4)
+        // One bit of a partner's row, and one of a job's.
+        let flip = "UPDATE insp.key SET wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1) WHERE "
+        try await fixture.admin.execute(flip + "kind = 'partner' AND partner_id = 1")
+        try await fixture.admin.execute(flip + "id = '\(jobs[1].id.text)'")
+        let fresh = try fixture.store()
+        #expect(await errorCode { _ = try await fresh.key(jobs[0].id) } == .keyMismatch)
+        #expect(await errorCode { _ = try await fresh.key(jobs[1].id) } == .keyUnknown)
+        for code in [ErrorCode.keyMismatch, .keyUnknown] {
+            let verdict = RetryPolicy().verdict(after: InspectError(code), attempt: 100, crashes: 0, random: 0)
+            guard case .retry = verdict else {
+                Issue.record("\(code) ends a job")
+                continue
+            }
+        }
+        #expect(try await fresh.verify().unreadable == 3)
+    }
+
     @Test func `A key that the former wrapping key does not open keeps the rotation open, and is counted`() async throws
     {
         let fixture = try await KeyStoreFixture()

@@ -181,4 +181,41 @@ import Testing
         #expect(try await site.judge(arguments: []).doubts == doubts)
         #expect(try await site.admin.query(outcome)[0].string(0) == "inconclusive 3")
     }
+
+    @Test func `Rows that wait too long for their place are a doubt, and the signer warns of them`() async throws {
+        let site = try await AuditSite.start()
+        defer { site.end() }
+        try await site.write(2)
+        try await site.sign()
+        _ = try await site.admin.query("SELECT insp.record('pause', 'lane 9', '{}')")
+        #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
+        try await site.tamper("UPDATE insp.record SET at = at - interval '1 min' WHERE seq IS NULL")
+        let doubts = [AuditSite.Fault(kind: "waiting", chain: "operator", place: nil)]
+        #expect(try await site.judge(arguments: ["--public-key", site.path("public.pem")]).doubts == doubts)
+        let warned = try await site.run(["sign", "--once"])
+        #expect(warned.status == 0 && warned.errors.contains("rows wait for their place"), "\(warned.errors)")
+        try await site.link()
+        #expect(try await site.verdict(["--public-key", site.path("public.pem")]) == [])
+        #expect(try await !site.run(["sign", "--once"]).errors.contains("rows wait"))
+    }
+
+    @Test func `A start that moves over rows behind a checkpoint of this year is signed no more`() async throws {
+        let site = try await AuditSite.start()
+        defer { site.end() }
+        try await site.write(2)
+        try await site.sign(["--state", site.path("state")])
+        try await site.write(5)
+        try await site.tamper(
+            """
+            UPDATE insp.record_chain c SET anchor_seq = r.seq, anchor_hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq) = ('operator', 5) AND c.chain = 'operator';
+            DELETE FROM insp.record WHERE chain = 'operator' AND seq <= 5
+            """)
+        for more in [["--state", site.path("state")], []] {
+            let refused = try await site.run(["sign", "--once"] + more)
+            #expect(
+                refused.status == 1 && refused.errors.contains("rows 4 to 5 of chain operator were removed"),
+                "\(refused.errors)")
+        }
+    }
 }

@@ -49,7 +49,15 @@ final class CallbackEndpoint: Sendable {
         let opener = EndpointOpener(endpoint: given.id, keys: opened)
         let plain = Result { () throws(InspectError) -> ([String], EndpointOptions?) in
             var texts: [String] = []
-            for key in given.keys { texts.append(try opener.open(key, for: [.signingSecret, .signingKey])) }
+            for (place, key) in given.keys.enumerated() {
+                do throws(InspectError) {
+                    texts.append(try opener.open(key, for: [.signingSecret, .signingKey]))
+                } catch {
+                    // The first one is current. Others may be former ones whose key was lost: they must not delay callbacks until
+                    // the end of their overlap.
+                    guard place > 0, error.code == .keyUnknown else { throw error }
+                }
+            }
             return (texts, try given.decodedOptions?.opened(by: opener))
         }
         switch plain {

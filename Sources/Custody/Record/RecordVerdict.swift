@@ -25,6 +25,8 @@ package struct RecordFault: Sendable, Equatable {
         case cut
         /// Words that were removed, while no erasure on record names them.
         case erased
+        /// Rows that have had no place for so long that linking has stopped: they can be removed unnoticed.
+        case waiting
     }
 
     package var kind: Kind
@@ -34,6 +36,13 @@ package struct RecordFault: Sendable, Equatable {
     package var seq: Int64?
     /// For people: one sentence without personal data.
     package var message: String
+
+    package init(kind: Kind, chain: String?, seq: Int64?, message: String) {
+        self.kind = kind
+        self.chain = chain
+        self.seq = seq
+        self.message = message
+    }
 }
 
 /// The outcome of verifying a record.

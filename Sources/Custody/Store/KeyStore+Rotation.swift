@@ -220,8 +220,9 @@ extension KeyStore {
                 } catch {
                     switch error.code {
                     case .keyUnknown where ["", Self.orphan].contains(error.detail): found.destroyed += 1
+                    case .keyMismatch where error.detail != Self.foreign: throw error
                     // What its KMS does not know is no more destroyed than what is damaged.
-                    case .sealBroken, .keyUnknown:
+                    case .sealBroken, .keyUnknown, .keyMismatch:
                         found.unreadable += 1
                         if found.examples.count < 20 { found.examples.append(id.text) }
                     default: throw error

@@ -35,8 +35,8 @@ package final class KeyStore: Sendable {
 
     /// Fetches and opens keys, in one statement.
     ///
-    /// - Returns: For each id its key, or why it does not open: ``ErrorCode/keyUnknown``, ``ErrorCode/sealBroken``,
-    ///   ``ErrorCode/keyMismatch`` or ``ErrorCode/keysUnavailable``.
+    /// - Returns: For each id its key, or why it does not open: ``ErrorCode/keyUnknown``, ``ErrorCode/keyMismatch``,
+    ///   ``ErrorCode/keyMissing`` or ``ErrorCode/keysUnavailable``. None ends a job: the key, not what it sealed, is at fault.
     package func keys(_ ids: [KeyID]) async throws(InspectError) -> [KeyID: Result<CustodyKey, InspectError>] {
         guard !ids.isEmpty else { return [:] }
         let wanted = Set(ids)
@@ -86,9 +86,13 @@ package final class KeyStore: Sendable {
             let secret = try await self.secret(row)
             return .success(CustodyKey(id: row.id, kind: .partner, partner: row.partner, parent: nil, secret: secret))
         } catch {
-            return .failure(error)
+            // This process may have another wrapping key of that name: others open it, so jobs wait for them.
+            return .failure(error.code == .sealBroken ? InspectError(.keyMismatch, Self.foreign) : error)
         }
     }
+
+    /// Why a partner's key does not open though the process has a wrapping key of the name.
+    static let foreign = "a wrapping key of this process is another one of that name, or a key is damaged"
 
     /// Asks the holder of the wrapping key, whatever the cache has.
     func secret(_ row: StoredKey) async throws(InspectError) -> SecretKey {

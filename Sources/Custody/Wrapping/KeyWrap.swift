@@ -63,10 +63,15 @@ extension CustodyKey {
 
     /// A key that is wrapped under this one.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if it is damaged or not where it was made: the key store may be mended.
     func child(_ kind: KeyKind, id: KeyID, wrapped: [UInt8]) throws(InspectError) -> CustodyKey {
         let associated = KeyWrap.associated(id, kind, partner: self.partner, parent: self.id.text)
-        let secret = try KeyWrap.unwrap(wrapped, under: self.secret, associated)
+        let secret: SecretKey
+        do throws(InspectError) {
+            secret = try KeyWrap.unwrap(wrapped, under: self.secret, associated)
+        } catch {
+            throw InspectError(.keyUnknown, "the key above it does not open it")
+        }
         return CustodyKey(id: id, kind: kind, partner: self.partner, parent: self.id, secret: secret)
     }
 }

@@ -123,7 +123,7 @@ import Testing
         let behind = try service.worker(["--slots", "1"], keys: old)
         defer { behind.send(SIGKILL) }
         let known = try await service.enqueue(1)[0]
-        try await waitUntil("the host without the new key does a job") {
+        try await waitUntil("the host without the new key does a job", within: .seconds(120)) {
             try await service.result(of: known)["status"] as? Int == 128
         }
         #expect(try await service.setting.run("rotate", "--to", "two").status == 0)

@@ -61,7 +61,8 @@ import Testing
                     ARRAY(SELECT q.id FROM insp.queue q), ARRAY(SELECT 0::bigint FROM insp.queue q),
                     ARRAY(SELECT 4 FROM insp.queue q), 2147483647, 0, 0, false) c WHERE c.job_id IS NOT NULL)
             SELECT insp.hold_for_review(array_agg(c.job_id), array_agg(c.fence),
-                ARRAY['{"decision":{"type":"WARNING","details":{"label":"X"}}}'], ARRAY['{"found":1.50}'::bytea],
+                ARRAY['{"decision":{"type":"WARNING","details":{"label":"X"}}}'],
+                ARRAY['{"engine":{"versions":{},"models":{},"timingsMs":{"found":1.50}}}'::bytea],
                 '{}', '{}', '{}', '{}') FROM claimed c
             """)
         let role = "reviewer_\(UUID().uuidString.prefix(8).lowercased())"

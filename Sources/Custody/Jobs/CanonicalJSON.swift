@@ -1,7 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// JSON in the one form of RFC 8785 (JCS), so that a digest over it is the same whoever computes it.
+/// JSON in the one form of RFC 8785 (JCS), so that every program computes the same digest over it.
 indirect enum CanonicalJSON: Decodable {
     case null
     case bool(Bool)

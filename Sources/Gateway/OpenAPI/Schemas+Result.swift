@@ -51,7 +51,7 @@ extension OpenAPIDocument {
             "risk": { "type": "object", "required": ["score"], "properties": { "score": { "type": "integer", "minimum": -1, "maximum": 100 } } }
           }
         },
-        "Label": { "type": "string", "pattern": "^[A-Z][A-Z_]*$", "description": "RESULTS.md lists them" },
+        "Label": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": "RESULTS.md lists those that are given; a reviewer may choose others" },
         "PartKind": { "enum": [\#(Self.words(PartKind.allCases.map(\.rawValue)))] },
         "PartKinds": { "type": "array", "items": { "$ref": "#/components/schemas/PartKind" } },
         "Outcome": { "enum": ["pass", "fail", "inconclusive"] },

@@ -31,12 +31,15 @@ CREATE TABLE insp.endpoint (
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint (partner_id) WHERE is_default;
 -- Read by every statement that stores results; empty while no endpoint has events other than job.finished.
 CREATE INDEX endpoint_progress ON insp.endpoint (id) WHERE events && ARRAY['job.status', 'job.review_needed'];
-CREATE INDEX endpoint_special ON insp.endpoint (id) WHERE ordering IS NOT NULL OR NOT events @> ARRAY['job.finished'];
+CREATE INDEX endpoint_special ON insp.endpoint (id)
+    WHERE ordering IS NOT NULL OR url = 'pull:' OR NOT events @> ARRAY['job.finished'];
+CREATE INDEX endpoint_pulled ON insp.endpoint (partner_id) WHERE url = 'pull:';
 CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;
 COMMENT ON TABLE insp.endpoint IS 'Where a partner''s callbacks go, and what is allowed there';
 COMMENT ON COLUMN insp.endpoint.id IS 'Number of the endpoint';
 COMMENT ON COLUMN insp.endpoint.partner_id IS 'Whose endpoint it is';
-COMMENT ON COLUMN insp.endpoint.url IS 'Default URL; null: only jobs with a callbackUrl have callbacks';
+COMMENT ON COLUMN insp.endpoint.url IS
+    'Default URL; null: only jobs with a callbackUrl have callbacks; pull: nothing is sent, and the partner pulls the events from the gateway (GET /events)';
 COMMENT ON COLUMN insp.endpoint.allow_http IS 'Whether plain http is allowed, for callbacks and for parts by URL';
 COMMENT ON COLUMN insp.endpoint.allow_private IS
     'Whether URLs may have address literals and ports, and private and loopback addresses are allowed: all, or those of allowed_networks. At other origins than the endpoint''s, for callbacks and parts alike, only those of allowed_networks';

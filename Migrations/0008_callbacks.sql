@@ -4,6 +4,8 @@ CREATE SEQUENCE insp.callback_claim AS bigint;
 CREATE SEQUENCE insp.wake_callback AS bigint MINVALUE 0 START 0;
 COMMENT ON SEQUENCE insp.callback_claim IS 'Numbers of claims on callbacks: each claim gets a higher one';
 COMMENT ON SEQUENCE insp.wake_callback IS 'The 50 ms tick in which callbacks were last announced';
+CREATE SEQUENCE insp.wake_pull AS bigint MINVALUE 0 START 0;
+COMMENT ON SEQUENCE insp.wake_pull IS 'The 50 ms tick in which events to be pulled were last announced';
 
 CREATE TABLE insp.callback (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -41,7 +43,7 @@ COMMENT ON COLUMN insp.callback.job_id IS 'The job; below 0: minus the id of an 
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS
     'What happened: job.finished, job.review_needed, job.status.N (the stage completed), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the id of its row in insp.record)';
-COMMENT ON COLUMN insp.callback.url IS 'Destination';
+COMMENT ON COLUMN insp.callback.url IS 'Destination; pull: the partner pulls it (insp.callback_pull)';
 COMMENT ON COLUMN insp.callback.body IS 'The bytes that are signed and sent: JSON without personal data; null: a job''s event, for which the dispatcher composes them';
 COMMENT ON COLUMN insp.callback.created_at IS 'When the event happened';
 COMMENT ON COLUMN insp.callback.public_id IS 'The job''s public id; null: not about a job';
@@ -127,6 +129,76 @@ COMMENT ON COLUMN insp.callback_lease.recorded IS 'As in callback_waiting';
 COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: a dispatcher that does not claim ahead';
 GRANT SELECT (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded, holder)
     ON insp.callback_lease TO insp_operator, insp_auditor;
+
+-- Events of endpoints that are pulled are numbered after their commit, like insp.event_batch and for the same reason: a number that
+-- the writer draws becomes visible late if its transaction stays open, and a puller that has passed it would miss it.
+CREATE TABLE insp.callback_pull (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    callback_id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    epoch bigint,
+    position bigint,
+    numbered_at timestamptz,
+    PRIMARY KEY (callback_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
+-- Each index has one kind of row only, so that the planner cannot use it for the other.
+CREATE INDEX callback_pull_waiting ON insp.callback_pull (xid, id) WHERE position IS NULL;
+CREATE UNIQUE INDEX callback_pull_place ON insp.callback_pull (endpoint_id, epoch, position) WHERE position IS NOT NULL;
+COMMENT ON TABLE insp.callback_pull IS
+    'The order in which events are pulled: a row for each callback of an endpoint whose URL is pull:, and another for each replay';
+COMMENT ON COLUMN insp.callback_pull.id IS 'Order of writing: a job''s later event has the higher one';
+COMMENT ON COLUMN insp.callback_pull.xid IS 'The transaction that wrote it';
+COMMENT ON COLUMN insp.callback_pull.at IS 'When it was written';
+COMMENT ON COLUMN insp.callback_pull.callback_id IS 'The callback, which has the event''s values';
+COMMENT ON COLUMN insp.callback_pull.endpoint_id IS 'Its endpoint; each has an order of its own';
+COMMENT ON COLUMN insp.callback_pull.epoch IS 'The epoch (insp.epoch) in which it was numbered; null: not yet';
+COMMENT ON COLUMN insp.callback_pull.position IS 'Its place in that epoch';
+COMMENT ON COLUMN insp.callback_pull.numbered_at IS 'When it was numbered, and could be pulled from then on';
+GRANT SELECT ON insp.callback_pull TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.pull_cursor (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    epoch bigint NOT NULL DEFAULT 0,
+    position bigint NOT NULL DEFAULT 0,
+    next_xid xid8 NOT NULL DEFAULT '0',
+    open_xids xid8[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+COMMENT ON TABLE insp.pull_cursor IS 'How far events to be pulled are numbered (insp.number_pulls)';
+COMMENT ON COLUMN insp.pull_cursor.single IS 'There is one row';
+COMMENT ON COLUMN insp.pull_cursor.epoch IS 'The epoch in which they are numbered';
+COMMENT ON COLUMN insp.pull_cursor.position IS 'The last place that was given out in it';
+COMMENT ON COLUMN insp.pull_cursor.next_xid IS 'Transactions from this one on have not been read';
+COMMENT ON COLUMN insp.pull_cursor.open_xids IS 'Nor has any of these, which were still open';
+GRANT SELECT ON insp.pull_cursor TO insp_operator, insp_auditor;
+INSERT INTO insp.pull_cursor DEFAULT VALUES;
+
+-- Never removed: a row for each start of the server after which events were numbered.
+CREATE TABLE insp.pull_epoch (
+    epoch bigint PRIMARY KEY,
+    former_epoch bigint,
+    former_position bigint
+);
+COMMENT ON TABLE insp.pull_epoch IS
+    'The epochs in which events were numbered in this history of the database. A puller''s cursor of another one is of a history that was lost';
+COMMENT ON COLUMN insp.pull_epoch.epoch IS 'The epoch';
+COMMENT ON COLUMN insp.pull_epoch.former_epoch IS 'The epoch before it; null: it is the first';
+COMMENT ON COLUMN insp.pull_epoch.former_position IS 'The last place of that one';
+GRANT SELECT ON insp.pull_epoch TO insp_operator, insp_auditor;
+INSERT INTO insp.pull_epoch (epoch) VALUES (0);
+
+CREATE TABLE insp.pull_gone (
+    endpoint_id bigint PRIMARY KEY,
+    epoch bigint NOT NULL,
+    position bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE insp.pull_gone IS
+    'Up to where retention removed events of each endpoint: a cursor before that place is refused, as something after it may be gone';
+COMMENT ON COLUMN insp.pull_gone.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.pull_gone.epoch IS 'Epoch of the latest removed event';
+COMMENT ON COLUMN insp.pull_gone.position IS 'Its place';
+GRANT SELECT ON insp.pull_gone TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.callback_attempt (
     callback_id bigint NOT NULL,

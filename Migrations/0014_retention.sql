@@ -68,3 +68,36 @@ COMMENT ON TABLE insp.purge_later IS 'What insp.purge returns to: jobs and callb
 COMMENT ON COLUMN insp.purge_later.due_at IS 'When insp.purge returns to it';
 COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks; persons: whether any data of a person is left; links: a job to be linked to its person';
 COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; for callbacks and persons, the callback or the person';
+
+-- What remains of jobs when they are gone: counts, without anything of a person.
+CREATE TABLE insp.usage_count (
+    partner_id integer NOT NULL,
+    month date NOT NULL CHECK (extract(day FROM month) = 1),
+    workflow text NOT NULL,
+    decision text NOT NULL,
+    error text NOT NULL DEFAULT '',
+    jobs bigint NOT NULL,
+    PRIMARY KEY (partner_id, month, workflow, decision, error)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.2, autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE insp.usage_count IS 'Finished jobs by partner, month and outcome (insp.usage); kept for good';
+COMMENT ON COLUMN insp.usage_count.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.usage_count.month IS 'First day of the month, in UTC, in which they were finished';
+COMMENT ON COLUMN insp.usage_count.workflow IS 'Their workflow';
+COMMENT ON COLUMN insp.usage_count.decision IS 'Their decision; ERASED: they were erased before they were counted';
+COMMENT ON COLUMN insp.usage_count.error IS 'Error code of those that have one; empty: none';
+COMMENT ON COLUMN insp.usage_count.jobs IS 'How many';
+GRANT SELECT ON insp.usage_count TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.usage_cursor (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    epoch bigint NOT NULL DEFAULT 0,
+    position bigint NOT NULL DEFAULT 0,
+    counted_to timestamptz
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+COMMENT ON TABLE insp.usage_cursor IS 'Up to which place (insp.event_batch) finished jobs are counted';
+COMMENT ON COLUMN insp.usage_cursor.single IS 'There is one row';
+COMMENT ON COLUMN insp.usage_cursor.epoch IS 'Epoch of the last counted event';
+COMMENT ON COLUMN insp.usage_cursor.position IS 'Its place';
+COMMENT ON COLUMN insp.usage_cursor.counted_to IS 'Jobs finished before this are counted, but for transactions that were still open; null: none yet';
+GRANT SELECT ON insp.usage_cursor TO insp_operator, insp_auditor;
+INSERT INTO insp.usage_cursor DEFAULT VALUES;

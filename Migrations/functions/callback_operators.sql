@@ -1,5 +1,5 @@
 -- Views and functions for operators of callbacks. Every action is recorded.
--- After: urls
+-- After: urls, pulls
 
 CREATE OR REPLACE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -32,6 +32,14 @@ BEGIN
     IF NOT FOUND THEN RETURN false; END IF;
     -- Ends the claim under which it is being sent; twice, for a claim made meanwhile that this waited for.
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
+    IF c.url = 'pull:' THEN
+        -- Nothing is sent that could be given up. It gets another place.
+        IF p_reason IS NOT NULL THEN RETURN false; END IF;
+        DELETE FROM insp.callback_waiting w WHERE w.callback_id = c.id;
+        INSERT INTO insp.callback_pull (callback_id, endpoint_id) VALUES (c.id, c.endpoint_id);
+        PERFORM insp.announce_pulls();
+        RETURN true;
+    END IF;
     INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded, reason)
     SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL, p_reason
@@ -44,7 +52,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_renew(bigint, text, text) IS
-    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. False: no such callback';
+    'Releases a callback from its dispatcher and sets its state. Attempts restart at 0, unless it is dead-lettered with a reason. One that is pulled gets another place. False: no such callback, or it cannot be dead-lettered';
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -69,6 +77,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     replayed bigint;
+    pulled bigint;
     -- Numbers rise with time, except for long transactions.
     lowest constant bigint := insp.callback_since(p_since - interval '1 hour');
     highest constant bigint := insp.callback_since(p_until + interval '1 hour');
@@ -85,17 +94,27 @@ BEGIN
             AND insp.callback_delivered_at(c) IS NOT NULL
     ), locked AS MATERIALIZED (
         -- Retention must not remove them meanwhile.
-        SELECT c.id, c.job_id, c.created_at FROM chosen k JOIN insp.callback c ON c.id = ANY (ARRAY[k.id])
+        SELECT c.id, c.job_id, c.created_at, c.url FROM chosen k JOIN insp.callback c ON c.id = ANY (ARRAY[k.id])
         WHERE c.created_at >= p_since AND c.created_at <= p_until FOR SHARE OF c
+    ), sent AS (
+        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+        SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
+            CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END, NULL
+        FROM (SELECT o.id, o.job_id, row_number() OVER (ORDER BY o.created_at, o.id) AS n FROM locked o WHERE o.url <> 'pull:') k
+            JOIN insp.endpoint e ON e.id = p_endpoint
+        ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
+            recorded = NULL, reason = NULL
+        RETURNING 1
+    ), dropped AS (
+        DELETE FROM insp.callback_waiting w USING locked o WHERE o.url = 'pull:' AND w.callback_id = o.id
+    ), renumbered AS (
+        INSERT INTO insp.callback_pull (callback_id, endpoint_id)
+        SELECT o.id, p_endpoint FROM locked o WHERE o.url = 'pull:' ORDER BY o.created_at, o.id
+        RETURNING 1
     )
-    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
-    SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
-        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END, NULL
-    FROM (SELECT o.id, o.job_id, row_number() OVER (ORDER BY o.created_at, o.id) AS n FROM locked o) k
-        JOIN insp.endpoint e ON e.id = p_endpoint
-    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
-        recorded = NULL, reason = NULL;
-    GET DIAGNOSTICS replayed = ROW_COUNT;
+    SELECT (SELECT count(*) FROM sent), (SELECT count(*) FROM renumbered) INTO replayed, pulled;
+    replayed := replayed + pulled;
+    IF pulled > 0 THEN PERFORM insp.announce_pulls(); END IF;
     PERFORM insp.record('callback_replay', 'endpoint ' || p_endpoint, jsonb_build_object('since', p_since, 'until', p_until,
         'delivered', p_delivered, 'perSecond', p_per_second, 'replayed', replayed));
     IF replayed > 0 THEN PERFORM pg_notify('insp_callback', ''); END IF;
@@ -103,7 +122,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) IS
-    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), at most p_per_second a second, each like callback_replay of one; returns how many';
+    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), at most p_per_second a second, each like callback_replay of one; returns how many. Those that are pulled get new places at once, all of them with p_delivered';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_since(p_time timestamptz) RETURNS bigint
@@ -203,19 +222,23 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_s
 BEGIN
     -- The leases' index begins with endpoint_id, which suffices: an endpoint has few leases.
     IF EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id)
-        OR EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id) THEN
+        OR EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id)
+        OR c.url = 'pull:' AND insp.is_unnumbered(c.id) THEN
         RETURN NULL;
     END IF;
-    RETURN coalesce((SELECT max(a.started_at + a.duration_ms * interval '1 millisecond') FROM insp.callback_attempt a
-        WHERE a.callback_id = c.id AND a.error IS NULL), c.created_at);
+    RETURN coalesce(greatest((SELECT max(a.started_at + a.duration_ms * interval '1 millisecond') FROM insp.callback_attempt a
+        WHERE a.callback_id = c.id AND a.error IS NULL), CASE WHEN c.url = 'pull:' THEN (
+            SELECT max(p.numbered_at) FROM insp.callback_pull p WHERE p.callback_id = c.id) END), c.created_at);
 END
 $$;
-COMMENT ON FUNCTION insp.callback_delivered_at(insp.callback) IS 'When a callback was delivered; null: not yet, or it was dead-lettered';
+COMMENT ON FUNCTION insp.callback_delivered_at(insp.callback) IS
+    'When a callback was delivered, or could be pulled; null: not yet, or it was dead-lettered';
 GRANT EXECUTE ON FUNCTION insp.callback_delivered_at(insp.callback) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_callback AS
 SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, insp.url_origin(c.url) AS origin, c.created_at,
-    coalesce(w.state, CASE WHEN l.callback_id IS NULL THEN 'delivered' ELSE 'pending' END) AS state,
+    coalesce(w.state, CASE WHEN l.callback_id IS NOT NULL OR c.url = 'pull:' AND insp.is_unnumbered(c.id) THEN 'pending'
+        ELSE 'delivered' END) AS state,
     coalesce(l.lease_until > now(), false) AS is_claimed,
     coalesce(w.due_at, l.due_at) AS due_at,
     coalesce(w.attempts, l.attempts, (SELECT count(*) FROM insp.callback_attempt a WHERE a.callback_id = c.id)::integer) AS attempts,
@@ -235,12 +258,13 @@ COMMENT ON COLUMN insp.v_callback.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_callback.event IS 'What happened (insp.callback)';
 COMMENT ON COLUMN insp.v_callback.origin IS 'Destination: scheme, host and port. The rest of a URL that a job specified may identify a person';
 COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was written';
-COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (dead-lettered) or held (the endpoint is disabled)';
+COMMENT ON COLUMN insp.v_callback.state IS
+    'pending, delivered, dead (dead-lettered) or held (the endpoint is disabled). One that is pulled is pending until it is numbered, then delivered';
 COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent or was claimed ahead';
 COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before this time; null: delivered';
 COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; if delivered, all attempts';
 COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through our fault, until it is delivered';
-COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx status was received';
+COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx status was received, or it could be pulled';
 COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
 COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';
 COMMENT ON COLUMN insp.v_callback.last_attempt_at IS 'When the last attempt began';

@@ -30,7 +30,10 @@ DECLARE
     moment constant timestamptz := clock_timestamp();
     disabled constant bigint[] := ARRAY(SELECT e.id FROM insp.endpoint e WHERE NOT e.enabled);
 BEGIN
-    IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.ordering IS NOT NULL OR NOT e.events @> ARRAY['job.finished']) THEN
+    -- A statement that began before its endpoint's URL was changed still wrote the former one.
+    IF NOT EXISTS (SELECT FROM insp.endpoint e
+            WHERE e.ordering IS NOT NULL OR e.url = 'pull:' OR NOT e.events @> ARRAY['job.finished'])
+        AND NOT EXISTS (SELECT FROM inserted i WHERE i.url = 'pull:') THEN
         INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
         SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN i.endpoint_id = ANY (disabled) THEN 'held' ELSE 'pending' END
         FROM inserted i;
@@ -42,12 +45,18 @@ BEGIN
     SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, i.job_id) END
     FROM inserted i JOIN insp.endpoint e ON e.id = ANY (ARRAY[i.endpoint_id])
-    WHERE i.event <> 'job.finished' OR e.events @> ARRAY['job.finished'];
+    WHERE i.url <> 'pull:' AND (i.event <> 'job.finished' OR e.events @> ARRAY['job.finished']);
+    INSERT INTO insp.callback_pull (callback_id, endpoint_id)
+    SELECT i.id, i.endpoint_id FROM inserted i JOIN insp.endpoint e ON e.id = ANY (ARRAY[i.endpoint_id])
+    WHERE i.url = 'pull:' AND (i.event <> 'job.finished' OR e.events @> ARRAY['job.finished']) ORDER BY i.id;
+    IF FOUND THEN
+        PERFORM insp.announce_pulls();
+    END IF;
     RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_prepare() IS
-    'Before new callbacks are visible: drops those of events that the endpoint does not receive, and makes the others pending or held';
+    'Before new callbacks are visible: drops those of events that the endpoint does not receive, and makes the others pending or held, or ready to be numbered if they are pulled';
 CREATE OR REPLACE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_prepare();
 

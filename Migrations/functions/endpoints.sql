@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION insp.create_endpoint(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    problem constant text := insp.url_problem(p_url, 255, p_allow_http, p_allow_private);
+    problem constant text := insp.endpoint_problem(p_url, p_allow_http, p_allow_private);
 BEGIN
     PERFORM insp.need_approval('create_endpoint');
     PERFORM insp.require(num_nulls(p_allow_http, p_allow_private, p_make_secret) = 0,
@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) IS
-    'Adds an endpoint to a partner, besides its default one, for example one for alerts, and returns its new signing secret, which is shown only here. Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
+    'Adds an endpoint to a partner, besides its default one, for example one for alerts, and returns its new signing secret, which is shown only here. With the URL pull: nothing is sent, and the partner pulls the events (GET /events). Without p_make_secret it has none, and sends nothing, until callback_rotate_secret gives it one, for example a sealed one (inspectd endpoint)';
 GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.endpoint_partner(p_endpoint bigint) RETURNS integer
@@ -97,7 +97,7 @@ BEGIN
         PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''), '\d+ insp.endpoint describes the values of each setting.');
     END;
     IF e.url IS NOT NULL THEN
-        problem := insp.url_problem(e.url, 255, e.allow_http, e.allow_private);
+        problem := insp.endpoint_problem(e.url, e.allow_http, e.allow_private);
         IF problem IS NOT NULL THEN
             PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
         END IF;
@@ -113,7 +113,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_endpoint(bigint, jsonb) IS
-    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the given keys are changed; null removes a setting, except events, maxInflight, inlineResult, http2, allowHTTP and allowPrivate. \d+ insp.endpoint describes each';
+    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the given keys are changed; null removes a setting, except events, maxInflight, inlineResult, http2, allowHTTP and allowPrivate. The url pull: means that the partner pulls the events. \d+ insp.endpoint describes each';
 GRANT EXECUTE ON FUNCTION insp.set_endpoint(bigint, jsonb) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) RETURNS void

@@ -249,13 +249,15 @@ BEGIN
             WHERE c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL)
     INTO gone, told
     FROM insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id
-    WHERE c.id = ANY (locked) AND (e.url IS NULL OR p_remove AND (insp.callback_delivered_at(c) IS NOT NULL
+    -- Nobody knows whether an event was pulled, so it remains.
+    WHERE c.id = ANY (locked) AND (e.url IS NULL OR p_remove AND c.url <> 'pull:' AND (insp.callback_delivered_at(c) IS NOT NULL
         OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id AND w.state = 'dead')));
     IF gone IS NOT NULL THEN
         DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (gone);
         DELETE FROM insp.callback_lease l USING insp.callback c
         WHERE c.id = ANY (gone) AND l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
         DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (gone);
+        PERFORM insp.remove_pulls(gone);
         DELETE FROM insp.callback c WHERE c.id = ANY (gone);
     END IF;
     UPDATE insp.callback c SET url = e.url, traceparent = NULL,
@@ -265,6 +267,7 @@ BEGIN
         OR p_remove AND c.decision IS NOT NULL);
     GET DIAGNOSTICS changed = ROW_COUNT;
     told := told + changed;
+    PERFORM insp.pull_waiting(locked);
     -- The error marks an attempt as failed; its code is enough.
     UPDATE insp.callback_attempt a SET error = coalesce(a.code, 'FAILED')
     WHERE a.callback_id = ANY (locked) AND a.error <> coalesce(a.code, 'FAILED');
@@ -285,7 +288,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_callbacks(bigint[], boolean) IS
-    'Removes URLs and traces from callbacks whose jobs'' references are removed: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Erasure (p_remove) also removes those that are delivered or dead-lettered, and the decisions of the others. Returns how many rows changed';
+    'Removes URLs and traces from callbacks whose jobs'' references are removed: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Erasure (p_remove) also removes those that are delivered or dead-lettered, and the decisions of the others, which include all that are pulled. Returns how many rows changed';
 
 CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -186,7 +186,7 @@ BEGIN
     INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
     VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action,
         coalesce(p_job, '00000000-0000-0000-0000-000000000000')::text,
-        CASE WHEN p_action IN ('read', 'session', 'search', 'image', 'face') THEN 'delivery' WHEN p_action = 'export' THEN 'export' END,
+        CASE WHEN p_action IN ('read', 'session', 'search', 'image', 'face', 'events') THEN 'delivery' WHEN p_action = 'export' THEN 'export' END,
         jsonb_build_object('scope', p_scope) || p_detail);
 END
 $$;

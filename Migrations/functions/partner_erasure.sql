@@ -141,6 +141,8 @@ BEGIN
         rows := ARRAY(
             SELECT w.callback_id FROM insp.endpoint e JOIN insp.callback_waiting w ON w.endpoint_id = e.id WHERE e.partner_id = p.id
             UNION SELECT l.callback_id FROM insp.endpoint e JOIN insp.callback_lease l ON l.endpoint_id = e.id WHERE e.partner_id = p.id
+            UNION SELECT u.callback_id FROM insp.endpoint e JOIN insp.callback_pull u ON u.endpoint_id = e.id
+            WHERE e.partner_id = p.id AND u.position IS NOT NULL
             LIMIT erase_partner_data.batch);
         PERFORM insp.forget_callbacks(rows, true);
         more := more OR cardinality(rows) = erase_partner_data.batch;

@@ -82,7 +82,7 @@ CREATE OR REPLACE FUNCTION insp.create_partner(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    problem constant text := insp.url_problem(p_callback_url, 255, coalesce(p_allow_http, false), coalesce(p_allow_private, false));
+    problem constant text := insp.endpoint_problem(p_callback_url, coalesce(p_allow_http, false), coalesce(p_allow_private, false));
 BEGIN
     PERFORM insp.need_approval('create_partner');
     IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
@@ -109,7 +109,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_partner(text, text, boolean, boolean, boolean) IS
-    'Adds a partner with its default endpoint and returns the new signing secret, which is shown only here; p_make_secret as in insp.create_endpoint';
+    'Adds a partner with its default endpoint and returns the new signing secret, which is shown only here; the URL pull: and p_make_secret as in insp.create_endpoint';
 GRANT EXECUTE ON FUNCTION insp.create_partner(text, text, boolean, boolean, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_partner(

@@ -347,9 +347,11 @@ BEGIN
     n := insp.thin_checkpoints(p_limit);
     more := more OR n >= p_limit;
     DELETE FROM insp.event_batch b WHERE b.ctid = ANY (ARRAY(
-        SELECT y.row FROM (SELECT z.ctid AS row, z.at FROM insp.event_batch z WHERE z.position IS NOT NULL
+        SELECT y.row FROM (SELECT z.ctid AS row, z.at, z.epoch, z.position FROM insp.event_batch z WHERE z.position IS NOT NULL
             ORDER BY z.epoch, z.position LIMIT 10 * p_limit) y
-        WHERE y.at <= now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'events')));
+        WHERE y.at <= now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'events')
+            -- Until they are counted, they stay.
+            AND (y.epoch, y.position) <= (SELECT c.epoch, c.position FROM insp.usage_cursor c)));
     GET DIAGNOSTICS n = ROW_COUNT;
     more := more OR n >= 10 * p_limit;
     DELETE FROM insp.challenge c WHERE c.id = ANY (ARRAY(

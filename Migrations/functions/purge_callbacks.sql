@@ -64,6 +64,7 @@ BEGIN
     BEGIN
         DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (over);
         DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (over);
+        PERFORM insp.remove_pulls(over);
         WITH gone AS (DELETE FROM insp.callback c WHERE c.id = ANY (over) RETURNING c.id)
         SELECT coalesce(array_agg(g.id), '{}') INTO removed FROM gone g;
         PERFORM insp.forget_callbacks(bare, false);

@@ -110,6 +110,8 @@ BEGIN
     SELECT array_agg(g.id) INTO strays FROM gone g;
     DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (strays);
     DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
+    -- Its place is left empty: the event that replaces it gets another.
+    DELETE FROM insp.callback_pull p WHERE p.callback_id = ANY (strays);
     DELETE FROM insp.review_wait w WHERE w.job_id = p_job;
     -- It fails again each time, so another job of the same request may be no better.
     PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence],

@@ -52,6 +52,14 @@ $$;
 COMMENT ON FUNCTION insp.url_problem(text, integer, boolean, boolean) IS
     'The error in a URL for callbacks or parts, or null. Addresses are checked again when the name is resolved';
 
+CREATE OR REPLACE FUNCTION insp.endpoint_problem(p_url text, p_allow_http boolean, p_allow_private boolean) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- What is pulled is sent nowhere. A job cannot choose that.
+    SELECT CASE WHEN p_url IS DISTINCT FROM 'pull:' THEN insp.url_problem(p_url, 255, p_allow_http, p_allow_private) END
+$$;
+COMMENT ON FUNCTION insp.endpoint_problem(text, boolean, boolean) IS
+    'The error in an endpoint''s URL, or null: like insp.url_problem, besides pull:, whose events the partner pulls';
+
 CREATE OR REPLACE FUNCTION insp.url_origin(p_url text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- A URL in any other form has no origin: a URL that two parsers may read differently gets no credentials.

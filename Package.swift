@@ -81,7 +81,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Gateway",
-            dependencies: ["CEpoll", "COpenSSL", "Custody", "InspectCore", "ObjectStore", "Postgres"],
+            dependencies: ["CEpoll", "COpenSSL", "Callbacks", "Custody", "InspectCore", "ObjectStore", "Postgres"],
             swiftSettings: strict),
         .target(
             name: "Benchmarks",

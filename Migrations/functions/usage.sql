@@ -65,12 +65,13 @@ CREATE OR REPLACE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha2
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'read');
+    month constant text := coalesce(p_month, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'));
     first_day date;
 BEGIN
-    PERFORM insp.require(p_month ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.');
-    first_day := (p_month || '-01')::date;
+    PERFORM insp.require(month ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.');
+    first_day := (month || '-01')::date;
     RETURN (
-        SELECT jsonb_strip_nulls(jsonb_build_object('month', p_month,
+        SELECT jsonb_strip_nulls(jsonb_build_object('month', month,
             'countedTo', (SELECT insp.iso_time(c.counted_to) FROM insp.usage_cursor c),
             'total', coalesce(sum(u.jobs), 0),
             'counts', coalesce(jsonb_agg(jsonb_build_object('workflow', u.workflow, 'decision', u.decision,
@@ -78,5 +79,5 @@ BEGIN
         FROM insp.usage_count u WHERE u.partner_id = number AND u.month = first_day);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_usage(bigint, bytea, text) IS 'insp.usage of a month for a credential''s partner';
+COMMENT ON FUNCTION insp.gateway_usage(bigint, bytea, text) IS 'insp.usage of a month for a credential''s partner; null: of this month';
 GRANT EXECUTE ON FUNCTION insp.gateway_usage(bigint, bytea, text) TO insp_gateway;

@@ -16,7 +16,7 @@ package struct GatewayConfiguration: Sendable {
     var failureBurst = 20.0
     package var bodyBytes = 64 * 1024 * 1024
     package var proxies = TrustedProxies()
-    /// Clients of one partner that may wait at once; others get their job's current status.
+    /// Clients of one partner that may wait at once for results, and as many for events; others are answered without waiting.
     package var waitsPerPartner = 500
 
     package init() {}
@@ -41,6 +41,7 @@ package final class GatewayService: Sendable {
     let store: GatewayStore
     let configuration: GatewayConfiguration
     let waits: ResultWaits
+    let eventWaits: EventWaits
     /// `nil`: this gateway judges no images.
     let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
@@ -57,15 +58,19 @@ package final class GatewayService: Sendable {
         self.configuration = configuration
         self.usability = usability
         self.waits = ResultWaits(store, perPartner: configuration.waitsPerPartner)
+        self.eventWaits = EventWaits(store, perPartner: configuration.waitsPerPartner)
         self.credentials = CredentialCache(store)
         self.observe = observe
     }
 
-    /// Clients that wait for a result.
-    package var waiting: Int { self.waits.count }
+    /// Clients that wait for a result or an event.
+    package var waiting: Int { self.waits.count + self.eventWaits.count }
 
     /// Answers all waiting clients, so that their requests end.
-    package func close() { self.waits.close() }
+    package func close() {
+        self.waits.close()
+        self.eventWaits.close()
+    }
 
     /// Decides about a request by its head.
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {

@@ -1,3 +1,4 @@
+internal import Callbacks
 package import Custody
 package import Foundation
 package import InspectCore
@@ -20,7 +21,11 @@ package final class GatewayStore: Sendable {
     }
     private let sealing: Mutex<Sealing>
     /// Waits have their own connection, so that uploads of large parts do not delay them.
-    private let looker: ConnectionPool
+    let looker: ConnectionPool
+    /// Reads events; made once it is known what opens them.
+    private let reader = Mutex<EventReader?>(nil)
+    /// Where notifications are received; `nil`: nowhere.
+    let listenURL: String?
     private let report: @Sendable (GatewayFault) -> Void
 
     /// - Parameters:
@@ -29,10 +34,11 @@ package final class GatewayStore: Sendable {
     ///   - isKnown: Whether it is. Until ``begin(_:)``, every call is refused.
     ///   - objects: Gets the sealed parts; `nil`: they go to the database.
     ///   - connections: Concurrent requests to the database.
+    ///   - listenURL: The server itself: a pooler forwards no notifications. Without it, events are polled for.
     ///   - report: Called with the reason why a request will be answered with 500 or 503.
     package init(
         databaseURL: String, keys: KeyStore? = nil, objects: ObjectStore? = nil, isKnown: Bool = true,
-        connections: Int,
+        connections: Int, listenURL: String? = nil,
         report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
@@ -44,6 +50,7 @@ package final class GatewayStore: Sendable {
         }
         self.pool = pool("gateway", connections, Self.queueLimit)
         self.looker = pool("gateway waits", 1, 2)
+        self.listenURL = listenURL
         self.report = report
         self.sealing = Mutex(isKnown ? .known(keys, objects) : .unknown(.databaseUnavailable))
     }
@@ -65,6 +72,16 @@ package final class GatewayStore: Sendable {
             case .unknown(let code): throw InspectError(code)
             case .known(let keys, _): return keys
             }
+        }
+    }
+
+    func eventReader() throws(InspectError) -> EventReader {
+        let keys = try self.keys
+        return self.reader.withLock { reader in
+            if let reader { return reader }
+            let made = EventReader(keys)
+            reader = made
+            return made
         }
     }
 

@@ -27,6 +27,7 @@ struct Maintenance: Sendable {
             case rescue = "rescue"
             case orphans = "orphans"
             case events = "events"
+            case pulls = "pulls"
             case expire = "expire"
             case sweep = "sweep"
             case quotas = "quotas"
@@ -34,6 +35,7 @@ struct Maintenance: Sendable {
             case partitions = "partitions"
             case faces = "faces"
             case samples = "samples"
+            case usage = "usage"
             case purge = "purge"
         }
 
@@ -98,6 +100,7 @@ struct Maintenance: Sendable {
             Duty(.rescue, by: self.worker, every: tick, rescueCall + "false)", rescue),
             Duty(.orphans, by: self.worker, every: .seconds(10), rescueCall + "true)", rescue),
             Duty(.events, by: self.worker, every: tick, "insp.number_events()"),
+            Duty(.pulls, by: self.worker, every: tick, "insp.number_pulls()"),
             Duty(.expire, by: self.worker, every: .seconds(5), "insp.expire()"),
             Duty(.sweep, by: self.worker, every: .seconds(5), "insp.sweep()"),
             Duty(.quotas, by: self.worker, every: .seconds(2), "insp.measure_quotas()"),
@@ -114,6 +117,7 @@ struct Maintenance: Sendable {
         var duties = [
             Duty(.partitions, by: self.worker, every: .seconds(60), "insp.ensure_partitions()"),
             Duty(.faces, by: self.worker, every: .seconds(60), "insp.face_purge()"),
+            Duty(.usage, by: self.worker, every: .seconds(60), "insp.count_usage()"),
             Duty(.purge, by: self.worker, every: .seconds(60), "insp.purge()"),
         ]
         let source = self.configuration.connection("retention", report: self.report)
@@ -197,7 +201,8 @@ struct Maintenance: Sendable {
         switch duty.kind {
         case .purge: duty.isUnfinished = try row.bool("more")
         case .expire: duty.isUnfinished = try row.int(0) >= 1000
-        case .events, .record: duty.isUnfinished = try row.int(0) >= 5000
+        case .usage: duty.isUnfinished = try row.int(0) >= 2000
+        case .events, .pulls, .record: duty.isUnfinished = try row.int(0) >= 5000
         default: duty.isUnfinished = false
         }
         if duty.isUnfinished { duty.lastRun = nil }
@@ -228,7 +233,7 @@ struct Maintenance: Sendable {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .events, .quotas, .record, .partitions, .faces, .samples, .purge: break
+        case .rescue, .orphans, .events, .pulls, .quotas, .record, .partitions, .faces, .samples, .usage, .purge: break
         }
     }
 }

@@ -32,6 +32,7 @@ package actor QueueObserver {
             case "workers": depth.workers = value
             case "callbacks_pending": depth.callbacksPending = value
             case "callbacks_oldest": depth.callbacksOldest = value
+            case "events_unnumbered_oldest": depth.eventsUnnumberedOldest = value
             case "keys_gone": depth.keysGone = value
             case "keys_gone_oldest": depth.keysGoneOldest = value
             case "objects_gone": depth.objectsGone = value

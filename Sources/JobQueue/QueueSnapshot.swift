@@ -24,6 +24,8 @@ package struct QueueDepth: Sendable {
     package var callbacksPending = 0.0
     /// Seconds since the oldest pending callback was written; 0 if there is none.
     package var callbacksOldest = 0.0
+    /// Seconds since the first event without a place was written: it cannot be pulled yet. 0 if there is none.
+    package var eventsUnnumberedOldest = 0.0
     /// Keys that wait to be destroyed; at most 10,000.
     package var keysGone = 0.0
     /// Seconds since the first of them was to be destroyed; 0 if none waits.

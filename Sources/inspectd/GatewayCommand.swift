@@ -18,11 +18,14 @@ extension Command {
             .flag(
                 "proxy-protocol", "only trusted proxies may connect, with the PROXY protocol, version 1 or 2"),
             .value("connections", "N", "client connections at once [2000]"),
-            .value("database-connections", "N", "connections to the database, besides one for waits [4]"),
+            .value("database-connections", "N", "connections to the database, besides two for waits [4]"),
+            .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
             .value("body-limit", "MIB", "largest body [64]"),
             .value("held-limit", "MIB", "memory for all bodies and unread answers together [1024]"),
             .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
-            .value("partner-waits", "N", "clients of one partner that may wait at once [500]"),
+            .value(
+                "partner-waits", "N",
+                "clients of one partner that may wait at once for results, and as many for events [500]"),
             .value("usability-slots", "N", "images that are judged at once for /usability; 0: none [2]"),
             .value("analyzer", "FILE", "executable that judges images; by default this program [INSPECTD_ANALYZER]"),
             .value("credential-rate", "N", "requests a second of a credential without its own rate limit [50]"),
@@ -112,7 +115,8 @@ private struct GatewayProcess {
             slots == 0 ? nil : GatewayUsability(configuration, slots: slots) { Events.log($0, to: log) }
         self.store = GatewayStore(
             databaseURL: configuration.databaseURL, isKnown: false,
-            connections: try arguments.integer("database-connections", in: 1...64) ?? 4
+            connections: try arguments.integer("database-connections", in: 1...64) ?? 4,
+            listenURL: arguments["listen-url"] ?? configuration.databaseURL
         ) { Events.log($0, to: log) }
     }
 

@@ -26,7 +26,7 @@ struct GatewayMetrics: Sendable {
             labels: ["route"], bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60])
         self.connections = registry.gauge("inspectd_gateway_connections", "Client connections.")
         self.inFlight = registry.gauge("inspectd_gateway_requests_in_flight", "Requests being received or answered.")
-        self.waiting = registry.gauge("inspectd_gateway_waiting_clients", "Clients that wait for a result.")
+        self.waiting = registry.gauge("inspectd_gateway_waiting_clients", "Clients that wait for a result or an event.")
         self.held = registry.gauge(
             "inspectd_gateway_held_bytes", "Memory for request bodies and unread answers.")
     }

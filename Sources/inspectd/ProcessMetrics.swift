@@ -58,6 +58,7 @@ struct QueueMetrics: Sendable {
     private let waiting, oldest, running, delayed, paused: MetricRegistry.Gauge
     private let keysGone, keysGoneOldest, objectsGone, objectsGoneOldest: MetricRegistry.Gauge
     private let workers, callbacksPending, callbacksOldest, readAt, dutyAge, dutyFails: MetricRegistry.Gauge
+    private let eventsOldest: MetricRegistry.Gauge
 
     init(_ registry: MetricRegistry) {
         func byLane(_ name: String, _ help: String) -> MetricRegistry.Gauge {
@@ -74,6 +75,9 @@ struct QueueMetrics: Sendable {
             "inspectd_callbacks_pending", "Callbacks to be delivered; counting stops at 10000.")
         self.callbacksOldest = registry.gauge(
             "inspectd_callbacks_oldest_seconds", "Time since the oldest pending callback was written; 0 if none is.")
+        self.eventsOldest = registry.gauge(
+            "inspectd_events_unnumbered_oldest_seconds",
+            "Time since the oldest event that cannot be pulled yet was written; 0 if there is none.")
         self.keysGone = registry.gauge(
             "inspectd_keys_to_destroy",
             "Keys of erased data that the key store has to destroy; counting stops at 10000.")
@@ -106,6 +110,7 @@ struct QueueMetrics: Sendable {
         self.workers.set(depth.workers)
         self.callbacksPending.set(depth.callbacksPending)
         self.callbacksOldest.set(depth.callbacksOldest)
+        self.eventsOldest.set(depth.eventsUnnumberedOldest)
         self.keysGone.set(depth.keysGone)
         self.keysGoneOldest.set(depth.keysGoneOldest)
         self.objectsGone.set(depth.objectsGone)
@@ -121,8 +126,8 @@ struct QueueMetrics: Sendable {
     func clear() {
         for gauge in [
             self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,
-            self.callbacksOldest, self.keysGone, self.keysGoneOldest, self.objectsGone, self.objectsGoneOldest,
-            self.dutyAge,
+            self.callbacksOldest, self.eventsOldest, self.keysGone, self.keysGoneOldest, self.objectsGone,
+            self.objectsGoneOldest, self.dutyAge,
             self.dutyFails,
         ] { gauge.clear() }
     }

@@ -42,7 +42,7 @@ struct CallbackBody {
         switch event {
         case "job.finished":
             let decision = try row.optionalString(column.decision) ?? "null"
-            let plain = try row.optionalString(column.result)
+            let plain = opened.withholdsResult ? nil : try row.optionalString(column.result)
             let result = (opened.result ?? plain).map { #","result":\#($0)"# } ?? ""
             self.bytes = compose(
                 event[...], try row.bool(column.isExpired) ? "SESSION_EXPIRED" : "PROCESSED",

@@ -11,6 +11,8 @@ struct OpenedCallback: Sendable {
     var url: String?
     /// The whole result as JSON.
     var result: String?
+    /// Whether the body goes without a result, since a part of it does not open: half of a result would look like all of it.
+    var withholdsResult = false
 
     /// The URL to send to: the database has only the origin of a sealed job's own one.
     ///

@@ -45,7 +45,7 @@ enum OpenAPIDocument {
               "wait": {
                 "name": "wait",
                 "in": "query",
-                "description": "Seconds to wait for status 128 (the legacy synchronous call)",
+                "description": "Seconds to wait for status 128 (the legacy synchronous call), or for an event",
                 "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWaitSeconds) }
               }
             },
@@ -83,7 +83,7 @@ enum OpenAPIDocument {
     private static var schemas: [String] {
         [
             self.requestSchemas, self.resultSchemas, self.capabilitySchemas, self.answerSchemas, self.personSchemas,
-            self.callbackSchemas,
+            self.callbackSchemas, self.eventSchemas,
             #""Description": { "type": "object" }"#,
         ]
     }

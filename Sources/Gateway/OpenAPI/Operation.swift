@@ -45,8 +45,8 @@ struct Operation: Sendable {
         static let after = Self.shared("after")
         static let traceparent = Self.header("traceparent", "W3C Trace Context")
 
-        static func limit(_ standard: Int) -> Parameter {
-            .query("limit", #"{ "type": "integer", "minimum": 1, "maximum": 100, "default": \#(standard) }"#)
+        static func limit(_ standard: Int, most: Int = 100) -> Parameter {
+            .query("limit", #"{ "type": "integer", "minimum": 1, "maximum": \#(most), "default": \#(standard) }"#)
         }
     }
 

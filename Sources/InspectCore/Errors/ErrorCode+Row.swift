@@ -332,6 +332,14 @@ extension ErrorCode {
         case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
         case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)
         case .callbackUnknown: refusal("IN092", "no callback of that webhook-id exists", status: 404)
+        case .eventsOff:
+            refusal(
+                "IN093", "the partner has no endpoint whose events are pulled", status: 409,
+                hint: "An operator gives an endpoint the URL pull: for that.")
+        case .eventsGone:
+            refusal(
+                "IN094", "events after the cursor are gone", status: 410,
+                hint: "Begin again without after: all that is kept is returned, some of it again.")
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         }
     }

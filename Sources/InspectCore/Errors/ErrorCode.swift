@@ -130,5 +130,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case endpointUnknown = "ENDPOINT_UNKNOWN"
     case endpointDisabled = "ENDPOINT_DISABLED"
     case callbackUnknown = "CALLBACK_UNKNOWN"
+    case eventsOff = "EVENTS_OFF"
+    case eventsGone = "EVENTS_GONE"
     case endpointInvalid = "ENDPOINT_INVALID"
 }

@@ -1,0 +1,73 @@
+extension OpenAPIDocument {
+    /// What pulled events and counts carry.
+    static var eventSchemas: String {
+        #"""
+        "EventPage": {
+          "type": "object",
+          "required": ["events", "next"],
+          "additionalProperties": false,
+          "properties": {
+            "events": { "type": "array", "maxItems": 1000, "items": { "$ref": "#/components/schemas/Event" } },
+            "next": { "type": "string", "description": "What to send as after, also if there were no events" }
+          },
+          "examples": [
+            {
+              "events": [
+                {
+                  "headers": {
+                    "webhook-id": "msg_01a21595536f778ebb5b30f041536296",
+                    "webhook-timestamp": "1769860801",
+                    "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+                  },
+                  "body": "{\"type\":\"job.finished\",\"timestamp\":\"2026-01-31T12:00:00.000Z\"}"
+                }
+              ],
+              "next": "17734694056629.2_0.7"
+            }
+          ]
+        },
+        "Event": {
+          "type": "object",
+          "required": ["headers", "body"],
+          "additionalProperties": false,
+          "properties": {
+            "headers": {
+              "type": "object",
+              "required": ["webhook-id", "webhook-timestamp", "webhook-signature"],
+              "additionalProperties": false,
+              "properties": {
+                "webhook-id": { "type": "string", "description": "The same whenever the event comes again" },
+                "webhook-timestamp": { "type": "string", "description": "Seconds since 1970, of this answer" },
+                "webhook-signature": { "type": "string", "description": "Over id, timestamp and body (Standard Webhooks)" }
+              }
+            },
+            "body": { "type": "string", "description": "The signed text, a JobEvent or EndpointEvent as JSON: verify it, then parse it" }
+          }
+        },
+        "Usage": {
+          "type": "object",
+          "required": ["month", "total", "counts"],
+          "additionalProperties": false,
+          "properties": {
+            "month": { "type": "string" },
+            "countedTo": { "$ref": "#/components/schemas/Time", "description": "Jobs finished before this are counted; absent: none yet" },
+            "total": { "type": "integer" },
+            "counts": {
+              "type": "array",
+              "items": {
+                "type": "object",
+                "required": ["workflow", "decision", "jobs"],
+                "additionalProperties": false,
+                "properties": {
+                  "workflow": { "type": "string" },
+                  "decision": { "type": "string", "description": "As in results; ERASED: erased before it was counted" },
+                  "error": { "type": "string", "description": "Code of jobs that failed; /errors lists them" },
+                  "jobs": { "type": "integer" }
+                }
+              }
+            }
+          }
+        }
+        """#
+    }
+}

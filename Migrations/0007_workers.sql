@@ -77,7 +77,7 @@ COMMENT ON COLUMN insp.duty.error IS 'Why; null once a round has succeeded again
 COMMENT ON COLUMN insp.duty.failures IS 'Consecutive failed rounds';
 INSERT INTO insp.duty (name, every) VALUES
     ('promote', '0.5 s'), ('rescue', '0.5 s'), ('events', '0.5 s'), ('pulls', '0.5 s'), ('orphans', '10 s'), ('expire', '5 s'), ('sweep', '5 s'),
-    ('quotas', '2 s'), ('record', '2 s'), ('partitions', '60 s'), ('faces', '60 s'), ('samples', '5 s'), ('usage', '60 s'),
+    ('quotas', '2 s'), ('record', '2 s'), ('partitions', '60 s'), ('faces', '60 s'), ('samples', '5 s'), ('usage', '20 s'),
     ('purge', '60 s');
 
 CREATE TABLE insp.epoch (

@@ -30,7 +30,7 @@ COMMENT ON FUNCTION insp.pulled_endpoint(integer, bigint) IS
     'A partner''s endpoint whose events are pulled: the given one, or else the only one; refuses others, and one that is paused or disabled';
 
 CREATE OR REPLACE FUNCTION insp.gateway_events(
-    p_credential bigint, p_secret_sha256 bytea, p_after text DEFAULT NULL, p_limit integer DEFAULT 100, p_endpoint bigint DEFAULT NULL
+    p_credential bigint, p_secret_sha256 bytea, p_place text DEFAULT NULL, p_limit integer DEFAULT 100, p_endpoint bigint DEFAULT NULL
 )
 RETURNS TABLE (
     next text, start_epoch bigint, start_position bigint, endpoints insp.callback_endpoint[],
@@ -58,13 +58,13 @@ BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.');
     -- Before the events are read: then each up to this place is among them.
     SELECT * INTO STRICT c FROM insp.pull_cursor x;
-    IF p_after IS NULL THEN
+    IF p_place IS NULL THEN
         -- From the oldest on that is kept.
         start_epoch := -1;
         start_position := 0;
         next := insp.pull_place(c.epoch, c.position);
     ELSE
-        SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(p_after) r;
+        SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(p_place) r;
         SELECT * INTO gone FROM insp.pull_gone g WHERE g.endpoint_id = e.id;
         IF start_epoch IS NULL THEN
             PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of a history that this database does not know');

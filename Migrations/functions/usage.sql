@@ -25,16 +25,19 @@ BEGIN
         INSERT INTO insp.usage_count AS u (partner_id, month, workflow, decision, error, jobs)
         SELECT j.partner_id, date_trunc('month', j.completed_at AT TIME ZONE 'UTC')::date, j.workflow,
             coalesce(e.detail ->> 'decision', 'ERASED'), coalesce(e.detail ->> 'error', ''), count(*)
+        -- One by one: a plan from when the tables were empty reads all of them.
         FROM batch b CROSS JOIN LATERAL unnest(b.jobs) AS t (job)
-            JOIN insp.job j ON j.id = ANY (ARRAY[t.job])
-            JOIN insp.event e ON e.job_id = ANY (ARRAY[t.job]) AND e.kind = 'finished' AND e.fence = 0
+            CROSS JOIN LATERAL (SELECT x.partner_id, x.workflow, x.completed_at FROM insp.job x
+                WHERE x.id = ANY (ARRAY[t.job]) OFFSET 0) j
+            CROSS JOIN LATERAL (SELECT x.detail FROM insp.event x
+                WHERE x.job_id = ANY (ARRAY[t.job]) AND x.kind = 'finished' AND x.fence = 0 OFFSET 0) e
         WHERE b.kind = 'finished' AND j.completed_at IS NOT NULL
         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (partner_id, month, workflow, decision, error) DO UPDATE SET jobs = u.jobs + excluded.jobs
     )
     SELECT count(*), (array_agg(ARRAY[b.epoch, b.position] ORDER BY b.epoch DESC, b.position DESC))[1:1], max(b.at)
     INTO read, reached, until FROM batch b;
-    -- Written once a minute even if there was nothing: it says that nothing is missing.
+    -- Written even if there was nothing: it says that nothing is missing.
     UPDATE insp.usage_cursor x SET epoch = coalesce(reached[1][1], x.epoch), position = coalesce(reached[1][2], x.position),
         counted_to = CASE WHEN read < p_limit THEN started ELSE until END
     WHERE read > 0 OR x.counted_to IS NULL OR x.counted_to < started - interval '10 seconds';
@@ -45,15 +48,16 @@ COMMENT ON FUNCTION insp.count_usage(integer) IS
     'Adds jobs finished since the last call to insp.usage_count; maintenance calls it. Returns how many statements'' events it read';
 GRANT EXECUTE ON FUNCTION insp.count_usage(integer) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.usage(p_partner text, p_from date, p_to date)
+CREATE OR REPLACE FUNCTION insp.usage(p_partner text, p_since date, p_until date)
 RETURNS TABLE (month date, workflow text, decision text, error text, jobs bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM insp.require(p_from <= p_to, 'p_from or p_to', 'Both are dates, p_from not after p_to.');
+    PERFORM insp.require(p_since >= '2000-01-01' AND p_since <= p_until AND p_until <= '9999-12-31', 'p_since or p_until',
+        'Both are dates from 2000-01-01 to 9999-12-31, p_since not after p_until.');
     RETURN QUERY
     SELECT u.month, u.workflow, u.decision, nullif(u.error, ''), u.jobs FROM insp.usage_count u
-    WHERE u.partner_id = insp.partner_number(p_partner) AND u.month BETWEEN date_trunc('month', p_from) AND p_to
+    WHERE u.partner_id = insp.partner_number(p_partner) AND u.month BETWEEN date_trunc('month', p_since::timestamp)::date AND p_until
     ORDER BY u.month, u.workflow, u.decision, u.error;
 END
 $$;
@@ -65,13 +69,13 @@ CREATE OR REPLACE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha2
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'read');
-    month constant text := coalesce(p_month, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'));
+    asked constant text := coalesce(p_month, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'));
     first_day date;
 BEGIN
-    PERFORM insp.require(month ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.');
-    first_day := (month || '-01')::date;
+    PERFORM insp.require(asked ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.');
+    first_day := (asked || '-01')::date;
     RETURN (
-        SELECT jsonb_strip_nulls(jsonb_build_object('month', month,
+        SELECT jsonb_strip_nulls(jsonb_build_object('month', asked,
             'countedTo', (SELECT insp.iso_time(c.counted_to) FROM insp.usage_cursor c),
             'total', coalesce(sum(u.jobs), 0),
             'counts', coalesce(jsonb_agg(jsonb_build_object('workflow', u.workflow, 'decision', u.decision,

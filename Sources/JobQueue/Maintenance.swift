@@ -117,7 +117,7 @@ struct Maintenance: Sendable {
         var duties = [
             Duty(.partitions, by: self.worker, every: .seconds(60), "insp.ensure_partitions()"),
             Duty(.faces, by: self.worker, every: .seconds(60), "insp.face_purge()"),
-            Duty(.usage, by: self.worker, every: .seconds(60), "insp.count_usage()"),
+            Duty(.usage, by: self.worker, every: .seconds(20), "insp.count_usage()"),
             Duty(.purge, by: self.worker, every: .seconds(60), "insp.purge()"),
         ]
         let source = self.configuration.connection("retention", report: self.report)

@@ -31,6 +31,7 @@ import Testing
             "'1000000 years'", "'170000000 years'", "'-170000000 years'",
         ],
         "timestamp with time zone": ["'infinity'", "'-infinity'", "'4713-01-01 BC'", "'294276-12-31'", "'epoch'"],
+        "date": ["'infinity'", "'-infinity'", "'4713-01-01 BC'", "'5874897-12-31'"],
         "uuid": ["'00000000-0000-0000-0000-000000000000'"],
         "boolean": ["true", "false"],
         "bytea": ["''", "'\\x00'", "convert_to(repeat('x', 100000), 'UTF8')"],
@@ -73,7 +74,8 @@ import Testing
         "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
-        "p_since": ["now() - interval '1 day'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
+        "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
+        "p_place": ["'0.0'", "'0.1_0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
@@ -217,6 +219,7 @@ import Testing
             SELECT insp.callback_dead_letter(c.webhook_id) FROM insp.callback c;
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
             SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
+            SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.create_partner('gone'), insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');

@@ -239,6 +239,9 @@ import Testing
         #expect(try await reader.read(fixture.admin, limit: 1) == ["finished 2"])
         try await fixture.admin.execute("UPDATE insp.event_batch SET at = at - interval '91 days' WHERE jobs = '{1}'")
         _ = try await fixture.admin.query("SELECT insp.purge()")
+        #expect(try await fixture.count("insp.event_batch") == 2, "it is not counted yet (insp.usage)")
+        _ = try await fixture.admin.query("SELECT insp.count_usage()")
+        _ = try await fixture.admin.query("SELECT insp.purge()")
         #expect(try await fixture.count("insp.event_batch") == 1)
     }
 }

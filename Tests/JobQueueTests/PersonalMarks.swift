@@ -51,7 +51,7 @@ struct PersonalMarks: Sendable {
         "record.prev": "a hash", "record.hash": "a hash", "record_chain": "a word and hashes",
         "record_checkpoint": "words, hashes and a key's id",
         "retention_cursor": "a word", "retention_horizon": "transactions' numbers",
-        "secret": "a partner's, or a random key",
+        "secret": "a partner's, or a random key", "usage_count": "words",
         "worker": "a host's name", "job_key.request_sha256": "goes with the key, which is marked",
         "face_job.face_id": "of jobs that are not finished, which cannot be erased",
         "face_pending": "of jobs that are not finished, which cannot be erased",

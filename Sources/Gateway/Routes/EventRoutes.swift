@@ -8,7 +8,7 @@ extension GatewayRoute {
         GatewayRoute(
             "GET", "/events", .none,
             Operation(
-                id: "pullEvents", summary: "Events in their order, each with the headers and the body that a callback has",
+                id: "pullEvents", summary: "Events in their order, with the headers and bodies of callbacks",
                 detail:
                     "For endpoints whose URL is pull:. Begin without after, then send next of the page before. "
                     + "Store next after you have processed a page: an event may come twice, and none is missed.",

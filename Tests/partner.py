@@ -2,6 +2,8 @@
 
 import argparse
 import base64
+import hashlib
+import hmac
 import importlib
 import json
 import os
@@ -272,6 +274,34 @@ class Partner:
             self.expect(callback["verified"], "a callback is not verified")
             self.faults += self.schemas.faults(body, "EndpointEvent" if body["type"].startswith("endpoint.") else "JobEvent")
 
+    def pulls_events(self):
+        # The operator's part.
+        number, secret = self.psql("SELECT endpoint_id || ' ' || secret FROM insp.create_endpoint('bank', 'pull:')").split()
+        first = self.api("pull_events").sync(client=self.client, wait=0)
+        self.expect(first.events == [], "events of an endpoint that had none")
+        name = self.api("test_endpoint").sync(int(number), client=self.client).webhook_id
+        page = self.api("pull_events").sync(client=self.client, after=first.next_, wait=30)
+        [event] = page.events
+        headers = event.headers.to_dict()
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{event.body}".encode()
+        code = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+        self.expect(headers["webhook-id"] == name, "another event than the test's is pulled")
+        self.expect(headers["webhook-signature"] == "v1," + base64.b64encode(code).decode(), "a pulled event is not verified")
+        raw = self.call("GET", "/events")
+        self.faults += self.schemas.faults(raw, "EventPage")
+        self.faults += self.schemas.faults(json.loads(raw["events"][0]["body"]), "EndpointEvent")
+        self.expect(self.call("GET", "/events?after=" + page.next_)["events"] == [], "an event comes twice")
+
+    def sees_usage(self):
+        for _ in range(600):
+            usage = self.call("GET", "/usage")
+            if usage["total"] > 0:
+                break
+            time.sleep(0.1)
+        self.faults += self.schemas.faults(usage, "Usage")
+        self.expect(sum(c["jobs"] for c in usage["counts"]) == usage["total"] > 0, f"the counts of this month: {usage}")
+        self.expect(self.api("get_usage").sync(client=self.client, month="2001-01").total == 0, "jobs of a month without any")
+
     def reads_tables(self):
         for name, schema in (("errors", "ErrorTable"), ("documents", "DocumentTable")):
             self.faults += self.schemas.faults(self.call("GET", "/" + name), schema)
@@ -300,6 +330,8 @@ class Partner:
         self.enrols()
         job = self.passes_challenge()
         self.repairs_callbacks(job)
+        self.pulls_events()
+        self.sees_usage()
         self.forgets()
         if self.options.results:
             with open(self.options.results, encoding="utf-8") as file:

@@ -19,7 +19,7 @@ extension Command {
         takesOperands: true,
         options: [
             .value("partner", "NAME", "create: whose endpoint it is"),
-            .value("url", "URL", "create: where callbacks go"),
+            .value("url", "URL", "create: where callbacks go; pull: the partner pulls its events"),
             .flag("new-partner", "create: adds the partner as well; the endpoint is its default one"),
             .flag("allow-http", "create: plain http is allowed"),
             .flag("allow-private", "create: private addresses and ports are allowed"),

@@ -51,7 +51,7 @@ extension OpenAPIDocument {
           "required": ["id", "isDefault", "events", "createdAt", "state", "counts"],
           "properties": {
             "id": { "type": "integer" },
-            "url": { "type": "string", "description": "Absent: only jobs with a callbackUrl have callbacks" },
+            "url": { "type": "string", "description": "pull: you pull the events; absent: only jobs with a callbackUrl have callbacks" },
             "isDefault": { "type": "boolean" },
             "events": { "type": "array", "items": { "type": "string" } },
             "createdAt": { "$ref": "#/components/schemas/Time" },

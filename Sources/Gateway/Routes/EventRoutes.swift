@@ -39,7 +39,7 @@ extension GatewayRoute {
             "GET", "/usage", .none,
             Operation(
                 id: "getUsage", summary: "How many jobs were finished in a month, by workflow and outcome",
-                detail: "Months are in UTC. The counts outlive the jobs, and are up to a minute old.",
+                detail: "Months are in UTC. The counts outlive the jobs, and are up to half a minute old.",
                 parameters: [
                     .query(
                         "month", #"{ "type": "string", "pattern": "^[12][0-9]{3}-(0[1-9]|1[0-2])$" }"#,

@@ -105,6 +105,7 @@ struct Maintenance: Sendable {
             Duty(.sweep, by: self.worker, every: .seconds(5), "insp.sweep()"),
             Duty(.quotas, by: self.worker, every: .seconds(2), "insp.measure_quotas()"),
             Duty(.record, by: self.worker, every: .seconds(2), "insp.link_record()"),
+            Duty(.usage, by: self.worker, every: .seconds(20), "insp.count_usage()"),
             // Once a minute; called often enough to miss none.
             Duty(.samples, by: self.worker, every: .seconds(5), "insp.sample_queue()"),
         ]
@@ -117,7 +118,6 @@ struct Maintenance: Sendable {
         var duties = [
             Duty(.partitions, by: self.worker, every: .seconds(60), "insp.ensure_partitions()"),
             Duty(.faces, by: self.worker, every: .seconds(60), "insp.face_purge()"),
-            Duty(.usage, by: self.worker, every: .seconds(20), "insp.count_usage()"),
             Duty(.purge, by: self.worker, every: .seconds(60), "insp.purge()"),
         ]
         let source = self.configuration.connection("retention", report: self.report)

@@ -96,7 +96,7 @@ import Testing
             #expect(try await fixture.count("insp.v_maintenance WHERE error LIKE '55P03 %' AND failures > 0") == 2)
             let observer = QueueObserver(databaseURL: fixture.database.url)
             let duties = try await observer.depth().duties
-            #expect(duties.count == 12)
+            #expect(duties.count == 14)
             #expect(duties["expire"]?.fails == true)
             #expect(duties["promote"]?.fails == false)
             #expect((duties["promote"]?.age ?? 100) < 10)

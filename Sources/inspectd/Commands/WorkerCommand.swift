@@ -3,8 +3,8 @@ import Callbacks
 import Custody
 import Dispatch
 import Foundation
-import Gateway
 import HTTPClient
+import HTTPServer
 import InspectCore
 import Inspection
 import JobQueue

@@ -22,10 +22,10 @@ final class AnalyzerReserve: Sendable {
         var isClosed = false
     }
 
-    /// How often a fork is tried for a waiting job, and the wait after the first failure, which then doubles. The kernel refuses
-    /// forks while it is short of processes or memory, which is temporary.
+    /// How often a fork is tried for a waiting job, and the waits between. The kernel refuses forks while it is short of processes or
+    /// memory, which is temporary.
     private static let attempts = 5
-    private static let firstPause: UInt32 = 50_000
+    private static let pauses = Backoff(from: .milliseconds(50), to: .milliseconds(400))
     /// How long the reserve stays empty after a failure before it is refilled without a request.
     private static let retryPause = DispatchTimeInterval.milliseconds(500)
 
@@ -133,12 +133,11 @@ final class AnalyzerReserve: Sendable {
 
     private func popOrFork() throws(InspectError) -> ChildConnection {
         if let child = self.pop() { return child }
-        var pause = Self.firstPause
+        var backoff = Self.pauses
         for _ in 1..<Self.attempts {
             if let child = try? self.fork() { return child }
             guard self.supervisor.isReady else { break }
-            usleep(pause)
-            pause *= 2
+            usleep(UInt32(backoff.next(1) / .microseconds(1)))
         }
         return try self.fork()
     }

@@ -81,6 +81,11 @@ final class AnalyzerReserve: Sendable {
 
     /// Replaces processes of earlier parents by those of the present one.
     func renew() {
+        self.dismissOld()
+        self.refill()
+    }
+
+    private func dismissOld() {
         let parent = self.supervisor.current
         let old = self.state.withLock { state in
             let old = state.ready.filter { $0.parent !== parent }
@@ -88,7 +93,6 @@ final class AnalyzerReserve: Sendable {
             return old
         }
         for child in old { child.hangUp() }
-        self.refill()
     }
 
     /// Ends the idle processes and forks no more.
@@ -110,6 +114,9 @@ final class AnalyzerReserve: Sendable {
             do {
                 let child = try self.fork()
                 self.state.withLock { state in if !state.isClosed { state.ready.append(child) } }
+                // It was replaced while it forked. Its process could wait here for ever, since the newest is taken first, and with it
+                // the parent and its models.
+                if child.parent !== self.supervisor.current { self.dismissOld() }
             } catch {
                 self.retryLater()
                 throw error

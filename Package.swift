@@ -79,9 +79,12 @@ let package = Package(
                 "Analyzer", "COpenSSL", "Custody", "HTTPClient", "InspectCore", "JobQueue", "ObjectStore",
             ],
             swiftSettings: strict),
+        .target(name: "HTTPServer", dependencies: ["CEpoll", "COpenSSL", "InspectCore"], swiftSettings: strict),
         .target(
             name: "Gateway",
-            dependencies: ["CEpoll", "COpenSSL", "Callbacks", "Custody", "InspectCore", "ObjectStore", "Postgres"],
+            dependencies: [
+                "COpenSSL", "Callbacks", "Custody", "HTTPServer", "InspectCore", "ObjectStore", "Postgres",
+            ],
             swiftSettings: strict),
         .target(
             name: "Benchmarks",
@@ -93,8 +96,8 @@ let package = Package(
         .executableTarget(
             name: "inspectd",
             dependencies: [
-                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "InspectCore", "Inspection",
-                "JobQueue", "ObjectStore", "Postgres", "Vision",
+                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "HTTPServer", "InspectCore",
+                "Inspection", "JobQueue", "ObjectStore", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -130,7 +133,8 @@ let package = Package(
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["InspectCore", "Vision", "TestSupport"]),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
+        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "InspectCore", "TestSupport"]),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

@@ -1,6 +1,7 @@
 internal import Callbacks
 package import Custody
 package import Foundation
+internal import HTTPServer
 package import InspectCore
 package import ObjectStore
 internal import Postgres

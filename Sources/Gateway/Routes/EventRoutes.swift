@@ -1,5 +1,6 @@
 internal import Callbacks
 internal import Foundation
+internal import HTTPServer
 internal import InspectCore
 
 extension GatewayRoute {

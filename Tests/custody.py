@@ -17,7 +17,9 @@ import urllib.parse
 import psycopg2
 
 from Custody.cluster import Cluster, Restored
-from Custody.marks import Family, Mark, manual, search
+from Custody.marks import Family
+from Custody.places import hits
+from trial import Trial, judge
 
 
 # Numbers of jobs beside those that are sealed.
@@ -31,13 +33,9 @@ def dumpable():
     resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-class Trial:
+class CustodyTrial(Trial):
     def __init__(self, options):
-        self.options = options
-        self.folder = options.folder
-        self.inspectd = os.path.abspath(os.path.join(options.bin, "inspectd"))
-        self.processes = []
-        self.faults = []
+        super().__init__(options)
         # The present process of each kind, by name.
         self.serving = {}
         self.main = Cluster(os.path.join(self.folder, "main"))
@@ -47,49 +45,23 @@ class Trial:
         self.cores, self.temporary = (os.path.join(self.folder, name) for name in ("cores", "temporary"))
         for folder in (self.logs, self.cores, self.temporary):
             os.makedirs(folder)
-        self.environment = dict(
-            os.environ, TMPDIR=self.temporary, INSPECTD_DATABASE_URL=self.main.url(), INSPECTD_KEYS_URL=self.keys.url(),
-            INSPECTD_WRAPPING_KEYS="file:" + self.wrapping, INSPECTD_MIGRATIONS=os.path.abspath("Migrations"))
-
-    def inputs(self, name):
-        return os.path.join(self.options.inputs, name)
-
-    def file(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
+        self.spawn = {"cwd": self.cores, "preexec_fn": dumpable}
+        self.environment.update(
+            TMPDIR=self.temporary, INSPECTD_DATABASE_URL=self.main.url(), INSPECTD_KEYS_URL=self.keys.url(),
+            INSPECTD_WRAPPING_KEYS="file:" + self.wrapping)
 
     def command(self, *words, environment=None, check=True):
-        answer = subprocess.run(
-            [self.inspectd, *words], env=environment or self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            timeout=300, check=False, cwd=self.cores, preexec_fn=dumpable)
+        answer = super().command(*words, environment=environment, check=False)
         with open(os.path.join(self.logs, words[0] + ".commands"), "ab") as file:
             file.write(answer.stderr)
         if check and answer.returncode != 0:
             raise RuntimeError(f"{words[0]}: {answer.stderr.decode()[-500:]}")
         return answer
 
-    def start(self, name, *words):
-        with open(os.path.join(self.logs, name + ".log"), "wb") as log:
-            process = subprocess.Popen([self.inspectd, *words], env=self.environment, stdout=log, stderr=log, cwd=self.cores,
-                                       preexec_fn=dumpable)
-        self.processes.append(process)
+    def start(self, name, *words, **options):
+        process = super().start(name, *words, **options)
         self.serving[words[0]] = (name, process)
         return process
-
-    def expect(self, holds, what):
-        if not holds:
-            self.faults.append(what)
-
-    def port(self, name, message):
-        for _ in range(600):
-            with open(os.path.join(self.logs, name + ".log"), encoding="utf-8") as file:
-                for line in file:
-                    if f'"message":"{message}"' in line:
-                        return json.loads(line)["port"]
-            time.sleep(0.1)
-        raise RuntimeError(f"{name} names no port")
 
     # MARK: Set-up
 
@@ -101,19 +73,16 @@ class Trial:
         self.main.query("CREATE EXTENSION pg_stat_statements")
         self.secret = "whsec_" + base64.b64encode(os.urandom(32)).decode()
         self.api_key = os.urandom(24).hex()
-        receiver = subprocess.Popen(
-            ["/usr/bin/python3", "deploy/callback-receiver.py", "--port-file", os.path.join(self.folder, "port"), "--log",
-             os.path.join(self.folder, "received"), "--secret", self.secret],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.processes.append(receiver)
-        while not os.path.exists(os.path.join(self.folder, "port")) or not open(os.path.join(self.folder, "port")).read():
-            time.sleep(0.05)
-        self.receiver = "http://127.0.0.1:" + open(os.path.join(self.folder, "port")).read().strip()
+        # Its log is none of the programs' whose logs are searched.
+        self.processes.append(subprocess.Popen(
+            ["/usr/bin/python3", "deploy/callback-receiver.py", "--port-file", self.path("port"), "--log", self.path("received"),
+             "--secret", self.secret], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.receiver = "http://127.0.0.1:" + self.await_file("port")
         self.command("endpoint", "create", "--new-partner", "--partner", "bank", "--url", self.receiver + "/ok", "--allow-http",
                      "--allow-private")
-        self.command("endpoint", "rotate", "1", "--overlap", "0", "--secret", self.file("signing-secret", self.secret))
-        self.command("endpoint", "set", "1", "--settings", self.file("settings", '{"inlineResult": true, "apiKeyHeader": "X-Key"}'),
-                     "--api-key", self.file("api-key", self.api_key))
+        self.command("endpoint", "rotate", "1", "--overlap", "0", "--secret", self.write("signing-secret", self.secret))
+        self.command("endpoint", "set", "1", "--settings", self.write("settings", '{"inlineResult": true, "apiKeyHeader": "X-Key"}'),
+                     "--api-key", self.write("api-key", self.api_key))
         # An allowance for as many attempts on one face as this takes.
         self.main.query("SELECT insp.set_face_limits('bank', attempts => 100000)")
         self.bearer = self.main.query("SELECT bearer FROM insp.create_credential('bank', '{create,read,faces,persons}', rate_per_second => 100000)")[0][0]
@@ -154,7 +123,7 @@ class Trial:
     def by_gateway(self, request, parts):
         body = dict(request)
         body["parts"] = {
-            kind.upper(): {"content": base64.b64encode(open(self.inputs(name), "rb").read()).decode()} for kind, name in parts.items()}
+            kind.upper(): {"content": base64.b64encode(open(self.input(name), "rb").read()).decode()} for kind, name in parts.items()}
         connection = http.client.HTTPConnection("127.0.0.1", self.gateway, timeout=60)
         connection.request("POST", "/inspectionjob/create", json.dumps(body), {
             "Authorization": "Bearer " + self.bearer, "Content-Type": "application/json"})
@@ -180,7 +149,7 @@ class Trial:
         if "faceId" in request:
             words += ["--face-id", request["faceId"]]
         for kind, name in parts.items():
-            words += ["--" + kind, self.inputs(name)]
+            words += ["--" + kind, self.input(name)]
         return self.command(*words).stdout.decode().strip()
 
     def plant(self):
@@ -206,7 +175,7 @@ class Trial:
         # The control: plain SQL, whose values are where DEPLOYING.md says.
         for number, workflow, names in ((PLAIN, "id", ("specimens/licence_front.jpg", "specimens/licence_back.jpg")),
                                         (PLAIN_FACE, "enrollment", (None, None, "faces/biden.jpg"))):
-            parts = [name and psycopg2.Binary(open(self.inputs(name), "rb").read()) for name in (*names, None)[:3]]
+            parts = [name and psycopg2.Binary(open(self.input(name), "rb").read()) for name in (*names, None)[:3]]
             self.main.query("SELECT insp.enqueue(%s, front => %s, back => %s, face => %s)",
                             json.dumps(dict(self.request(number, workflow), partner="bank")), *parts)
 
@@ -265,7 +234,7 @@ class Trial:
                       "a job does not wait for a review", 900, job)
             shown = json.loads(self.command("review", job).stdout)
             self.expect("capabilities" in json.dumps(shown), "a reviewer does not see what was read")
-            note = self.file("note", f"looks like {self.marks_of(number)['note']}")
+            note = self.write("note", f"looks like {self.marks_of(number)['note']}")
             self.command("review", job, "--decision", "PASSED", "--note", note)
             os.remove(note)
         return len(reviewed)
@@ -293,7 +262,7 @@ class Trial:
             "gateway search": len(self.ask("GET", "/inspectionjob?" + query)[1]["jobs"]),
         }
         if job:
-            consent = self.file("consent", json.dumps(self.request(number, "id")["consent"]))
+            consent = self.write("consent", json.dumps(self.request(number, "id")["consent"]))
             answer = self.command("person", "consent", "--partner", "bank", "--job", job, "--consent", consent, check=False)
             found["consent"] = json.loads(answer.stdout)["holds"]
             os.remove(consent)
@@ -338,78 +307,6 @@ class Trial:
                 self.expect(urllib.parse.urlsplit(request["callbackUrl"]).query in callback["path"], "a callback went to another URL")
                 self.expect("capabilities" in json.loads(callback["body"])["data"].get("result", {}), "a callback lacks the result")
         return len(sent)
-
-    def hits(self):
-        """How many marks are where, of sealed jobs and of the plain one."""
-        marks = [Family({value.removeprefix("zqmark"): f"{number}.{key}" for number in (*range(len(self.jobs)), REFUSED, SOUGHT)
-                         for key, value in self.marks_of(number).items()})]
-        for name in sorted({name for parts in self.PARTS.values() for name in parts.values()}):
-            with open(self.inputs(name), "rb") as file:
-                data = file.read()
-            # Where the scan begins: what is before it, another image of the same encoder may have as well.
-            marks += [Mark(f"{name}[{place}]", data[place:place + 24]) for place in (data.index(b"\xff\xda") + 16, len(data) // 2)]
-        marks += [Mark("signing secret", self.secret.encode()), Mark("API key", self.api_key.encode())]
-        # What is read in the images: the specimens' numbers.
-        marks += [Mark("number", b"L898902C3"), Mark("number of the card", b"D23145890")]
-        # Of plain jobs, by the names of DEPLOYING.md's list.
-        plain = [Family({self.marks_of(number)[key].removeprefix("zqmark"): key for number in (PLAIN, PLAIN_FACE)
-                         for key in self.marks_of(number) if key != "note"}), Mark("results", b"T64235789")]
-        for name in ("specimens/licence_front.jpg", "faces/biden.jpg"):
-            with open(self.inputs(name), "rb") as file:
-                data = file.read()
-            plain += [Mark("parts", data[place:place + 24]) for place in range(700, len(data), len(data) // 8)]
-        template = self.main.query("SELECT embedding FROM insp.face_template WHERE key_id IS NULL")[0][0]
-        plain.append(Mark("templates", bytes.fromhex(template)[:24]))
-        dump = os.path.join(self.folder, "dump.sql")
-        with open(dump, "wb") as file:
-            subprocess.run([os.path.join(self.main.tools, "pg_dumpall"), "-h", self.main.folder + "/run", "-U", "inspectd"],
-                           stdout=file, check=True)
-        with open(os.path.join(self.folder, "statements"), "w", encoding="utf-8") as file:
-            for row in self.main.query("SELECT query FROM pg_stat_statements"):
-                file.write(row[0] + "\n")
-        for name, _ in self.serving.values():
-            for path in ("metrics", "healthz", "readyz"):
-                connection = http.client.HTTPConnection("127.0.0.1", self.port(name, "health port open"), timeout=30)
-                connection.request("GET", "/" + path)
-                with open(os.path.join(self.logs, f"{name}.{path}"), "wb") as file:
-                    file.write(connection.getresponse().read())
-        self.main.query("SELECT pg_switch_wal()")
-        self.backup = os.path.join(self.folder, "main", "backup")
-        self.main.backup(self.backup)
-        self.main.query("SELECT pg_switch_wal()")
-        time.sleep(1)
-        places = {
-            "dump": [dump], "wal": [os.path.join(self.main.folder, "archive")], "baseBackup": [self.backup],
-            "serverLog": [os.path.join(self.main.folder, "log")], "statements": [os.path.join(self.folder, "statements")],
-            "keyStore": [self.keys.folder], "programs": [self.logs],
-            "temporary": [self.temporary, self.cores, *glob.glob(os.path.join(self.main.data, "base", "pgsql_tmp*"))]}
-        answer = {}
-        controls = {}
-        for place, folders in places.items():
-            found = search(marks, *folders)
-            controls[place] = set(search(plain, *folders))
-            answer[place] = {"sealed": len(found), "plain": len(controls[place])}
-            for name, path in list(found.items())[:5]:
-                self.faults.append(f"{name} is in {os.path.relpath(path, self.folder)}")
-        # The control: what plain SQL leaves, and where, is what the manual says.
-        left = manual("deploy/DEPLOYING.md")
-        # What is large lies compressed in the server's files, but not in the dump.
-        stored = controls["dump"] | controls["wal"] | controls["baseBackup"]
-        for column, found, where in ((0, stored, "tables"), (1, controls["serverLog"], "server's log")):
-            listed = {name for name, columns in left.items() if columns[column]}
-            self.expect(found == listed, f"the plain jobs' {sorted(found ^ listed)} in the {where} differ from DEPLOYING.md's list")
-        for place in ("wal", "baseBackup"):
-            self.expect("parts" in controls[place] and "userReference" in controls[place], f"the search finds no plain job in the {place}")
-        for place in ("statements", "keyStore", "programs", "temporary"):
-            self.expect(not controls[place], f"the plain jobs' {sorted(controls[place])} are in the {place}")
-        # Bodies may lie compressed, so they are looked at by themselves.
-        for table, column in (("step", "body"), ("content", "bytes"), ("job", "sealed")):
-            rows = self.main.query(f"""SELECT count(*) FROM insp.{table} t JOIN insp.job j ON j.id = t.{'id' if table != 'step' else 'job_id'}
-                WHERE j.key_id IS NOT NULL AND t.{column} IS NOT NULL AND substr(t.{column}, 1, 1) <> '\\x01'""")
-            self.expect(rows[0][0] == 0, f"{rows[0][0]} rows of {table} are not sealed")
-        plain = self.main.query("SELECT count(*) FILTER (WHERE key_id IS NULL), count(*) FILTER (WHERE length(embedding) <> 1114) FROM insp.face_template")
-        self.expect(plain[0] == (1, 1), f"templates without a key, or not sealed: {plain[0]}; only the plain job's is one")
-        return answer
 
     def erase(self):
         """Erases every second job, and a face of the others, and waits until their keys are destroyed."""
@@ -457,7 +354,7 @@ class Trial:
         self.wait("SELECT count(*) FROM insp.callback_lease", "callbacks are not settled", 120)
         callbacks = self.opened()
         self.search_all()
-        places = self.hits()
+        places = hits(self, (REFUSED, SOUGHT), (PLAIN, PLAIN_FACE))
         print(json.dumps(places), *self.faults, sep="\n", file=sys.stderr)
         gone, seconds = self.erase()
         opened, closed = self.restore(gone)
@@ -467,14 +364,7 @@ class Trial:
         return 0 if not self.faults else 1
 
     def end(self):
-        for process in self.processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        super().end()
         self.main.stop("immediate")
         self.keys.stop("immediate")
 
@@ -488,12 +378,7 @@ def main():
     options = parser.parse_args()
     if options.jobs < LEAST:
         parser.error(f"--jobs {options.jobs}: at least {LEAST} are needed, so that every workflow goes both ways")
-    trial = Trial(options)
-    try:
-        status = trial.run()
-    finally:
-        trial.end()
-    sys.exit(status)
+    judge(CustodyTrial(options))
 
 
 main()

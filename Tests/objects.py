@@ -15,6 +15,8 @@ import time
 
 import boto3
 
+from trial import Trial, judge
+
 BUCKET, PREFIX = "parts", "inspectd"
 # What DEPLOYING.md says that programs need.
 POLICY = {
@@ -37,36 +39,13 @@ def padded(data, size):
     return bytes(out) + data[2:]
 
 
-class Trial:
+class ObjectsTrial(Trial):
     def __init__(self, options):
-        self.options = options
-        self.folder = options.folder
-        self.inspectd = os.path.abspath(os.path.join(options.bin, "inspectd"))
+        super().__init__(options)
         self.main = os.environ["INSPECTD_DATABASE_URL"]
-        self.processes = []
-        self.faults = []
-        self.environment = dict(
-            os.environ, INSPECTD_KEYS_URL=self.main + "&dbname=objects_keys", INSPECTD_MIGRATIONS=os.path.abspath("Migrations"),
-            INSPECTD_WRAPPING_KEYS="file:" + os.path.join(self.folder, "wrapping"))
+        self.environment.update(INSPECTD_KEYS_URL=self.main + "&dbname=objects_keys", INSPECTD_WRAPPING_KEYS="file:" + self.path("wrapping"))
 
     # MARK: Helpers
-
-    def expect(self, holds, what):
-        if not holds:
-            self.faults.append(what)
-
-    def command(self, *words, check=True, environment=None):
-        answer = subprocess.run([self.inspectd, *words], env=environment or self.environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, timeout=300, check=False)
-        if check and answer.returncode != 0:
-            raise RuntimeError(f"{words[0]}: {answer.stderr.decode()[-800:]}")
-        return answer
-
-    def start(self, name, *words, environment=None):
-        log = open(os.path.join(self.folder, name + ".log"), "wb")
-        process = subprocess.Popen(list(words), env=environment or self.environment, stdout=log, stderr=log)
-        self.processes.append(process)
-        return process
 
     def stop(self, process):
         process.send_signal(signal.SIGTERM)
@@ -84,18 +63,6 @@ class Trial:
                 raise RuntimeError(f"{what}: {self.sql(text)}")
             time.sleep(0.2)
 
-    def port(self, name, message):
-        for _ in range(600):
-            with open(os.path.join(self.folder, name + ".log"), encoding="utf-8") as file:
-                match = re.search(f'"message":"{message}".*?"port":(\\d+)', file.read())
-            if match:
-                return int(match[1])
-            time.sleep(0.1)
-        raise RuntimeError(f"{name} names no port")
-
-    def input(self, name):
-        return os.path.join(self.options.inputs, name)
-
     # MARK: Set-up
 
     def set_up(self):
@@ -103,7 +70,7 @@ class Trial:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         # The first four actions make the user; from then on each is checked.
-        self.moto = self.start("moto", os.path.join(os.path.dirname(sys.executable), "moto_server"), "-H", "127.0.0.1", "-p", str(port),
+        self.moto = self.start("moto", "-H", "127.0.0.1", "-p", str(port), program=os.path.join(os.path.dirname(sys.executable), "moto_server"),
                                environment=dict(os.environ, INITIAL_NO_AUTH_ACTION_COUNT="4"))
         self.url = f"http://127.0.0.1:{port}"
         for _ in range(600):
@@ -130,13 +97,13 @@ class Trial:
         self.command("keys", "init")
         self.sql("SELECT insp.create_partner('bank')")
         self.bearer = self.sql("SELECT bearer FROM insp.create_credential('bank', '{create,read}', rate_per_second => 100000)")
-        self.start("gateway", self.inspectd, "gateway", "--listen", "0")
+        self.start("gateway", "gateway", "--listen", "0")
         self.gateway = self.port("gateway", "gateway open")
         doctor = [json.loads(line) for line in self.command("doctor", "--no-database").stdout.splitlines()]
         self.expect([f["outcome"] for f in doctor if f["check"] == "object store"] == ["pass"], f"the doctor: {doctor[-1]}")
 
     def worker(self, *words):
-        return self.start("worker", self.inspectd, "worker", "--slots", "2", *words)
+        return self.start("worker", "worker", "--slots", "2", *words)
 
     # MARK: Jobs
 
@@ -285,7 +252,7 @@ class Trial:
                 target.write(padded(source.read(), 1_000_000))
             files += ["--" + kind, path]
         words = ["enqueue", "--partner", "bank", "--workflow", "id_identity", *files]
-        worker = self.start("measured", self.inspectd, "worker", "--slots", "2", environment=environment)
+        worker = self.start("measured", "worker", "--slots", "2", environment=environment)
 
         def run(number):
             for job in [self.command(*words, environment=environment).stdout.decode().strip() for _ in range(number)]:
@@ -357,16 +324,6 @@ class Trial:
         print(json.dumps({**answer, "faults": self.faults[:20], "seconds": round(time.time() - start)}))
         return 0 if not self.faults else 1
 
-    def end(self):
-        for process in self.processes:
-            process.send_signal(signal.SIGCONT)
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
 
 def main():
     parser = argparse.ArgumentParser()
@@ -375,12 +332,7 @@ def main():
     parser.add_argument("--inputs", required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--figures", action="store_true")
-    trial = Trial(parser.parse_args())
-    try:
-        status = trial.run()
-    finally:
-        trial.end()
-    sys.exit(status)
+    judge(ObjectsTrial(parser.parse_args()))
 
 
 main()

@@ -2,7 +2,8 @@
 and whether links lead anywhere.
 
 Blocks of sh and sql run, each page's in one session from top to bottom. Blocks without a language do not: they take root, a
-cluster or minutes. deploy/OPERATING.md is Tests/operating.py's, deploy/DEPLOYING.md is Tests/image.sh's.
+cluster or minutes. deploy/OPERATING.md is Tests/operating.py's, deploy/DEPLOYING.md and
+.github/CONTRIBUTING.md are Tests/guides.py's.
 
 Usage: Tests/readme.py BIN     the folder with the built inspectd; the inputs are made if they are missing
 """

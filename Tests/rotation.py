@@ -6,15 +6,15 @@ import http.client
 import json
 import os
 import random
-import signal
 import struct
 import subprocess
-import sys
 import threading
 import time
 import zlib
 
 import psycopg2
+
+from trial import Trial, judge
 
 MODULE = "/usr/lib/softhsm/libsofthsm2.so"
 PARTNERS = 60
@@ -31,55 +31,20 @@ def image(number):
             + chunk(b"IEND", b""))
 
 
-class Trial:
+class RotationTrial(Trial):
     def __init__(self, options):
-        self.options = options
-        self.folder = options.folder
+        super().__init__(options)
+        self.spawn = {"cwd": self.folder}
         self.random = random.Random(options.seed)
-        self.inspectd = os.path.abspath(os.path.join(options.bin, "inspectd"))
         self.main_url, self.keys_url = os.environ["INSPECTD_DATABASE_URL"], os.environ["INSPECTD_KEYS_URL"]
-        self.processes = []
-        self.faults = []
         self.jobs = []
         self.counts = {"rotations": 0, "rotatorKills": 0, "workerKills": 0, "keyVersions": 0, "secrets": 0}
         self.isOver = threading.Event()
 
+    def tool(self, *words):
+        subprocess.run(words, env=self.environment, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=300, **self.spawn)
+
     # MARK: Set-up
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def run(self, *words, check=True):
-        return subprocess.run(words, cwd=self.folder, env=self.environment, check=check, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def command(self, *words, check=True):
-        answer = self.run(self.inspectd, *words, check=False)
-        if check and answer.returncode != 0:
-            raise RuntimeError(f"inspectd {' '.join(words)}: {answer.stderr.decode()[-600:]}")
-        return answer
-
-    def start(self, name, *words, program=None):
-        with open(self.path(name + ".log"), "ab") as log:
-            process = subprocess.Popen([program or self.inspectd, *words], cwd=self.folder, env=self.environment,
-                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.processes.append(process)
-        return process
-
-    def await_file(self, name, seconds=60):
-        end = time.time() + seconds
-        while not os.path.exists(self.path(name)) or not os.path.getsize(self.path(name)):
-            if time.time() > end:
-                raise RuntimeError(f"no {name}")
-            time.sleep(0.05)
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read().strip()
-
-    def write(self, name, text, mode=0o600):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(self.path(name), mode)
-        return self.path(name)
 
     def rows(self, sql, *values):
         connection = psycopg2.connect(self.main_url)
@@ -92,13 +57,13 @@ class Trial:
 
     def set_up(self):
         os.makedirs(self.path("tokens"))
-        self.environment = dict(os.environ, SOFTHSM2_CONF=self.write(
-            "softhsm2.conf", f"directories.tokendir = {self.path('tokens')}\nlog.level = ERROR\n"), INSPECTD_MIGRATIONS=os.path.abspath("Migrations"))
+        self.environment["SOFTHSM2_CONF"] = self.write(
+            "softhsm2.conf", f"directories.tokendir = {self.path('tokens')}\nlog.level = ERROR\n")
         pin = self.write("pin", "1234\n")
-        self.run("softhsm2-util", "--init-token", "--free", "--label", "hsm", "--so-pin", "5678", "--pin", "1234")
-        self.run("pkcs11-tool", "--module", MODULE, "--token-label", "hsm", "--login", "--pin", "1234", "--keygen", "--key-type", "AES:32",
+        self.tool("softhsm2-util", "--init-token", "--free", "--label", "hsm", "--so-pin", "5678", "--pin", "1234")
+        self.tool("pkcs11-tool", "--module", MODULE, "--token-label", "hsm", "--login", "--pin", "1234", "--keygen", "--key-type", "AES:32",
                  "--label", "token-1", "--sensitive")
-        self.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+        self.tool("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                  "/CN=kms", "-addext", "subjectAltName=IP:127.0.0.1", "-out", self.path("kms.pem"), "-keyout", self.path("kms.key"))
         token, mode = self.write("kms-token", "root"), self.write("kms-mode", "ok")
         self.start("kms", os.path.abspath("Tests/vault-server.py"), "--certificate", self.path("kms.pem"), "--key", self.path("kms.key"),
@@ -228,7 +193,7 @@ exec '{os.path.abspath(os.path.join(self.options.bin, 'faulty-analyzer'))}' --de
                     return
             self.counts["rotations"] += 1
             if names[present] == "inspectd":
-                self.run("curl", "-sf", "--cacert", self.path("kms.pem"), "-X", "POST", "-d", "{}", "-H", "X-Vault-Token: root", self.kms + "/rotate")
+                self.tool("curl", "-sf", "--cacert", self.path("kms.pem"), "-X", "POST", "-d", "{}", "-H", "X-Vault-Token: root", self.kms + "/rotate")
                 self.counts["keyVersions"] += 1
                 while not self.killed("keys", "rewrap", "--all") and not self.faults:
                     pass
@@ -276,7 +241,7 @@ exec '{os.path.abspath(os.path.join(self.options.bin, 'faulty-analyzer'))}' --de
         return {"jobs": len(self.jobs), "lost": len(lost), "unreadable": unreadable, "deadLettered": dead, "keys": verified["opened"],
                 "callbacks": len(received), "unsigned": unsigned, **self.counts}
 
-    def trial(self):
+    def run(self):
         start = time.time()
         self.set_up()
         threads = [threading.Thread(target=work, args=arguments, daemon=True) for work, arguments in (
@@ -295,15 +260,7 @@ exec '{os.path.abspath(os.path.join(self.options.bin, 'faulty-analyzer'))}' --de
 
     def end(self):
         self.isOver.set()
-        for process in self.processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        super().end()
 
 
 def main():
@@ -312,12 +269,7 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--bin", required=True)
     parser.add_argument("--folder", required=True)
-    trial = Trial(parser.parse_args())
-    try:
-        status = trial.trial()
-    finally:
-        trial.end()
-    sys.exit(status)
+    judge(RotationTrial(parser.parse_args()))
 
 
 main()

@@ -156,6 +156,7 @@ if whole; then
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
     beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
     beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
     beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     # The data is others' and not in this repository.

@@ -6,11 +6,11 @@ import json
 import math
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
-import time
+
+from scoring import batch, upper_bound
 
 # Confusions of the labels that mean the same to whoever has to take the image again.
 ACCEPTABLE = {
@@ -20,36 +20,9 @@ ACCEPTABLE = {
 }
 
 
-def batch(program, command, requests, slots):
-    """Runs one batch; returns the answers and the CPU seconds of the program and its analyzers."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begin = time.monotonic()
-    lines = "".join(json.dumps(r) + "\n" for r in requests)
-    arguments = [program, command, "--batch", "-", "--slots", str(slots)]
-    done = subprocess.run(arguments, input=lines.encode(), stdout=subprocess.PIPE, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    if len(answers) != len(requests):
-        raise SystemExit(f"{command}: {len(requests)} requests, {len(answers)} answers")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return answers, cpu, time.monotonic() - begin
-
-
 def percentile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else None
-
-
-def upper_bound(errors, trials):
-    """95 % upper bound of a rate (Clopper-Pearson, one-sided), by bisection on the binomial tail."""
-    if trials == 0:
-        return None
-    low, high = errors / trials, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        tail = sum(math.comb(trials, k) * middle**k * (1 - middle) ** (trials - k) for k in range(errors + 1))
-        low, high = (middle, high) if tail > 0.05 else (low, middle)
-    return high
 
 
 class Tally:

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import pathlib
-import resource
 import struct
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import tempfile
 from PIL import Image, ImageOps
 
 import score_liveness
+from scoring import batch, upper_bound
 
 OFIQ_NAMES = {
     "BackgroundUniformity": "backgroundUniformity", "IlluminationUniformity": "illuminationUniformity",
@@ -29,31 +29,6 @@ OFIQ_NAMES = {
     "LeftwardCropOfTheFaceImage": "leftwardCrop", "RightwardCropOfTheFaceImage": "rightwardCrop",
     "MarginAboveOfTheFaceImage": "marginAbove", "MarginBelowOfTheFaceImage": "marginBelow",
     "HeadPoseYaw": "headPoseYaw", "HeadPosePitch": "headPosePitch", "HeadPoseRoll": "headPoseRoll"}
-
-
-def batch(program, command, requests, *options, slots=1):
-    """Answers of one batch, and the CPU seconds of the program with its analyzers."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [program, command, "--batch", "-", "--slots", str(slots), *options], stdout=subprocess.PIPE, check=True,
-        input="".join(json.dumps(request) + "\n" for request in requests).encode())
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    if len(answers) != len(requests):
-        raise SystemExit(f"{command}: {len(requests)} requests, {len(answers)} answers")
-    return answers, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def upper_bound(errors, trials):
-    """One-sided 95 % upper bound of a rate (Clopper and Pearson)."""
-    if trials == 0:
-        return None
-    low, high = errors / trials, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        tail = sum(math.comb(trials, k) * middle**k * (1 - middle) ** (trials - k) for k in range(errors + 1))
-        low, high = (middle, high) if tail > 0.05 else (low, middle)
-    return high
 
 
 class Card:
@@ -117,7 +92,7 @@ def score_pairs(options, card, folder):
         pairs = [p for p in csv.DictReader(file) if p["same"] in ("0", "1")]
     pairs = [p for p in pairs if all(os.path.exists(os.path.join(folder, p[k])) for k in ("file_a", "file_b"))]
     requests = [{"a": os.path.join(folder, p["file_a"]), "b": os.path.join(folder, p["file_b"])} for p in pairs]
-    answers, _ = batch(options.inspectd, "compare", requests, slots=2)
+    answers, _, _ = batch(options.inspectd, "compare", requests, slots=2)
     failed = [a["error"] for a in answers if a.get("error")]
     if failed:
         # A pair that a busy machine did not finish has no similarity, which would count as a non-match.
@@ -159,7 +134,7 @@ def score_every_pair(options, card, folder, entries, threshold, compared):
         raise SystemExit(f"the scale of similarities is another one: {wrong[0]}")
     images = [e for e in entries if e["kind"] == "identity"]
     requests = [{"id": e["file"], "face": os.path.join(folder, e["file"]), "workflow": "liveness", "gate": False} for e in images]
-    answers, _ = batch(options.inspectd, "inspect", requests, "--features", slots=2)
+    answers, _, _ = batch(options.inspectd, "inspect", requests, "--features", slots=2)
     embeddings, nobody = [], []
     for entry, answer in zip(images, answers):
         faces = [face for face in faces_of(answer) if face.get("feature")]
@@ -304,12 +279,12 @@ def score_speed(options, card, folder, entries, scratch):
         image.save(file, quality=92)
         files.append(file)
     requests = [{"a": a, "b": b} for a, b in zip(files[::2], files[1::2])] * 2
-    _, single = batch(options.inspectd, "compare", requests)
-    _, double = batch(options.inspectd, "compare", requests * 2)
+    _, single, _ = batch(options.inspectd, "compare", requests)
+    _, double, _ = batch(options.inspectd, "compare", requests * 2)
     pair = 1000 * (double - single) / len(requests)
     card.line("one comparison of two images of 640 px, CPU", f"{pair:.0f} ms (asked: 100)")
     requests = [{"id": a, "front": a, "face": b, "workflow": "similarity", "gate": False} for a, b in zip(files[::2], files[1::2])]
-    answers, _ = batch(options.inspectd, "inspect", requests)
+    answers, _, _ = batch(options.inspectd, "inspect", requests)
     stages = [answer["engine"]["timingsMs"] for answer in answers]
     faces = sorted(stage["face"] for stage in stages if "face" in stage)
     card.line("the face stage of a job with a 640 px selfie, time", f"median {faces[len(faces) // 2]:.0f} ms")

@@ -6,10 +6,11 @@ frames python3-numpy, too; the others nothing.
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
+
+from scoring import batch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What motion frames are rendered from.
@@ -112,22 +113,12 @@ def clips(program, folder, entries, scratch):
     return [(what, *counts) for what, counts in table.items()], mistakes, small
 
 
-def batch(program, requests):
-    """Result documents in order, and the CPU seconds of the program and its analyzers."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([program, "inspect", "--batch", "-", "--slots", "1"], stdout=subprocess.PIPE, check=True,
-                          input="\n".join(map(json.dumps, requests)).encode())
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return [json.loads(line) for line in done.stdout.splitlines()], seconds
-
-
 def motion_cpu(program, folder, scratch):
     """CPU seconds for 75 rendered frames: five seconds at 15 a second. None without the portrait."""
     portrait = os.path.join(folder, PORTRAIT)
     if not os.path.exists(portrait):
         return None
-    answers, _ = batch(program, [{"id": "portrait", "face": portrait, "workflow": "liveness", "gate": False}])
+    answers, _, _ = batch(program, "inspect", [{"id": "portrait", "face": portrait, "workflow": "liveness", "gate": False}])
     points = ",".join(f"{p['x']},{p['y']}" for p in answers[0]["faces"][0]["landmarks"])
     name = os.path.join(scratch, "motion")
     with open(name + "-asked.json", "w") as file:
@@ -143,7 +134,7 @@ def motion_cpu(program, folder, scratch):
         os.remove(os.path.join(name, frame))
     # What loading the models costs is in both runs and cancels.
     request = {"id": name, "frames": name, "challenge": name + ".json", "workflow": "liveness", "gate": False}
-    one, many = (batch(program, [request] * n)[1] for n in (1, 4))
+    one, many = (batch(program, "inspect", [request] * n)[1] for n in (1, 4))
     return (many - one) / 3
 
 

@@ -131,4 +131,5 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case endpointDisabled = "ENDPOINT_DISABLED"
     case callbackUnknown = "CALLBACK_UNKNOWN"
     case endpointInvalid = "ENDPOINT_INVALID"
+    case partnerKeyInvalid = "PARTNER_KEY_INVALID"
 }

@@ -106,6 +106,19 @@ COMMENT ON COLUMN insp.partner_policy.changed_by IS 'The role that was logged in
 COMMENT ON COLUMN insp.partner_policy.policy IS 'Its columns of insp.partner; intervals as ISO 8601';
 GRANT SELECT ON insp.partner_policy TO insp_operator, insp_auditor;
 
+CREATE TABLE insp.partner_key (
+    partner_id integer PRIMARY KEY REFERENCES insp.partner,
+    jwk jsonb NOT NULL,
+    set_at timestamptz NOT NULL DEFAULT now(),
+    set_by text NOT NULL DEFAULT session_user
+);
+COMMENT ON TABLE insp.partner_key IS 'Public keys of partners whose results are encrypted for them; others get theirs plain, over TLS';
+COMMENT ON COLUMN insp.partner_key.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.partner_key.jwk IS 'The key (RFC 7517): RSA-OAEP-256 or ECDH-ES';
+COMMENT ON COLUMN insp.partner_key.set_at IS 'When it was registered';
+COMMENT ON COLUMN insp.partner_key.set_by IS 'The login, or the credential, that registered it';
+GRANT SELECT ON insp.partner_key TO insp_operator, insp_auditor;
+
 CREATE TABLE insp.producer_partner (
     login name NOT NULL,
     partner_id integer NOT NULL REFERENCES insp.partner,

@@ -12,7 +12,8 @@ INSERT INTO insp.scope (scope, meaning) VALUES
     ('create', 'Sends, cancels and reruns jobs, gets challenges'), ('read', 'Lists jobs, sees their status and results'),
     ('images', 'Gets the parts of jobs back'), ('session', 'Runs liveness sessions'),
     ('faces', 'Enrols, lists and deletes faces'), ('persons', 'Exports and erases all that is kept of a person'),
-    ('callbacks', 'Lists callbacks and endpoints; replays, tests, pauses, rotates secrets');
+    ('callbacks', 'Lists callbacks and endpoints; replays, tests, pauses, rotates secrets'),
+    ('keys', 'Registers the public key that results are encrypted for');
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

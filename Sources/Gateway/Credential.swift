@@ -13,6 +13,7 @@ package struct GatewayCredential: Sendable {
         case faces = "faces"
         case persons = "persons"
         case callbacks = "callbacks"
+        case keys = "keys"
 
         /// What it allows, as `insp.scope` says.
         package var meaning: String {
@@ -24,6 +25,7 @@ package struct GatewayCredential: Sendable {
             case .faces: "Enrols, lists and deletes faces"
             case .persons: "Exports and erases all that is kept of a person"
             case .callbacks: "Lists callbacks and endpoints; replays, tests, pauses, rotates secrets"
+            case .keys: "Registers the public key that results are encrypted for"
             }
         }
     }

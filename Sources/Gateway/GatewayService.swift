@@ -45,6 +45,7 @@ package final class GatewayService: Sendable {
     let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
     let largeBodies = LargeBodies()
+    let publishedKeys: PublishedKeys
     private let credentials: CredentialCache
     private let limits = RateLimiter()
 
@@ -58,6 +59,7 @@ package final class GatewayService: Sendable {
         self.usability = usability
         self.waits = ResultWaits(store, perPartner: configuration.waitsPerPartner)
         self.credentials = CredentialCache(store)
+        self.publishedKeys = PublishedKeys(store)
         self.observe = observe
     }
 

@@ -333,10 +333,12 @@ extension ErrorCode {
         case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)
         case .callbackUnknown: refusal("IN092", "no callback of that webhook-id exists", status: 404)
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
+        case .partnerKeyMissing: refusal("IN108", "the partner has registered no key", status: 404)
         case .partnerKeyInvalid:
             refusal(
                 "IN107", "the key is no public key that results can be encrypted for",
-                hint: "A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.")
+                hint:
+                    "A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.")
         }
     }
 }

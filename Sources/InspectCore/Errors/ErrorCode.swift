@@ -132,4 +132,5 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case callbackUnknown = "CALLBACK_UNKNOWN"
     case endpointInvalid = "ENDPOINT_INVALID"
     case partnerKeyInvalid = "PARTNER_KEY_INVALID"
+    case partnerKeyMissing = "PARTNER_KEY_MISSING"
 }

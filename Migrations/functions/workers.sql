@@ -107,7 +107,9 @@ CREATE OR REPLACE FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     -- If leases are left, the row remains, and rescue does the rest.
     DELETE FROM insp.worker w WHERE w.id = p_worker AND w.incarnation = p_incarnation
-        AND NOT EXISTS (SELECT FROM insp.lease l WHERE l.worker_id = p_worker AND l.fence >= w.fence_floor)
+        AND NOT EXISTS (SELECT FROM insp.lease l WHERE l.worker_id = p_worker AND l.fence >= w.fence_floor);
+    -- The last one's keys remain known.
+    DELETE FROM insp.worker_key k WHERE k.worker_id = p_worker AND EXISTS (SELECT FROM insp.worker w WHERE w.id <> p_worker)
 $$;
 COMMENT ON FUNCTION insp.worker_stop(bigint, uuid) IS 'Removes a worker that has released all its jobs';
 GRANT EXECUTE ON FUNCTION insp.worker_stop(bigint, uuid) TO insp_worker;

@@ -23,6 +23,7 @@ CREATE TABLE insp.credential (
     scopes text[] NOT NULL CHECK (cardinality(scopes) > 0),
     rate_per_second double precision CHECK (rate_per_second > 0),
     rate_burst integer CHECK (rate_burst > 0),
+    origins text[] NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL DEFAULT session_user,
     expires_at timestamptz,
@@ -39,6 +40,7 @@ COMMENT ON COLUMN insp.credential.note IS 'What it is for';
 COMMENT ON COLUMN insp.credential.scopes IS 'What it allows (insp.scope)';
 COMMENT ON COLUMN insp.credential.rate_per_second IS 'Requests a second at one gateway process; null: the gateway''s default';
 COMMENT ON COLUMN insp.credential.rate_burst IS 'Requests allowed at once after a quiet period; null: the gateway''s default';
+COMMENT ON COLUMN insp.credential.origins IS 'Origins whose pages may read answers to its calls in a browser (CORS)';
 COMMENT ON COLUMN insp.credential.created_at IS 'When it was created';
 COMMENT ON COLUMN insp.credential.created_by IS 'Who created it';
 COMMENT ON COLUMN insp.credential.expires_at IS 'When it expires; null: never';

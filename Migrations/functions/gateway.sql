@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION insp.gateway_credential(
     p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[],
-    OUT rate_per_second double precision, OUT rate_burst integer
+    OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[]
 ) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -26,13 +26,22 @@ BEGIN
         SELECT x.ctid FROM insp.credential x
         WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
     RETURN QUERY
-    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst
+    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst, c.origins
     FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id WHERE c.id = number;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
     'A credential that is valid now, given its own name and the SHA-256 of its secret, or those of a token, with what that allows; no row: there is none of that name and secret. Records its use';
 GRANT EXECUTE ON FUNCTION insp.gateway_credential(text, bytea) TO insp_gateway;
+
+-- A browser asks before it sends a credential.
+CREATE OR REPLACE FUNCTION insp.gateway_origins() RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce(array_agg(DISTINCT o.origin), '{}') FROM insp.credential c CROSS JOIN unnest(c.origins) AS o (origin)
+    WHERE c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now())
+$$;
+COMMENT ON FUNCTION insp.gateway_origins() IS 'The origins that any valid credential allows';
+GRANT EXECUTE ON FUNCTION insp.gateway_origins() TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

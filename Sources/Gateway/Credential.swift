@@ -43,6 +43,8 @@ package struct GatewayCredential: Sendable {
     /// Requests a second; `nil`: the gateway's default.
     var ratePerSecond: Double?
     var rateBurst: Int?
+    /// Origins whose pages may read answers to its calls.
+    var origins: Set<String> = []
 
     /// Whether a secret is this credential's, compared in constant time.
     func accepts(_ secret: String) -> Bool {

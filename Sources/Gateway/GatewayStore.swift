@@ -90,7 +90,8 @@ package final class GatewayStore: Sendable {
                 secretSHA256: secretSHA256,
                 scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"),
                 ratePerSecond: try row.optionalDouble("rate_per_second"),
-                rateBurst: try row.optionalInt("rate_burst").map(Int.init))
+                rateBurst: try row.optionalInt("rate_burst").map(Int.init),
+                origins: Set(try row.textArray("origins")))
         }
     }
 

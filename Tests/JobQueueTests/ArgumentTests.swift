@@ -93,6 +93,7 @@ import Testing
         "p_face": ["'face'", "'gone'"], "pseudonym": ["'face'"], "p_index": ["sha256('face')"],
         "face_index": ["sha256('face')"], "p_scopes": ["'{read}'"],
         "p_options": ["'{}'", #"'{"colours":6}'"#, #"'{"lifetimeSeconds":1e400}'"#], "p_ordinal": ["0"],
+        "origins": ["'{https://app.example.com}'", "'{https://app.example.com/,null}'", "'{http://localhost:8080}'"],
         "jwk": [publicKey], "p_jwk": [publicKey, #"'{"kty":"RSA","n":"AQAB","e":"AQAB"}'"#],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
         "p_locations": [

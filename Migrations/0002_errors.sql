@@ -104,6 +104,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('PARTNER_KEY_INVALID', 'IN107', 'the key is no public key that results can be encrypted for', false, 400,
         'A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.'),
     ('PARTNER_KEY_MISSING', 'IN108', 'the partner has registered no key', false, 404, NULL),
+    ('RESULT_PURGED', 'IN109', 'the job''s result was removed', false, 409, NULL),
     ('PARTNER_INVALID', 'IN089', 'a setting of the partner is not acceptable', false, 400, NULL),
     ('PARTNER_EXISTS', 'IN090', 'a partner of that name exists', false, 409, NULL),
     ('ENDPOINT_DISABLED', 'IN091', 'the operator has stopped the endpoint', false, 409, NULL),

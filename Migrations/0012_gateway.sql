@@ -13,7 +13,8 @@ INSERT INTO insp.scope (scope, meaning) VALUES
     ('images', 'Gets the parts of jobs back'), ('session', 'Runs liveness sessions'),
     ('faces', 'Enrols, lists and deletes faces'), ('persons', 'Exports and erases all that is kept of a person'),
     ('callbacks', 'Lists callbacks and endpoints; replays, tests, pauses, rotates secrets'),
-    ('keys', 'Registers the public key that results are encrypted for');
+    ('keys', 'Registers the public key that results are encrypted for'),
+    ('report', 'Gets the reviewer''s page of a job: images and measurements');
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -14,6 +14,7 @@ package struct GatewayCredential: Sendable {
         case persons = "persons"
         case callbacks = "callbacks"
         case keys = "keys"
+        case report = "report"
 
         /// What it allows, as `insp.scope` says.
         package var meaning: String {
@@ -26,6 +27,7 @@ package struct GatewayCredential: Sendable {
             case .persons: "Exports and erases all that is kept of a person"
             case .callbacks: "Lists callbacks and endpoints; replays, tests, pauses, rotates secrets"
             case .keys: "Registers the public key that results are encrypted for"
+            case .report: "Gets the reviewer's page of a job: images and measurements"
             }
         }
     }

@@ -333,6 +333,7 @@ extension ErrorCode {
         case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)
         case .callbackUnknown: refusal("IN092", "no callback of that webhook-id exists", status: 404)
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
+        case .resultPurged: refusal("IN109", "the job's result was removed", status: 409)
         case .partnerKeyMissing: refusal("IN108", "the partner has registered no key", status: 404)
         case .partnerKeyInvalid:
             refusal(

@@ -133,4 +133,5 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case endpointInvalid = "ENDPOINT_INVALID"
     case partnerKeyInvalid = "PARTNER_KEY_INVALID"
     case partnerKeyMissing = "PARTNER_KEY_MISSING"
+    case resultPurged = "RESULT_PURGED"
 }

@@ -54,7 +54,8 @@ CREATE TABLE insp.partner (
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
     keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
-    erased_at timestamptz
+    erased_at timestamptz,
+    test_of integer UNIQUE REFERENCES insp.partner
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
@@ -87,6 +88,8 @@ COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or d
 COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';
 COMMENT ON COLUMN insp.partner.keep_references IS
     'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
+COMMENT ON COLUMN insp.partner.test_of IS
+    'The partner for whose tests it stands: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor figures. Null: its jobs are real';
 COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 

@@ -72,6 +72,57 @@ COMMENT ON FUNCTION insp.create_credential(text, text[], text, interval, double 
     'Creates a credential for the gateway and returns it: user name and password for HTTP Basic, or both as one bearer token. The secret is shown only here';
 GRANT EXECUTE ON FUNCTION insp.create_credential(text, text[], text, interval, double precision, integer, text[]) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.test_partner(p_partner text) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    p constant insp.partner := insp.partner_lock(p_partner);
+    name text;
+    number integer;
+    endpoint bigint;
+BEGIN
+    IF p.test_of IS NOT NULL THEN
+        RETURN p.name;
+    END IF;
+    SELECT x.name INTO name FROM insp.partner x WHERE x.test_of = p.id;
+    IF FOUND THEN
+        RETURN name;
+    END IF;
+    name := left(p.name, 59) || '.test';
+    -- What a partner's program meets in production, it meets here.
+    INSERT INTO insp.partner AS x (name, lane, region, consent_required, review, job_lifetime, keep_parts, keep_results, test_of)
+    VALUES (name, p.lane, p.region, p.consent_required, p.review, p.job_lifetime, p.keep_parts, p.keep_results, p.id)
+    ON CONFLICT DO NOTHING RETURNING x.id INTO number;
+    IF number IS NULL THEN
+        PERFORM insp.refuse('PARTNER_EXISTS', quote_literal(name));
+    END IF;
+    INSERT INTO insp.endpoint AS e (partner_id) VALUES (number) RETURNING e.id INTO endpoint;
+    PERFORM insp.set_secret('endpoint ' || endpoint, 'signing_secret', insp.new_secret());
+    PERFORM insp.record('create_partner', 'partner ' || name, jsonb_build_object('endpoint', endpoint, 'testOf', p.name));
+    RETURN name;
+END
+$$;
+COMMENT ON FUNCTION insp.test_partner(text) IS
+    'The partner that stands for a partner''s tests, NAME.test; the first call creates it with that partner''s settings';
+
+CREATE OR REPLACE FUNCTION insp.create_test_credential(
+    partner text, scopes text[] DEFAULT ARRAY['create', 'read'], note text DEFAULT NULL, expires interval DEFAULT NULL,
+    origins text[] DEFAULT '{}',
+    OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM insp.need_approval('create_test_credential');
+    test_partner := insp.test_partner(create_test_credential.partner);
+    SELECT c.key_id, c.secret, c.bearer INTO key_id, secret, bearer
+    FROM insp.create_credential(create_test_credential.test_partner, create_test_credential.scopes, create_test_credential.note,
+        create_test_credential.expires, origins => create_test_credential.origins) c;
+END
+$$;
+COMMENT ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) IS
+    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a partner of their own (test_partner), so that nothing of them is found, compared or counted with real ones; its endpoint, without a URL at first, gets their callbacks (insp.set_endpoint). Otherwise as insp.create_credential';
+GRANT EXECUTE ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) TO insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.set_origins(key_id text, origins text[]) RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -114,7 +165,8 @@ CREATE OR REPLACE VIEW insp.v_credential AS
 SELECT p.name AS partner, c.key_id, c.note, c.scopes,
     CASE WHEN c.revoked_at IS NOT NULL THEN 'revoked' WHEN c.expires_at <= now() THEN 'expired'
         WHEN NOT p.enabled THEN 'partner disabled' ELSE 'valid' END AS state,
-    c.used_at, c.created_at, c.created_by, c.expires_at, c.revoked_at, c.rate_per_second, c.rate_burst, c.origins
+    c.used_at, c.created_at, c.created_by, c.expires_at, c.revoked_at, c.rate_per_second, c.rate_burst, c.origins,
+    p.test_of IS NOT NULL AS is_test
 FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id;
 COMMENT ON VIEW insp.v_credential IS 'Credentials for the gateway, without the secrets';
 COMMENT ON COLUMN insp.v_credential.partner IS 'The partner for which it acts';
@@ -130,4 +182,5 @@ COMMENT ON COLUMN insp.v_credential.revoked_at IS 'When it was revoked';
 COMMENT ON COLUMN insp.v_credential.rate_per_second IS 'Requests a second at one gateway; null: its default';
 COMMENT ON COLUMN insp.v_credential.rate_burst IS 'Requests at once; null: the gateway''s default';
 COMMENT ON COLUMN insp.v_credential.origins IS 'Origins whose pages may read answers in a browser (for set_origins)';
+COMMENT ON COLUMN insp.v_credential.is_test IS 'Whether its jobs are tests';
 GRANT SELECT ON insp.v_credential TO insp_operator, insp_auditor;

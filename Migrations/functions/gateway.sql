@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION insp.gateway_credential(
     p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[],
-    OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[]
+    OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean
 ) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -26,7 +26,7 @@ BEGIN
         SELECT x.ctid FROM insp.credential x
         WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
     RETURN QUERY
-    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst, c.origins
+    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst, c.origins, p.test_of IS NOT NULL
     FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id WHERE c.id = number;
 END
 $$;

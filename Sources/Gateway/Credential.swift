@@ -47,6 +47,8 @@ package struct GatewayCredential: Sendable {
     var rateBurst: Int?
     /// Origins whose pages may read answers to its calls.
     var origins: Set<String> = []
+    /// Whether its jobs are tests.
+    var isTest = false
 
     /// Whether a secret is this credential's, compared in constant time.
     func accepts(_ secret: String) -> Bool {

@@ -37,7 +37,8 @@ extension GatewayStore {
             page.jobs.append(
                 JobPage.Job(
                     id: id, status: Int(status), workflow: try row.string("workflow"),
-                    createdAt: try row.string("created_at"), completedAt: try row.optionalString("completed_at")))
+                    createdAt: try row.string("created_at"), completedAt: try row.optionalString("completed_at"),
+                    test: credential.isTest ? true : nil))
         }
         return page
     }

@@ -91,7 +91,7 @@ package final class GatewayStore: Sendable {
                 scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"),
                 ratePerSecond: try row.optionalDouble("rate_per_second"),
                 rateBurst: try row.optionalInt("rate_burst").map(Int.init),
-                origins: Set(try row.textArray("origins")))
+                origins: Set(try row.textArray("origins")), isTest: try row.bool("is_test"))
         }
     }
 

@@ -80,7 +80,8 @@ extension GatewayRoute {
                     return GatewayAnswer(
                         response: try .json(
                             JobProgress(
-                                id: job, status: Int(JobStatus.queued.rawValue), isRepeated: isRepeated ? true : nil),
+                                id: job, status: Int(JobStatus.queued.rawValue), isRepeated: isRepeated ? true : nil,
+                                test: call.credential.isTest ? true : nil),
                             status: isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job)")]),
                         job: job)
                 }
@@ -123,6 +124,8 @@ private struct JobProgress: Encodable {
     var status: Int
     /// Present and true where the request had been accepted before, under the same idempotency key.
     var isRepeated: Bool?
+    /// Present and true where it is a test.
+    var test: Bool?
 }
 
 private struct Cancellation: Encodable {
@@ -171,7 +174,9 @@ extension GatewayCall {
         let job = try await self.store.create(
             self.credential, scope, payload: request.payload, parts: request.parts, traceparent: self.traceparent)
         var response = try HTTPResponse.json(
-            JobProgress(id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil),
+            JobProgress(
+                id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil,
+                test: self.credential.isTest ? true : nil),
             status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
         if wait > .zero, let number = job.number {
             _ = await self.service.waits.wait(for: number, within: wait, partner: self.credential.partner)

@@ -108,7 +108,7 @@ let package = Package(
             name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
             swiftSettings: strict),
         .executableTarget(
-            name: "referee", dependencies: ["Callbacks", "Chip", "InspectCore", "Inspection"],
+            name: "referee", dependencies: ["Callbacks", "Chip", "Custody", "InspectCore", "Inspection"],
             path: "Tests/Referees/Program", swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),

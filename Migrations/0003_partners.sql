@@ -54,7 +54,8 @@ CREATE TABLE insp.partner (
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
     keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
-    erased_at timestamptz
+    erased_at timestamptz,
+    test_of integer UNIQUE REFERENCES insp.partner
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
@@ -87,6 +88,8 @@ COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or d
 COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in the database; null: any number';
 COMMENT ON COLUMN insp.partner.keep_references IS
     'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
+COMMENT ON COLUMN insp.partner.test_of IS
+    'The partner for whose tests it stands: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor figures. Null: its jobs are real';
 COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
@@ -105,6 +108,19 @@ COMMENT ON COLUMN insp.partner_policy.valid_from IS 'When it was set; for the fi
 COMMENT ON COLUMN insp.partner_policy.changed_by IS 'The role that was logged in';
 COMMENT ON COLUMN insp.partner_policy.policy IS 'Its columns of insp.partner; intervals as ISO 8601';
 GRANT SELECT ON insp.partner_policy TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.partner_key (
+    partner_id integer PRIMARY KEY REFERENCES insp.partner,
+    jwk jsonb NOT NULL,
+    set_at timestamptz NOT NULL DEFAULT now(),
+    set_by text NOT NULL DEFAULT session_user
+);
+COMMENT ON TABLE insp.partner_key IS 'Public keys of partners whose results are encrypted for them; others get theirs plain, over TLS';
+COMMENT ON COLUMN insp.partner_key.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.partner_key.jwk IS 'The key (RFC 7517): RSA-OAEP-256 or ECDH-ES';
+COMMENT ON COLUMN insp.partner_key.set_at IS 'When it was registered';
+COMMENT ON COLUMN insp.partner_key.set_by IS 'The login, or the credential, that registered it';
+GRANT SELECT ON insp.partner_key TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.producer_partner (
     login name NOT NULL,

@@ -45,6 +45,19 @@ COMMENT ON COLUMN insp.worker.beat IS 'Last heartbeat, in watched time (insp.ste
 COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) of its floors';
 GRANT SELECT ON insp.worker TO insp_operator, insp_auditor;
 
+CREATE TABLE insp.worker_key (
+    worker_id bigint NOT NULL,
+    kid text NOT NULL,
+    jwk jsonb NOT NULL,
+    PRIMARY KEY (worker_id, kid)
+);
+COMMENT ON TABLE insp.worker_key IS
+    'Public halves of the keys with which workers decrypt parts. The rows of workers that have stopped remain until the next one registers';
+COMMENT ON COLUMN insp.worker_key.worker_id IS 'The worker';
+COMMENT ON COLUMN insp.worker_key.kid IS 'The key''s name, as clients give it in a part''s header';
+COMMENT ON COLUMN insp.worker_key.jwk IS 'The public key (RFC 7517)';
+GRANT SELECT ON insp.worker_key TO insp_operator, insp_auditor;
+
 CREATE TABLE insp.worker_drain (
     worker_id bigint PRIMARY KEY
 );

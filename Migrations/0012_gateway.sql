@@ -13,7 +13,9 @@ INSERT INTO insp.scope (scope, meaning) VALUES
     ('images', 'Gets the parts of jobs back'), ('session', 'Runs liveness sessions'),
     ('faces', 'Enrols, lists and deletes faces'), ('persons', 'Exports and erases all that is kept of a person'),
     ('callbacks', 'Lists callbacks and endpoints; replays, tests, pauses, rotates secrets'),
-    ('events', 'Pulls events');
+    ('events', 'Pulls events'),
+    ('keys', 'Registers the public key that results are encrypted for'),
+    ('report', 'Gets the reviewer''s page of a job: images and measurements');
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -23,6 +25,7 @@ CREATE TABLE insp.credential (
     scopes text[] NOT NULL CHECK (cardinality(scopes) > 0),
     rate_per_second double precision CHECK (rate_per_second > 0),
     rate_burst integer CHECK (rate_burst > 0),
+    origins text[] NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL DEFAULT session_user,
     expires_at timestamptz,
@@ -39,6 +42,7 @@ COMMENT ON COLUMN insp.credential.note IS 'What it is for';
 COMMENT ON COLUMN insp.credential.scopes IS 'What it allows (insp.scope)';
 COMMENT ON COLUMN insp.credential.rate_per_second IS 'Requests a second at one gateway process; null: the gateway''s default';
 COMMENT ON COLUMN insp.credential.rate_burst IS 'Requests allowed at once after a quiet period; null: the gateway''s default';
+COMMENT ON COLUMN insp.credential.origins IS 'Origins whose pages may read answers to its calls in a browser (CORS)';
 COMMENT ON COLUMN insp.credential.created_at IS 'When it was created';
 COMMENT ON COLUMN insp.credential.created_by IS 'Who created it';
 COMMENT ON COLUMN insp.credential.expires_at IS 'When it expires; null: never';

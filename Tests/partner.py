@@ -13,6 +13,8 @@ import sys
 import time
 import urllib.request
 
+import joserfc.jwe
+import joserfc.jwk
 import jsonschema
 import openapi_spec_validator
 
@@ -100,7 +102,8 @@ class Partner:
         self.key, self.password = self.psql(
             "SELECT key_id || ' ' || secret FROM insp.create_credential('bank', (SELECT array_agg(scope) FROM insp.scope))").split()
         self.start("gateway", program, "gateway", "--listen", "0")
-        self.start("worker", program, "worker")
+        subprocess.run(["openssl", "genrsa", "-out", self.path("2026-11.pem"), "2048"], check=True, stderr=subprocess.DEVNULL)
+        self.start("worker", program, "worker", "--decryption-key", self.path("2026-11.pem"))
         self.url = f"http://127.0.0.1:{json.loads(self.await_text('gateway.log', 'gateway open'))['port']}"
 
     # MARK: The partner's part
@@ -302,6 +305,47 @@ class Partner:
         self.expect(sum(c["jobs"] for c in usage["counts"]) == usage["total"] > 0, f"the counts of this month: {usage}")
         self.expect(self.api("get_usage").sync(client=self.client, month="2001-01").total == 0, "jobs of a month without any")
 
+    def sealed(self, path, key):
+        """An answer that only the owner of a key can read."""
+        request = urllib.request.Request(self.url + path, headers={"Authorization": "Bearer " + self.token})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            self.expect(answer.headers["Content-Type"] == "application/jose", f"{path} is not encrypted")
+            return self.opened(answer.read().decode(), key)
+
+    @staticmethod
+    def opened(text, key):
+        token = joserfc.jwe.decrypt_compact(text, key, algorithms=["RSA-OAEP-256", "ECDH-ES", "A256GCM"])
+        return json.loads(token.plaintext)
+
+    def encrypts(self, job):
+        """Both ways, by a client library that knows nothing of the product."""
+        plain = self.call("GET", "/inspectionjob/" + job)
+        for key in (joserfc.jwk.RSAKey.generate_key(3072), joserfc.jwk.ECKey.generate_key("P-256"), joserfc.jwk.ECKey.generate_key("P-521")):
+            stored = self.api("set_encryption_key").sync(
+                client=self.client, body=self.models.PublicKey.from_dict(key.as_dict(private=False)))
+            self.expect(isinstance(stored, self.models.PublicKey) and stored.kid == key.thumbprint(), f"a key is not stored: {stored}")
+            self.expect(self.sealed("/inspectionjob/" + job, key) == plain, "an encrypted result is another one")
+            page = self.sealed("/persons/user%207/export?limit=1", key)
+            self.faults += self.schemas.faults(page, "Export")
+            before = len(self.received())
+            [callback] = self.api("list_callbacks").sync(client=self.client, job=job).callbacks
+            self.api("replay_callback").sync(callback.webhook_id, client=self.client)
+            last = self.await_received(before + 1, "an encrypted callback")[-1]
+            self.expect(last["verified"], "an encrypted callback is not verified")
+            self.faults += self.schemas.faults(self.opened(last["body"], key), "JobEvent")
+        self.api("delete_encryption_key").sync(client=self.client)
+        self.expect(self.call("GET", "/inspectionjob/" + job) == plain, "without a key the result is another one")
+
+        keys = self.call("GET", "/.well-known/jwks.json")
+        self.faults += self.schemas.faults(keys, "KeySet")
+        key = joserfc.jwk.RSAKey.import_key(keys["keys"][0])
+        with open(os.path.join(self.options.inputs, "specimens", "passport.jpg"), "rb") as file:
+            part = joserfc.jwe.encrypt_compact(
+                {"alg": "RSA-OAEP-256", "enc": "A256GCM", "kid": keys["keys"][0]["kid"]}, file.read(), key)
+        # The part is the text of the JWE.
+        result, raw = self.finished(self.create(workflow="id", encodedFrontImage=base64.b64encode(part.encode()).decode(), userReference="user 7"))
+        self.expect("error" not in raw and len(result.capabilities.extraction[0].data.mrz.lines) == 2, f"an encrypted part: {raw.get('error')}")
+
     def reads_tables(self):
         for name, schema in (("errors", "ErrorTable"), ("documents", "DocumentTable")):
             self.faults += self.schemas.faults(self.call("GET", "/" + name), schema)
@@ -332,6 +376,7 @@ class Partner:
         self.repairs_callbacks(job)
         self.pulls_events()
         self.sees_usage()
+        self.encrypts(job)
         self.forgets()
         if self.options.results:
             with open(self.options.results, encoding="utf-8") as file:

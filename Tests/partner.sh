@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a partner can do that has HTTP alone, by a client that is generated from /openapi.json: tokens, jobs of every workflow, a
-# liveness challenge that is passed, callbacks that were lost and are sent again, a person exported and erased. Every result and
+# liveness challenge that is passed, callbacks that were lost and are sent again, results that only the partner can read, a person
+# exported and erased. Every result and
 # every callback must fit its schema, with no member that the schema lacks, and every objection must have a reason.
 #
 # Usage: Tests/partner.sh [--bin DIR] [--results FILE]
@@ -29,7 +30,7 @@ if [ -z "$bin" ]; then
     quietly "the build" swift build -c release --product inspectd
     bin=.build/release
 fi
-venv=$(from_pypi partner 'openapi-python-client==0.26.2' 'openapi-spec-validator==0.9.0' 'jsonschema[format]==4.26.0') || {
+venv=$(from_pypi partner 'openapi-python-client==0.26.2' 'openapi-spec-validator==0.9.0' 'jsonschema[format]==4.26.0' 'joserfc==1.8.0') || {
     tail -n 5 "$scratch/pip.log" >&2
     echo "partner: the client generator could not be installed; nothing was tried" >&2
     exit 3

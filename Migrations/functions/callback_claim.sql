@@ -196,6 +196,8 @@ BEGIN
             -- Checked here first, because most endpoints have none and the call costs more than this whole line.
             CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
                 OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+                OR EXISTS (SELECT FROM insp.partner_key k WHERE k.partner_id = e.partner_id)
+                OR EXISTS (SELECT FROM insp.partner p WHERE p.id = e.partner_id AND p.test_of IS NOT NULL)
                 THEN insp.endpoint_options(e) END)::insp.callback_endpoint)
         INTO endpoints
         FROM unnest(waiting, heads) AS w (endpoint, floor)

@@ -151,6 +151,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         'http2', nullif(e.http2, false), 'pins', to_jsonb(e.pins), 'networks', to_jsonb(e.allowed_networks::text[]),
         'certificate', e.client_certificate, 'key', k.held -> 'client_key', 'apiKeyHeader', e.api_key_header,
         'apiKey', k.held -> 'api_key',
+        'test', (SELECT true FROM insp.partner x WHERE x.id = e.partner_id AND x.test_of IS NOT NULL),
+        'encryption', (SELECT x.jwk::text FROM insp.partner_key x WHERE x.partner_id = e.partner_id),
         'origins', CASE WHEN e.pins IS NOT NULL THEN to_jsonb(array_remove(e.origins || insp.url_origin(e.url), NULL)) END,
         'authorization', (
             SELECT jsonb_build_object('provider', a.provider, 'tokenURL', a.token_url, 'clientID', a.client_id,

@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION insp.gateway_credential(
     p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[],
-    OUT rate_per_second double precision, OUT rate_burst integer
+    OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean
 ) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -26,13 +26,22 @@ BEGIN
         SELECT x.ctid FROM insp.credential x
         WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
     RETURN QUERY
-    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst
+    SELECT c.id, p.name, p.id, allowed, c.rate_per_second, c.rate_burst, c.origins, p.test_of IS NOT NULL
     FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id WHERE c.id = number;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
     'A credential that is valid now, given its own name and the SHA-256 of its secret, or those of a token, with what that allows; no row: there is none of that name and secret. Records its use';
 GRANT EXECUTE ON FUNCTION insp.gateway_credential(text, bytea) TO insp_gateway;
+
+-- A browser asks before it sends a credential.
+CREATE OR REPLACE FUNCTION insp.gateway_origins() RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce(array_agg(DISTINCT o.origin), '{}') FROM insp.credential c CROSS JOIN unnest(c.origins) AS o (origin)
+    WHERE c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now())
+$$;
+COMMENT ON FUNCTION insp.gateway_origins() IS 'The origins that any valid credential allows';
+GRANT EXECUTE ON FUNCTION insp.gateway_origins() TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -142,7 +151,7 @@ GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, 
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
     p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb,
-    OUT sealed bytea, OUT body bytea, OUT partner_id integer
+    OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -158,13 +167,14 @@ BEGIN
     job := j.id;
     finished := j.status = 128;
     SELECT r.document, r.sealed, r.body, r.partner_id INTO document, sealed, body, partner_id FROM insp.sealed_document(j) r;
+    encryption := (SELECT k.jwk FROM insp.partner_key k WHERE k.partner_id = number);
     IF finished THEN
         PERFORM insp.record_access(p_credential, p_scope, p_scope, p_id);
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) IS
-    'insp.sealed_result for the partner of a credential, with the job''s internal number; records that a result was read';
+    'insp.sealed_result for the partner of a credential, with the job''s internal number, and the key for which the answer must be encrypted (null: none); records that a result was read';
 GRANT EXECUTE ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
@@ -207,7 +217,7 @@ COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
 COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer or producer, or the worker that sent a callback; null: a credential';
-COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), export, session, callback or consent; of no job: token, challenge, search, usability, face, face_delete, erase, callbacks, or endpoint_ and what was done with an endpoint';
+COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, export, session, callback or consent; of no job: token, challenge, search, usability, face, face_delete, erase, callbacks, key_set, key_remove, or endpoint_ and what was done with an endpoint';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
 COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: nothing was read, or by a superuser';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

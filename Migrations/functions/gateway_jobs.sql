@@ -149,15 +149,16 @@ COMMENT ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) IS
 GRANT EXECUTE ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_part(
-    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0,
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_scope text DEFAULT 'images',
     OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, 'images'), p_id);
+    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, p_scope), p_id);
     part insp.part;
 BEGIN
+    PERFORM insp.require(coalesce(p_scope IN ('images', 'report'), false), 'scope', 'A scope for parts is images or report.');
     SELECT * INTO part FROM insp.part p WHERE p.job_id = j.id AND p.kind = p_kind AND p.ordinal = p_ordinal;
     IF NOT FOUND THEN
         PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
@@ -175,13 +176,50 @@ BEGIN
             PERFORM insp.refuse('PARTS_PURGED');
         END IF;
     END IF;
-    PERFORM insp.record_access(p_credential, 'image', 'images', j.public_id,
-        jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0)));
+    -- A report is recorded as a whole.
+    IF p_scope = 'images' THEN
+        PERFORM insp.record_access(p_credential, 'image', 'images', j.public_id,
+            jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0)));
+    END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer) IS
-    'The bytes of a part of a job of a credential''s partner, as they are stored, or where in the object store they are, with their size; parts by URL were never stored';
-GRANT EXECUTE ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, text) IS
+    'The bytes of a part of a job of a credential''s partner, as they are stored, or where in the object store they are, with their size; parts by URL were never stored. p_scope: images, or report, whose reading insp.gateway_report has recorded';
+GRANT EXECUTE ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, text) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_report(
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review',
+    OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[],
+    OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, 'report'), p_id);
+BEGIN
+    PERFORM insp.check_purpose(p_purpose, true);
+    IF j.status < 128 THEN
+        PERFORM insp.refuse('JOB_NOT_FINISHED');
+    END IF;
+    SELECT r.document, r.sealed, r.body, r.partner_id INTO document, sealed, body, partner_id FROM insp.sealed_document(j) r;
+    IF j.request IS NULL OR NOT document ? 'decision' OR document ?| ARRAY['purgedAt', 'erasedAt'] THEN
+        PERFORM insp.refuse('RESULT_PURGED');
+    END IF;
+    request := j.request;
+    decided_at := extract(epoch FROM j.completed_at);
+    encryption := (SELECT k.jwk FROM insp.partner_key k WHERE k.partner_id = j.partner_id);
+    SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
+    INTO statuses, bodies FROM insp.step s WHERE s.job_id = j.id AND s.status IN (4, 8, 16, 32) AND s.body IS NOT NULL;
+    SELECT coalesce(array_agg(p.kind ORDER BY p.kind, p.ordinal), '{}'), coalesce(array_agg(p.ordinal ORDER BY p.kind, p.ordinal), '{}')
+    INTO kinds, ordinals FROM insp.part p WHERE p.job_id = j.id;
+    INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
+    SELECT 'access', c.key_id, 'report', j.public_id::text, p_purpose, '{"scope": "report"}' FROM insp.credential c WHERE c.id = p_credential;
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) IS
+    'What the report on a finished job of a credential''s partner is made of: the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
+GRANT EXECUTE ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb DEFAULT '{}') RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -44,7 +44,7 @@ COMMENT ON FUNCTION insp.partner_lock(text) IS 'A partner''s row, locked; refuse
 
 CREATE OR REPLACE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason', 'erased_at'] || jsonb_build_object(
+    SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason', 'erased_at', 'test_of'] || jsonb_build_object(
         'lane', insp.lane_name(p.lane), 'region', coalesce((SELECT g.name FROM insp.region g WHERE g.id = p.region), 'any'))
 $$;
 COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'A partner''s settings for operators, under the names of insp.v_partner';
@@ -289,7 +289,7 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     coalesce(d.jobs, 0) AS dead_lettered, coalesce(e.endpoints, 0) AS endpoints,
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.passive_signals_suffice, p.consent_required, p.callback_required, p.job_lifetime,
-    p.erased_at
+    p.erased_at, p.test_of IS NOT NULL AS is_test
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
@@ -329,4 +329,5 @@ COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must reco
 COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any callback URL is refused';
 COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'Time after which a job without expiresAt ends as EXPIRED';
 COMMENT ON COLUMN insp.v_partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
+COMMENT ON COLUMN insp.v_partner.is_test IS 'Whether its jobs are tests with fixed outcomes (insp.create_test_credential)';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

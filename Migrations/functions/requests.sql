@@ -352,7 +352,8 @@ BEGIN
         -- Stored only where a review is possible: workers decide by it, and most jobs need none.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
         || CASE WHEN partner.passive_signals_suffice AND 'liveness' = ANY (flow.capabilities)
-            THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END;
+            THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END
+        || CASE WHEN partner.test_of IS NULL THEN '{}' ELSE '{"test": true}' END::jsonb;
     RETURN r;
 END
 $$;

@@ -167,7 +167,8 @@ BEGIN
             'createdAt', insp.iso_time(j.created_at))
         || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
             'completedAt', insp.iso_time(j.completed_at),
-            'rerunOf', j.rerun_of));
+            'rerunOf', j.rerun_of,
+            'test', (SELECT true FROM insp.partner p WHERE p.id = j.partner_id AND p.test_of IS NOT NULL)));
 END
 $$;
 COMMENT ON FUNCTION insp.result_frame(insp.job) IS 'The version of its form, id, status, workflow and times of a job, as in its result document';

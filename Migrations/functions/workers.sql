@@ -40,6 +40,19 @@ COMMENT ON FUNCTION insp.worker_register(uuid, text, integer, text, text, smalli
     'Registers a run of a worker; returns its number, its region and the floors to start from';
 GRANT EXECUTE ON FUNCTION insp.worker_register(uuid, text, integer, text, text, smallint[], integer) TO insp_worker;
 
+CREATE OR REPLACE FUNCTION insp.worker_keys(p_worker bigint, p_keys jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    -- Those of workers that have stopped, now that there is another one.
+    DELETE FROM insp.worker_key k WHERE NOT EXISTS (SELECT FROM insp.worker w WHERE w.id = k.worker_id);
+    INSERT INTO insp.worker_key (worker_id, kid, jwk)
+    SELECT p_worker, e.value ->> 'kid', e.value FROM jsonb_array_elements(p_keys) e;
+END
+$$;
+COMMENT ON FUNCTION insp.worker_keys(bigint, jsonb) IS
+    'Records the public halves of the keys with which a worker that registers decrypts parts: an array of JWKs';
+GRANT EXECUTE ON FUNCTION insp.worker_keys(bigint, jsonb) TO insp_worker;
+
 CREATE OR REPLACE FUNCTION insp.heartbeat(
     p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[],
     p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint,
@@ -94,7 +107,9 @@ CREATE OR REPLACE FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     -- If leases are left, the row remains, and rescue does the rest.
     DELETE FROM insp.worker w WHERE w.id = p_worker AND w.incarnation = p_incarnation
-        AND NOT EXISTS (SELECT FROM insp.lease l WHERE l.worker_id = p_worker AND l.fence >= w.fence_floor)
+        AND NOT EXISTS (SELECT FROM insp.lease l WHERE l.worker_id = p_worker AND l.fence >= w.fence_floor);
+    -- The last one's keys remain known.
+    DELETE FROM insp.worker_key k WHERE k.worker_id = p_worker AND EXISTS (SELECT FROM insp.worker w WHERE w.id <> p_worker)
 $$;
 COMMENT ON FUNCTION insp.worker_stop(bigint, uuid) IS 'Removes a worker that has released all its jobs';
 GRANT EXECUTE ON FUNCTION insp.worker_stop(bigint, uuid) TO insp_worker;

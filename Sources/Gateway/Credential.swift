@@ -14,6 +14,8 @@ package struct GatewayCredential: Sendable {
         case persons = "persons"
         case callbacks = "callbacks"
         case events = "events"
+        case keys = "keys"
+        case report = "report"
 
         /// What it allows, as `insp.scope` says.
         package var meaning: String {
@@ -26,6 +28,8 @@ package struct GatewayCredential: Sendable {
             case .persons: "Exports and erases all that is kept of a person"
             case .callbacks: "Lists callbacks and endpoints; replays, tests, pauses, rotates secrets"
             case .events: "Pulls events"
+            case .keys: "Registers the public key that results are encrypted for"
+            case .report: "Gets the reviewer's page of a job: images and measurements"
             }
         }
     }
@@ -43,6 +47,10 @@ package struct GatewayCredential: Sendable {
     /// Requests a second; `nil`: the gateway's default.
     var ratePerSecond: Double?
     var rateBurst: Int?
+    /// Origins whose pages may read answers to its calls.
+    var origins: Set<String> = []
+    /// Whether its jobs are tests.
+    var isTest = false
 
     /// Whether a secret is this credential's, compared in constant time.
     func accepts(_ secret: String) -> Bool {

@@ -47,6 +47,8 @@ package final class GatewayService: Sendable {
     let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
     let largeBodies = LargeBodies()
+    let publishedKeys: PublishedKeys
+    private let origins: AllowedOrigins
     private let credentials: CredentialCache
     private let limits = RateLimiter()
 
@@ -61,6 +63,8 @@ package final class GatewayService: Sendable {
         self.waits = ResultWaits(store, perPartner: configuration.waitsPerPartner)
         self.eventWaits = EventWaits(store, perPartner: configuration.waitsPerPartner)
         self.credentials = CredentialCache(store)
+        self.publishedKeys = PublishedKeys(store)
+        self.origins = AllowedOrigins(store)
         self.observe = observe
     }
 
@@ -77,8 +81,12 @@ package final class GatewayService: Sendable {
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         let start = ContinuousClock.now
         var access = GatewayAccess(route: "other", status: 0, duration: .zero)
+        // Until it is known whose credential it is, what any credential allows; then what this one does.
+        var readers: [(name: String, value: String)] = []
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
-            .refuse(self.note(&access, response, start))
+            var response = response
+            response.headers += readers
+            return .refuse(self.note(&access, response, start))
         }
         let address = self.address(of: request)
         let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "")
@@ -89,6 +97,8 @@ package final class GatewayService: Sendable {
         {
             return refuse(Self.later(seconds))
         }
+        let origin = request.headers["origin"]
+        if let origin, await self.origins.contains(origin) { readers = CrossOrigin.headers(origin) }
         // Of the server as a whole (RFC 9110, section 9.3.7).
         if request.path == "*" {
             return refuse(HTTPResponse(status: 204, headers: [("Allow", "GET, HEAD, POST, DELETE, OPTIONS")]))
@@ -97,6 +107,10 @@ package final class GatewayService: Sendable {
         guard let path = routes.first?.path else { return refuse(.problem(.pathUnknown)) }
         access.route = path
         if request.method == "OPTIONS" {
+            let isAsked = request.headers["access-control-request-method"] != nil
+            if let origin, isAsked, !readers.isEmpty {
+                readers = CrossOrigin.preflight(origin, methods: routes.allowed)
+            }
             return refuse(HTTPResponse(status: 204, headers: [("Allow", routes.allowed)]))
         }
         let method = request.method == "HEAD" ? "GET" : request.method
@@ -117,6 +131,7 @@ package final class GatewayService: Sendable {
                 guard let presented else { return refuse(.problem(.unauthenticated)) }
                 let credential = try await self.admitted(presented, address)
                 access.credential = presented.keyID
+                readers = origin.map { credential.origins.contains($0) ? CrossOrigin.headers($0) : [] } ?? []
                 guard credential.scopes.contains(scope.rawValue) else {
                     throw InspectError(.scopeMissing, scope.rawValue)
                 }
@@ -127,6 +142,7 @@ package final class GatewayService: Sendable {
                 if !credential.isToken { further += Self.deprecation }
                 admitted = access
             }
+            further += readers
             return .accept(share: share, limit: route.content.limit) { [further] body in
                 var access = admitted
                 var response: HTTPResponse

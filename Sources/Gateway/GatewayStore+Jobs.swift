@@ -38,7 +38,8 @@ extension GatewayStore {
             page.jobs.append(
                 JobPage.Job(
                     id: id, status: Int(status), workflow: try row.string("workflow"),
-                    createdAt: try row.string("created_at"), completedAt: try row.optionalString("completed_at")))
+                    createdAt: try row.string("created_at"), completedAt: try row.optionalString("completed_at"),
+                    test: credential.isTest ? true : nil))
         }
         return page
     }
@@ -83,13 +84,14 @@ extension GatewayStore {
 
     /// The bytes of a part as they were received.
     func part(
-        _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int
+        _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int,
+        scope: GatewayCredential.Scope = .images
     ) async throws -> Data {
         let row = try await self.ask(
-            "SELECT bytes, is_sealed, location, size FROM insp.gateway_part($1, $2, $3, $4, $5)",
+            "SELECT bytes, is_sealed, location, size FROM insp.gateway_part($1, $2, $3, $4, $5, $6)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(kind.rawValue),
-                .int(Int64(ordinal)),
+                .int(Int64(ordinal)), .text(scope.rawValue),
             ]
         ).single()
         do {

@@ -108,7 +108,8 @@ package final class GatewayStore: Sendable {
                 secretSHA256: secretSHA256,
                 scopes: Set(try row.textArray("scopes")), isToken: keyID.hasPrefix("it_"),
                 ratePerSecond: try row.optionalDouble("rate_per_second"),
-                rateBurst: try row.optionalInt("rate_burst").map(Int.init))
+                rateBurst: try row.optionalInt("rate_burst").map(Int.init),
+                origins: Set(try row.textArray("origins")), isTest: try row.bool("is_test"))
         }
     }
 
@@ -166,12 +167,12 @@ package final class GatewayStore: Sendable {
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
     ) async throws -> JobAnswer {
         let row = try await self.ask(
-            "SELECT job, finished, document, sealed, body, partner_id FROM insp.gateway_result($1, $2, $3, $4)",
+            "SELECT job, finished, document, sealed, body, partner_id, encryption FROM insp.gateway_result($1, $2, $3, $4)",
             [.int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue), .text(id)]
         ).single()
         return JobAnswer(
             number: try row.int("job"), isFinished: try row.bool("finished"),
-            document: try await self.opened(try SealedResult(row)))
+            document: try await self.opened(try SealedResult(row)), key: try row.optionalData("encryption"))
     }
 
     /// Which of these jobs are finished, or gone.
@@ -230,13 +231,25 @@ struct JobAnswer: Sendable {
     var isFinished: Bool
     /// The result document, JSON.
     var document: Data
+    /// The partner's key, for which the answer is encrypted (a JWK).
+    var key: Data?
 
-    /// A strong entity tag (RFC 9110, section 8.8.3): equal for equal documents.
+    /// An entity tag (RFC 9110, section 8.8.3): equal for equal documents. An encrypted one has other bytes each time, so its tag
+    /// is weak, and that of another key is another one.
     var tag: String {
-        "\""
-            + SHA256.digest([UInt8](self.document)).prefix(12).map {
+        (self.key == nil ? "" : "W/") + "\""
+            + SHA256.digest([UInt8](self.document + (self.key ?? Data()))).prefix(12).map {
                 String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
             }
             .joined() + "\""
+    }
+
+    /// Whether a header If-None-Match names it. RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.
+    func isNamed(by header: String?) -> Bool {
+        let tag = self.tag.trimmingPrefix("W/")
+        return (header ?? "").split(separator: ",").contains {
+            let known = $0.trimmingCharacters(in: .whitespaces)
+            return known == "*" || known.trimmingPrefix("W/") == tag
+        }
     }
 }

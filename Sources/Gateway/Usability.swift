@@ -20,25 +20,45 @@ package struct UsabilityVerdict: Sendable {
 package final class UsabilityDesk: Sendable {
     private let room: Int
     private let judge: @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict
+    private let show: @Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview]
     private let busy = Mutex(0)
 
-    /// - Parameter room: Requests at once, those that wait for a process among them; more are refused.
+    /// - Parameters:
+    ///   - room: Requests at once, those that wait for a process among them; more are refused.
+    ///   - show: Makes previews of images for a report, by their names.
     package init(
-        room: Int, judge: @escaping @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict
+        room: Int, judge: @escaping @Sendable ([(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict,
+        show: @escaping @Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview]
     ) {
         self.room = room
         self.judge = judge
+        self.show = show
     }
 
     /// - Throws: ``ErrorCode/gatewayOverloaded``, and what `judge` throws.
     func look(at images: [(kind: PartKind, bytes: Data)]) async throws -> UsabilityVerdict {
+        try await self.admitted { try await self.judge(images) }
+    }
+
+    /// - Parameter load: Fetches the images, once there is room for them.
+    /// - Throws: ``ErrorCode/gatewayOverloaded``, and what `load` and `show` throw.
+    func previews(
+        of load: @Sendable () async throws -> [(name: String, bytes: Data)]
+    ) async throws -> [String: Preview] {
+        try await self.admitted {
+            let images = try await load()
+            return images.isEmpty ? [:] : try await self.show(images)
+        }
+    }
+
+    private func admitted<Result: Sendable>(_ work: () async throws -> Result) async throws -> Result {
         let isFull = self.busy.withLock { busy in
             if busy < self.room { busy += 1 } else { return true }
             return false
         }
         guard !isFull else { throw InspectError(.gatewayOverloaded) }
         defer { self.busy.withLock { $0 -= 1 } }
-        return try await self.judge(images)
+        return try await work()
     }
 }
 

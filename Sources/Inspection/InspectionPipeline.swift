@@ -43,6 +43,7 @@ package struct InspectionPipeline: JobHandler {
             throw InspectError(.internalError, "the payload is of a newer version")
         }
         let seal = try await self.seal(of: job)
+        if request.isTest { return try await self.tested(request, context, seal) }
         // Checked before any image is fetched: without a template, there is nothing to do.
         var enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
         if let keys, let templates = enrolled?.templates {
@@ -71,10 +72,27 @@ package struct InspectionPipeline: JobHandler {
             }
             try await context.hand(over: template, generation: known.generation)
         }
-        let document = outcome.document
-        return JobResult(
+        return Self.result(outcome.document, seal)
+    }
+
+    private static func result(_ document: ResultDocument, _ seal: JobSeal?) -> JobResult {
+        JobResult(
             decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
             body: ResultEnvelope.json(document.body), seal: seal)
+    }
+
+    /// A job of a test credential: nothing is analysed, compared, enrolled or sent to a vendor.
+    private func tested(
+        _ request: InspectionRequest, _ context: JobContext, _ seal: JobSeal?
+    ) async throws -> JobResult {
+        let parts = try await self.inputs(of: context, seal)
+        guard let specimen = parts.lazy.filter({ !$0.kind.isOpaque }).compactMap({ TestSpecimen($0.bytes) }).first
+        else {
+            throw InspectError(
+                .partMissing, "a specimen",
+                hint: "A test job has inspectd-specimen:passed, or another specimen, in place of an image.")
+        }
+        return Self.result(specimen.document(of: request.workflow, parts: parts.map(\.kind)), seal)
     }
 
     /// The vendor server's answer about a session, as the liveness stage's facts. Each access is recorded before and after

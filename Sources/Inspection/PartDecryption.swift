@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Custody
 package import Foundation
 package import InspectCore
 
@@ -55,6 +56,29 @@ package final class PartDecryption: Sendable {
             let opened = Self.open(sealed, secret: secret, nonce: nonce, tag: tag, associated: Data(pieces[0]))
         else { throw InspectError(.decryptionFailed) }
         return opened
+    }
+
+    /// The public halves: an array of JWKs (RFC 7517), for which clients encrypt.
+    package var publicKeys: String {
+        let list = self.keys.sorted { $0.key < $1.key }.map { id, key in
+            [
+                "kty": "RSA", "use": "enc", "alg": "RSA-OAEP-256", "kid": id, "n": Self.number("n", of: key),
+                "e": Self.number("e", of: key),
+            ]
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(list)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
+    }
+
+    /// One of a key's numbers, in Base64url.
+    private static func number(_ name: String, of key: OpaquePointer) -> String {
+        var number: OpaquePointer?
+        guard EVP_PKEY_get_bn_param(key, name, &number) == 1, let number else { return "" }
+        defer { BN_free(number) }
+        var bytes = [UInt8](repeating: 0, count: (Int(BN_num_bits(number)) + 7) / 8)
+        BN_bn2bin(number, &bytes)
+        return Base64URL.text(bytes)
     }
 
     private struct Header: Decodable {

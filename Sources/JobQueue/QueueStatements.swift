@@ -11,11 +11,14 @@ package enum QueueStatements {
     ) -> PostgresStatement {
         PostgresStatement(
             // The epoch before the floors were read: if it has changed since, the floors are ignored.
-            "SELECT r.*, insp.check_epoch() AS epoch FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7) r",
+            """
+            SELECT r.*, insp.check_epoch() AS epoch, insp.worker_keys(r.worker_id, $8)
+            FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7) r
+            """,
             [
                 .text(incarnation), .text(configuration.host), .int(Int64(process)), .text(configuration.version),
                 .optional(configuration.region), .intArray(configuration.lanes.map(Int64.init)),
-                .int(Int64(configuration.slots)),
+                .int(Int64(configuration.slots)), .text(configuration.publicKeys),
             ])
     }
 

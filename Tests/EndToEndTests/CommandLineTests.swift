@@ -13,6 +13,8 @@ import Testing
         ["enqueue", "stray"], ["migrate", "now"], ["help", "unheard-of"], ["completion"], ["completion", "tcsh"],
         ["man", "worker"], ["audit"], ["audit", "look"], ["audit", "export", "x"], ["audit", "export", "--from", "x"],
         ["audit", "verify", "--head", "operator:1:x"], ["audit", "key"], ["--unheard-of"],
+        ["partner", "key", "--partner", "x"], ["partner", "key", "--partner", "x", "--jwk", "-", "--remove"],
+        ["partner", "key", "--remove"],
         ["endpoint"], ["endpoint", "create"], ["endpoint", "rotate"], ["endpoint", "rotate", "x"],
         ["endpoint", "set", "1"],
         ["endpoint", "rotate", "1", "--ed25519", "--secret", "-"], ["endpoint", "unheard-of", "1"],

@@ -1,3 +1,4 @@
+import Custody
 import Foundation
 import InspectCore
 import TestSupport
@@ -97,5 +98,21 @@ import Testing
         #expect(Self.code { _ = try PartDecryption(keys: [impostor.key]).open(client.parts[0]) } == .decryptionFailed)
         #expect(throws: InspectError.self) { try PartDecryption(keys: [client.key, client.key]) }
         #expect(throws: InspectError.self) { try PartDecryption(keys: [URL(fileURLWithPath: "/dev/null")]) }
+    }
+}
+
+extension PartDecryptionTests {
+    @Test func `What is published of a key opens nothing, and what is encrypted for it opens`() throws {
+        let client = try EncryptedParts([], keyID: "2026-11")
+        let decryption = try PartDecryption(keys: [client.key])
+        let list = try #require(
+            try JSONSerialization.jsonObject(with: Data(decryption.publicKeys.utf8)) as? [[String: String]])
+        let key = try #require(list.first)
+        #expect(list.count == 1 && Set(key.keys) == ["alg", "e", "kid", "kty", "n", "use"])
+        #expect(key["kid"] == "2026-11" && key["alg"] == "RSA-OAEP-256" && key["use"] == "enc" && key["e"] == "AQAB")
+        let partner = try PartnerKey(jwk: try JSONEncoder().encode(key))
+        let content = Data("an image".utf8)
+        #expect(try decryption.open(try partner.encrypt(content, type: "application/octet-stream")) == content)
+        #expect(try PartDecryption(keys: []).publicKeys == "[]")
     }
 }

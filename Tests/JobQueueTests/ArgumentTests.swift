@@ -61,6 +61,9 @@ import Testing
 
     private static let request = #"{"partner":"acme","workflow":"id"}"#
 
+    private static let publicKey =
+        #"'{"kty":"EC","crv":"P-256","x":"weNJy2HscCSM6AEDTDg04biOvhFhyyWvOHQfeF_PxMQ","y":"e8lnCO-AlStT-NJVX-crhB7QRYhiix03illJOVAOyck"}'"#
+
     /// What makes sense for an argument of a name: the first one is given while another argument is tried.
     private static let good: [String: [String]] = [
         "partner": ["'acme'", "'gone'"], "p_partner": ["'acme'"], "p_name": ["'other'"], "p_endpoint": ["1"],
@@ -92,6 +95,8 @@ import Testing
         "p_face": ["'face'", "'gone'"], "pseudonym": ["'face'"], "p_index": ["sha256('face')"],
         "face_index": ["sha256('face')"], "p_scopes": ["'{read}'"],
         "p_options": ["'{}'", #"'{"colours":6}'"#, #"'{"lifetimeSeconds":1e400}'"#], "p_ordinal": ["0"],
+        "origins": ["'{https://app.example.com}'", "'{https://app.example.com/,null}'", "'{http://localhost:8080}'"],
+        "jwk": [publicKey], "p_jwk": [publicKey, #"'{"kty":"RSA","n":"AQAB","e":"AQAB"}'"#],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
         "p_locations": [
             "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"

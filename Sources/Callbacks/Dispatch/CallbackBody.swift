@@ -21,9 +21,10 @@ struct CallbackBody {
     /// - Parameters:
     ///   - row: One of `insp.callback_claim`, of a job's event.
     ///   - opened: What is sealed of it.
+    ///   - isTest: Whether it is a test's; that never changes.
     /// - Returns: `nil` if the row has a form that this program does not know.
     init?(
-        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ opened: OpenedCallback
+        _ row: PostgresRow, _ column: ClaimedCallback.Columns, _ opened: OpenedCallback, isTest: Bool
     ) throws(PostgresError) {
         guard try row.int(column.form) == Self.form else { return nil }
         let event = try row.string(column.event)
@@ -32,10 +33,11 @@ struct CallbackBody {
         let key = try row.optionalString(column.definitionKey) ?? ""
         let user = try row.optionalString(column.userReference)
         let reference = (opened.userReference ?? user).map { #""userReference":\#($0),"# } ?? ""
+        let test = isTest ? #""test":true,"# : ""
         // Written out rather than encoded: these bytes are signed, so the order of the keys is fixed.
         func compose(_ type: Substring, _ execution: String, _ data: String) -> [UInt8] {
             Array(
-                (#"{"type":"\#(type)","timestamp":"\#(time)","callbackSentAt":"\#(time)",\#(reference)"workflowExecution":"#
+                (#"{"type":"\#(type)","timestamp":"\#(time)","callbackSentAt":"\#(time)",\#(test)\#(reference)"workflowExecution":"#
                     + #"{"id":"\#(job)","definitionKey":"\#(key)","status":"\#(execution)"},"data":{"id":"\#(job)",\#(data)}}"#)
                     .utf8)
         }

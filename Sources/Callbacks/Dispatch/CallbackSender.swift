@@ -1,3 +1,4 @@
+internal import Custody
 internal import Foundation
 internal import HTTPClient
 internal import InspectCore
@@ -145,13 +146,14 @@ struct CallbackSender: Sendable {
         guard let body = callback.body else {
             throw HTTPError(.localFault, callback.fault ?? "the callback has no body")
         }
+        let (sent, type) = try Self.encrypted(body, options)
         // Each attempt has a new timestamp: the receiver refuses old ones.
         let signature = try WebhookSignature(
-            id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: body,
+            id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: sent,
             secrets: keys.secrets, signingKeys: keys.signingKeys)
         var headers: [HTTPRequest.Header] = []
         headers.reserveCapacity(7)
-        headers.append(.init(name: "Content-Type", value: "application/json"))
+        headers.append(.init(name: "Content-Type", value: type))
         headers.append(.init(name: "User-Agent", value: self.agent))
         headers += signature.headers
         if let trace { headers.append(.init(name: "traceparent", value: trace.traceparent)) }
@@ -159,10 +161,25 @@ struct CallbackSender: Sendable {
         // everywhere: it reveals nothing of the key and lets the receiver verify the callback.
         if options.apiKey != nil, !callback.isElsewhere { headers += try options.apiKeyHeaders() }
         return HTTPRequest(
-            method: .post(body: body), url: callback.url, headers: headers,
+            method: .post(body: sent), url: callback.url, headers: headers,
             limits: .init(totalMilliseconds: self.timeoutMilliseconds, bodyBytes: 64 * 1024),
             allowsHTTP: callback.endpoint.allowsHTTP,
             transport: callback.isElsewhere ? HTTPRequest.Transport() : options.transport)
+    }
+
+    /// The body as it is sent, with its media type. Each attempt encrypts anew, by the key that is registered now: what it holds is
+    /// the same under a `webhook-id`, its ciphertext is not.
+    private static func encrypted(
+        _ body: [UInt8], _ options: EndpointOptions
+    ) throws(HTTPError) -> (body: [UInt8], type: String) {
+        guard let key = options.encryption else { return (body, "application/json") }
+        do throws(InspectError) {
+            let sealed = try PartnerKey.stored(Data(key.utf8)).encrypt(Data(body), type: "application/json")
+            return ([UInt8](sealed), PartnerKey.mediaType)
+        } catch {
+            // Never plain.
+            throw HTTPError(.localFault, "\(error.code.rawValue): \(error.code.row.message)")
+        }
     }
 
     private static func code(of result: Result<HTTPResponse, HTTPError>) -> ErrorCode? {

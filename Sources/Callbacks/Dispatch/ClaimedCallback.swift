@@ -86,7 +86,9 @@ final class ClaimedCallback: Sendable {
         let stored = try row.optionalData(column.body)
         let body =
             if let stored { [UInt8](stored) } else {
-                try sealed.flatMap { sealed throws(PostgresError) in try CallbackBody(row, column, sealed)?.bytes }
+                try sealed.flatMap { sealed throws(PostgresError) in
+                    try CallbackBody(row, column, sealed, isTest: endpoint.options?.test == true)?.bytes
+                }
             }
         self.body = body
         if case .failure(let error) = opened {

@@ -14,6 +14,10 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
     var authorization: Authorization?
     /// The endpoint's own origins, if it has pins.
     var origins: [String]?
+    /// Whether its jobs are tests.
+    var test: Bool?
+    /// The partner's public key, for which bodies are encrypted: a JWK.
+    var encryption: String?
 
     /// The source of the endpoint's access tokens.
     struct Authorization: Decodable, Sendable, Hashable {

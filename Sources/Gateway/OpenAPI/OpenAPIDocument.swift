@@ -83,7 +83,7 @@ enum OpenAPIDocument {
     private static var schemas: [String] {
         [
             self.requestSchemas, self.resultSchemas, self.capabilitySchemas, self.answerSchemas, self.personSchemas,
-            self.callbackSchemas, self.eventSchemas,
+            self.callbackSchemas, self.eventSchemas, self.keySchemas,
             #""Description": { "type": "object" }"#,
         ]
     }

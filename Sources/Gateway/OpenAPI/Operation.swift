@@ -56,11 +56,20 @@ struct Operation: Sendable {
         var description: String
         /// Name of the schema of a JSON body; `nil`: there is none.
         var schema: String?
-        /// Media type of a body that is no JSON.
+        /// Media type of a body that is no `application/json`.
         var type: String?
         var headers: [Header] = []
         /// Whether the body's `id` is that of a job to ask for.
         var isJob = false
+        /// Whether the body is encrypted where the partner has registered a key.
+        var isEncrypted = false
+
+        /// The same, encrypted where the partner has registered a key.
+        var encrypted: Answer {
+            var answer = self
+            answer.isEncrypted = true
+            return answer
+        }
 
         static func json(_ description: String, _ schema: String, _ headers: Header...) -> Answer {
             Answer(description: description, schema: schema, headers: headers)
@@ -153,15 +162,18 @@ extension Operation.Answer {
                 #""links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } }"#
             )
         }
+        var contents: [String] = []
         if let schema = self.schema {
-            let problem = ##""application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } }"##
-            let also = self.status == 400 ? ", " + problem : ""
-            members.append(
-                ##""content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" } }\##(also) }"##
-            )
+            let type = self.type ?? "application/json"
+            contents.append(##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" } }"##)
         } else if let type = self.type {
-            members.append(#""content": { "\#(type)": {} }"#)
+            contents.append(#""\#(type)": {}"#)
         }
+        if self.isEncrypted { contents.append(#""application/jose": { "schema": { "type": "string" } }"#) }
+        if self.status == 400 {
+            contents.append(##""application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } }"##)
+        }
+        if !contents.isEmpty { members.append(#""content": { \#(contents.joined(separator: ", ")) }"#) }
         return "\"\(self.status)\": { \(members.joined(separator: ", ")) }"
     }
 }

@@ -19,6 +19,7 @@ extension OpenAPIDocument {
             "id": { "type": "string", "format": "uuid" },
             "status": { "$ref": "#/components/schemas/Status" },
             "workflow": { "type": "string" },
+            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" },
             "createdAt": { "type": "string", "format": "date-time" },
             "completedAt": { "type": "string", "format": "date-time" }
           }

@@ -12,6 +12,7 @@ extension OpenAPIDocument {
             "id": { "type": "string", "format": "uuid" },
             "status": { "$ref": "#/components/schemas/Status" },
             "isRepeated": { "type": "boolean", "description": "Whether the request had been accepted before, under the same idempotency key" },
+            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" },
             "isSealed": { "type": "boolean", "description": "The rest is sealed, and was not opened" },
             "workflow": {
               "type": "object",

@@ -1,4 +1,5 @@
 extension GatewayRoute {
     /// Every call, in the order in which the description lists them.
-    static let all: [GatewayRoute] = jobs + [usability] + sessions + faces + persons + callbacks + events + contract
+    static let all: [GatewayRoute] =
+        jobs + [report, usability] + sessions + faces + persons + callbacks + events + keys + contract
 }

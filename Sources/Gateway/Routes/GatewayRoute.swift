@@ -11,6 +11,8 @@ struct GatewayRoute: Sendable {
         case none
         /// JSON.
         case json
+        /// JSON without parts.
+        case shortJSON
         /// JSON, or an empty body with any media type.
         case optionalJSON
         /// JSON, or a form with files (RFC 7578).
@@ -22,7 +24,7 @@ struct GatewayRoute: Sendable {
         var types: [String] {
             switch self {
             case .none: []
-            case .json, .optionalJSON: ["application/json"]
+            case .json, .shortJSON, .optionalJSON: ["application/json"]
             case .jsonOrFiles: ["application/json", "multipart/form-data"]
             case .form: ["application/x-www-form-urlencoded"]
             }
@@ -33,7 +35,7 @@ struct GatewayRoute: Sendable {
             switch self {
             case .none: 0
             case .json, .jsonOrFiles: nil
-            case .optionalJSON, .form: 64 * 1024
+            case .shortJSON, .optionalJSON, .form: 64 * 1024
             }
         }
     }

@@ -12,10 +12,12 @@ extension GatewayRoute {
                 detail: "With wait, also read. The same request under the same idempotency key is one job.",
                 parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest", form: "CreateForm",
                 answers: [
-                    .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location),
+                    .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location)
+                        .encrypted,
                     .json(
                         201, "Accepted; with wait, the job as it is at the end of the wait", "Job", .location,
-                        isJob: true),
+                        isJob: true
+                    ).encrypted,
                 ], refusals: [409]),
             .scope(.create) { (call) throws(InspectError) in
                 try call.create(.create)
@@ -42,7 +44,7 @@ extension GatewayRoute {
                 detail: "Another partner's job is unknown.",
                 parameters: [.wait, .header("If-None-Match", "ETag of an earlier answer")],
                 answers: [
-                    .json("The job", "Job", .entityTag, .retryAfter),
+                    .json("The job", "Job", .entityTag, .retryAfter).encrypted,
                     .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
                 ], refusals: [404]),
             .scope(.read) { (call) throws(InspectError) in
@@ -79,7 +81,8 @@ extension GatewayRoute {
                     return GatewayAnswer(
                         response: try .json(
                             JobProgress(
-                                id: job, status: Int(JobStatus.queued.rawValue), isRepeated: isRepeated ? true : nil),
+                                id: job, status: Int(JobStatus.queued.rawValue), isRepeated: isRepeated ? true : nil,
+                                test: call.credential.isTest ? true : nil),
                             status: isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job)")]),
                         job: job)
                 }
@@ -94,7 +97,8 @@ extension GatewayRoute {
                         "ordinal", #"{ "type": "integer", "minimum": 0, "maximum": \#(PartKind.countLimit - 1) }"#,
                         "Which of several parts of the kind, from 0")
                 ],
-                answers: [.init(description: "The bytes", type: "application/octet-stream")], refusals: [404, 409]),
+                answers: [.init(description: "The bytes", type: "application/octet-stream", isEncrypted: true)],
+                refusals: [404, 409]),
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {
@@ -104,13 +108,12 @@ extension GatewayRoute {
                 return { _ in
                     let bytes = try await call.store.part(call.credential, id: id, kind: kind, ordinal: ordinal)
                     // As it was received: its type is not known here, and no browser shall guess it.
-                    return GatewayAnswer(
-                        response: HTTPResponse(
-                            status: 200,
-                            headers: [
-                                ("Content-Type", "application/octet-stream"), ("Content-Disposition", "attachment"),
-                            ], body: bytes),
-                        job: id)
+                    let response = HTTPResponse(
+                        status: 200,
+                        headers: [
+                            ("Content-Type", "application/octet-stream"), ("Content-Disposition", "attachment"),
+                        ], body: bytes)
+                    return GatewayAnswer(response: try await call.sealed(response, .images), job: id)
                 }
             }),
     ]
@@ -122,6 +125,8 @@ private struct JobProgress: Encodable {
     var status: Int
     /// Present and true where the request had been accepted before, under the same idempotency key.
     var isRepeated: Bool?
+    /// Present and true where it is a test.
+    var test: Bool?
 }
 
 private struct Cancellation: Encodable {
@@ -170,13 +175,17 @@ extension GatewayCall {
         let job = try await self.store.create(
             self.credential, scope, payload: request.payload, parts: request.parts, traceparent: self.traceparent)
         var response = try HTTPResponse.json(
-            JobProgress(id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil),
+            JobProgress(
+                id: job.id, status: job.status, isRepeated: job.isRepeated ? true : nil,
+                test: self.credential.isTest ? true : nil),
             status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
         if wait > .zero, let number = job.number {
             _ = await self.service.waits.wait(for: number, within: wait, partner: self.credential.partner)
             // The job now exists whatever happens next, so the client must get its id.
             if let answer = try? await self.store.result(self.credential, .read, id: job.id) {
-                response.body = answer.document
+                var whole = response
+                whole.body = answer.document
+                response = (try? whole.encrypted(for: answer.key)) ?? response
             }
         }
         return GatewayAnswer(response: response, job: job.id)
@@ -192,13 +201,10 @@ extension GatewayCall {
         }
         var headers = [("ETag", answer.tag)]
         if !answer.isFinished { headers.append(("Retry-After", "1")) }
-        // RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.
-        let known = (self.request.headers["if-none-match"] ?? "").split(separator: ",").map {
-            $0.trimmingCharacters(in: .whitespaces)
-        }
-        if known.contains(where: { $0 == "*" || $0 == answer.tag || $0 == "W/" + answer.tag }) {
+        if answer.isNamed(by: self.request.headers["if-none-match"]) {
             return GatewayAnswer(response: HTTPResponse(status: 304, headers: headers), job: id)
         }
-        return GatewayAnswer(response: .json(answer.document, headers: headers), job: id)
+        return GatewayAnswer(
+            response: try HTTPResponse.json(answer.document, headers: headers).encrypted(for: answer.key), job: id)
     }
 }

@@ -57,6 +57,8 @@ struct JobPage: Encodable, Sendable {
         var workflow: String
         var createdAt: String
         var completedAt: String?
+        /// Present and true where it is a test.
+        var test: Bool?
     }
 
     var jobs: [Job]

@@ -25,10 +25,12 @@ extension GatewayRoute {
                 detail: "With wait, also read. Takes what /inspectionjob/create takes, FACE among it.",
                 parameters: [.wait, .idempotencyKey], request: "CreateRequest", form: "CreateForm",
                 answers: [
-                    .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location),
+                    .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location)
+                        .encrypted,
                     .json(
                         201, "Accepted; with wait, the job as it is at the end of the wait", "Job", .location,
-                        isJob: true),
+                        isJob: true
+                    ).encrypted,
                 ], refusals: [409]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
@@ -70,15 +72,14 @@ extension GatewayRoute {
                 id: "exportPerson",
                 summary: "All that is kept of a person (GDPR, articles 15 and 20), newest job first",
                 detail: "The bytes of parts come from /inspectionjob/{id}/parts/{kind}.",
-                parameters: [.after, .limit(20)], answers: [.json("A page", "Export")]),
+                parameters: [.after, .limit(20)], answers: [.json("A page", "Export").encrypted]),
             .scope(.persons) { (call) throws(InspectError) in
                 let reference = try call.name("userReference")
                 let (after, limit) = (try call.after(), try call.number("limit", 1...100) ?? 20)
                 return { _ in
-                    GatewayAnswer(
-                        response: .json(
-                            try await call.store.export(
-                                call.credential, person: reference, after: after, limit: limit)))
+                    let page = try await call.store.export(
+                        call.credential, person: reference, after: after, limit: limit)
+                    return GatewayAnswer(response: try await call.sealed(.json(page), .persons))
                 }
             }),
     ]

@@ -25,6 +25,26 @@ extension GatewayRoute {
                 }
             }),
         GatewayRoute(
+            "GET", "/facetec/session/{id}", .none,
+            Operation(
+                id: "getSession", summary: "The answer to a session that took longer than its request",
+                parameters: [.wait],
+                answers: [
+                    .json("The answer, as of POST /facetec/session", "SessionAnswer"),
+                    .json(202, "Not answered yet", "Job", .location),
+                ], refusals: [404]),
+            .scope(.session) { (call) throws(InspectError) in
+                let (id, wait) = (try call.jobID(), try call.wait())
+                return { _ in
+                    let known = try await call.store.result(call.credential, .session, id: id)
+                    if wait > .zero, !known.isFinished {
+                        _ = await call.service.waits.wait(
+                            for: known.number, within: wait, partner: call.credential.partner)
+                    }
+                    return try await call.sessionAnswer(id)
+                }
+            }),
+        GatewayRoute(
             "POST", "/liveness/challenge", .optionalJSON,
             Operation(
                 id: "issueChallenge",
@@ -54,13 +74,18 @@ extension GatewayCall {
         _ = await self.service.waits.wait(
             for: number, within: .seconds(self.service.configuration.longestWaitSeconds),
             partner: self.credential.partner)
-        let answer = try await self.store.result(self.credential, .session, id: job.id)
+        return try await self.sessionAnswer(job.id)
+    }
+
+    /// A session's answer, or where to ask for it: with the same scope, as a session's credential need not read jobs.
+    fileprivate func sessionAnswer(_ id: String) async throws -> GatewayAnswer {
+        let answer = try await self.store.result(self.credential, .session, id: id)
         guard answer.isFinished else {
             // The job is accepted and not lost, but the person cannot wait in front of the camera for ever.
-            let body = Data(#"{"id":"\#(job.id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
+            let body = Data(#"{"id":"\#(id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
             return GatewayAnswer(
-                response: .json(body, status: 202, headers: [("Location", "/inspectionjob/\(job.id)")]), job: job.id)
+                response: .json(body, status: 202, headers: [("Location", "/facetec/session/\(id)")]), job: id)
         }
-        return GatewayAnswer(response: try .json(SessionAnswer(answer.document)), job: job.id)
+        return GatewayAnswer(response: try .json(SessionAnswer(answer.document)), job: id)
     }
 }

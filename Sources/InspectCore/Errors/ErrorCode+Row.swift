@@ -345,6 +345,13 @@ extension ErrorCode {
                 "IN094", "events after the cursor are gone", status: 410,
                 hint: "Begin again without after: all that is kept is returned, some of it again.")
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
+        case .resultPurged: refusal("IN109", "the job's result was removed", status: 409)
+        case .partnerKeyMissing: refusal("IN108", "the partner has registered no key", status: 404)
+        case .partnerKeyInvalid:
+            refusal(
+                "IN107", "the key is no public key that results can be encrypted for",
+                hint:
+                    "A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.")
         }
     }
 }

@@ -134,4 +134,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case eventsOff = "EVENTS_OFF"
     case eventsGone = "EVENTS_GONE"
     case endpointInvalid = "ENDPOINT_INVALID"
+    case partnerKeyInvalid = "PARTNER_KEY_INVALID"
+    case partnerKeyMissing = "PARTNER_KEY_MISSING"
+    case resultPurged = "RESULT_PURGED"
 }

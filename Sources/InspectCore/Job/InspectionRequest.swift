@@ -16,6 +16,8 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     /// Whether passive signals without a finding pass liveness. The partner's setting: the database writes it into the
     /// payload, and no client can set it.
     package var passiveSignalsSuffice = false
+    /// Whether it is a job of a test credential, whose parts are ``TestSpecimen``s. Written by the database as well.
+    package var isTest = false
 
     package init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
@@ -33,6 +35,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     enum CodingKeys: String, CodingKey {
         case workflow, documentFormat, documentTypes, countries, threshold, challenge, passiveSignalsSuffice
         case faceID = "faceId"
+        case isTest = "test"
     }
 
     package init(from decoder: any Decoder) throws {
@@ -45,6 +48,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         self.threshold = try container.decodeIfPresent(Double.self, forKey: .threshold)
         self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
         self.passiveSignalsSuffice = try container.decodeIfPresent(Bool.self, forKey: .passiveSignalsSuffice) ?? false
+        self.isTest = try container.decodeIfPresent(Bool.self, forKey: .isTest) ?? false
     }
 }
 

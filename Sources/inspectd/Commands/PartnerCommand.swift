@@ -6,19 +6,26 @@ import JobQueue
 extension Command {
     static let partner = Command(
         name: "partner",
-        summary: "erases a partner permanently: first its key, then everything that it has",
-        synopsis: "erase --partner NAME --confirm NAME",
-        words: ["erase"],
+        summary: "registers a partner's public key, or erases a partner permanently",
+        synopsis: """
+            key --partner NAME (--jwk FILE | --remove)
+                   inspectd partner erase --partner NAME --confirm NAME
+            """,
+        words: ["key", "erase"],
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner"),
-            .value("confirm", "NAME", "the same name again"),
+            .value(
+                "jwk", "FILE",
+                "key: results and callbacks are encrypted for this public key (RFC 7517); - is standard input"),
+            .flag("remove", "key: they are sent plain"),
+            .value("confirm", "NAME", "erase: the same name again"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
-            guard arguments.operands == ["erase"], let partner = arguments["partner"] else {
-                throw UsageError("'partner' needs erase and --partner")
-            }
+            guard arguments.operands == ["erase"] || arguments.operands == ["key"], let partner = arguments["partner"]
+            else { throw UsageError("'partner' needs key or erase, and --partner") }
+            if arguments.operands == ["key"] { return try await Self.setKey(of: partner, configuration, arguments) }
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")
             }
@@ -31,6 +38,23 @@ extension Command {
             if outcome.kept > 0 { throw Failure() }
         }
     )
+
+    /// Checked here: the database cannot see whether a point is on its curve.
+    private static func setKey(
+        of partner: String, _ configuration: Configuration, _ arguments: Arguments
+    ) async throws {
+        guard (arguments["jwk"] == nil) == arguments.has("remove") else {
+            throw UsageError("'partner key' needs --jwk or --remove")
+        }
+        let key = try arguments["jwk"].map {
+            try PartnerKey(
+                jwk: try InputFile.read($0 == "-" ? "/dev/stdin" : $0, of: "--jwk", limit: 1 << 14, isSetting: true))
+        }
+        let client = JobClient(databaseURL: configuration.databaseURL)
+        let stored = try await client.setKey(ofPartner: partner, to: key?.jwk)
+        await client.close()
+        Output.line(stored.map { String(decoding: $0, as: UTF8.self) } ?? "{}")
+    }
 
     private struct PartnerErasure: Encodable {
         var partner: String

@@ -123,6 +123,7 @@ private struct WorkerService {
         queue.region = arguments["region"] ?? configuration.region
         queue.maintains = roles.contains(.maintain)
         queue.drains = self.drains
+        queue.publicKeys = self.decryption.publicKeys
         if let permits = try arguments.integer("fetch-permits", in: 1...10_000) { queue.outside.permits = permits }
         if let size = try arguments.integer("fetch-memory", in: 64...1_048_576) { queue.outside.bytes = size << 20 }
         if let seconds = try arguments.integer("stop-after", in: 0...3600) {

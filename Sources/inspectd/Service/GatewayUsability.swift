@@ -2,6 +2,7 @@ import Analyzer
 import Foundation
 import Gateway
 import InspectCore
+import Inspection
 import Synchronization
 
 /// The analyzers beside a gateway that judge images at once.
@@ -19,9 +20,16 @@ struct GatewayUsability {
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
         let pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
         self.pool = pool
-        self.desk = UsabilityDesk(room: slots * 4) { images in
-            try await UsabilityAnswer.judge(images, pool: pool, deadline: Self.deadline).verdict
-        }
+        self.desk = UsabilityDesk(
+            room: slots * 4,
+            judge: { images in
+                try await UsabilityAnswer.judge(images, pool: pool, deadline: Self.deadline).verdict
+            },
+            show: { images in
+                try await pool.withAnalyzer(parts: images.map { (kind: $0.name, bytes: $0.bytes) }) { session in
+                    try await InspectionRunner.previews(session, deadline: Self.deadline)
+                }
+            })
     }
 
     /// Starts the processes. Where none can be started, requests are refused until one can.

@@ -1,4 +1,5 @@
 import Callbacks
+import Custody
 import Foundation
 import InspectCore
 import Inspection
@@ -77,6 +78,7 @@ struct Case {
         case "wrapped key": try self.wrappedKey(&keys)
         case "content": try self.content()
         case "part": try self.part(&keys)
+        case "encrypt": try self.encrypt()
         case "code": try self.code()
         case "Ed25519": try self.ed25519()
         case "secret": Answer(WebhookSecret(try self.text("secret")) != nil)
@@ -113,6 +115,13 @@ struct Case {
         } catch {
             return error.code == .decryptionFailed ? .refuse() : .other(error.code.rawValue)
         }
+    }
+
+    /// A result as the partner with this public key gets it.
+    private func encrypt() throws -> Answer {
+        guard let key = try? PartnerKey(jwk: try self.data("jwk")) else { return .other("key-refused") }
+        let sealed = try key.encrypt(try self.data("content"), type: "application/json")
+        return .accept(text: String(decoding: sealed, as: UTF8.self))
     }
 
     /// A message authentication code.

@@ -1,0 +1,55 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+internal import Synchronization
+
+/// Calls about public keys: the partner's, for which results are encrypted, and the workers', for which parts are.
+extension GatewayStore {
+    /// The key for which an answer to a call with this scope is encrypted, as a JWK.
+    func encryption(_ credential: GatewayCredential, _ scope: GatewayCredential.Scope) async throws -> Data? {
+        try await self.ask(
+            "SELECT insp.gateway_encryption($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue)]
+        ).single().optionalData(0)
+    }
+
+    /// The partner's key, as a JWK.
+    func key(_ credential: GatewayCredential) async throws -> Data {
+        try await self.ask(
+            "SELECT insp.gateway_key($1, $2)", [.int(credential.id), .bytes(credential.secretSHA256)]
+        ).single().data(0)
+    }
+
+    /// Registers the partner's key, or removes it.
+    func setKey(_ credential: GatewayCredential, _ jwk: Data?) async throws -> Data? {
+        try await self.ask(
+            "SELECT insp.gateway_set_key($1, $2, $3)",
+            [
+                .int(credential.id), .bytes(credential.secretSHA256),
+                .optional(try jwk.map { try PostgresValue.json($0) }),
+            ]
+        ).single().optionalData(0)
+    }
+
+    /// The keys for which parts may be encrypted: an array of JWKs.
+    func decryptionKeys() async throws -> Data {
+        try await self.ask("SELECT insp.decryption_keys()", []).single().data(0)
+    }
+}
+
+/// The keys for which parts may be encrypted, as everyone may ask for them: looked up once in a few seconds.
+final class PublishedKeys: Sendable {
+    private static let lifetime = Duration.seconds(5)
+    private let store: GatewayStore
+    private let known = Mutex<(keys: Data, until: ContinuousClock.Instant)?>(nil)
+
+    init(_ store: GatewayStore) { self.store = store }
+
+    /// A JWK Set (RFC 7517, section 5).
+    func document() async throws -> Data {
+        if let known = self.known.withLock({ $0 }), known.until > .now { return known.keys }
+        let keys = Data(#"{"keys":"#.utf8) + (try await self.store.decryptionKeys()) + Data("}".utf8)
+        self.known.withLock { $0 = (keys, .now + Self.lifetime) }
+        return keys
+    }
+}

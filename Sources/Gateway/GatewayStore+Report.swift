@@ -1,0 +1,61 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// What a report on a job is made of.
+struct ReportMaterial: Sendable {
+    var document: ResultDocument
+    var facts: InspectionFacts
+    /// The parts that may be shown.
+    var images: [(kind: PartKind, ordinal: Int)]
+    var today: CalendarDate
+    /// The partner's key, for which the page is encrypted.
+    var key: Data?
+}
+
+extension GatewayStore {
+    /// - Parameter purpose: What the page is read for; it is recorded.
+    func report(_ credential: GatewayCredential, id: String, purpose: String) async throws -> ReportMaterial {
+        let row = try await self.ask(
+            """
+            SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, encryption
+            FROM insp.gateway_report($1, $2, $3, $4)
+            """,
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(purpose)]
+        ).single()
+        let result = try SealedResult(row)
+        let seal = try await result.seal(opening: self.keys)
+        let kinds = try row.textArray("kinds").compactMap { PartKind(rawValue: $0) }
+        let ordinals = try row.intArray("ordinals").map(Int.init)
+        guard kinds.count == ordinals.count,
+            let request = try? JSONDecoder().decode(InspectionRequest.self, from: try row.data("request"))
+        else { throw InspectError(.internalError, "the request is of a newer version") }
+        var facts = InspectionFacts(request: request, parts: kinds)
+        for (status, body) in zip(try row.intArray("statuses"), try row.dataArray("bodies")) {
+            guard let body, let stage = JobStatus(rawValue: Int16(status)) else { continue }
+            try facts.take(
+                try seal.map { seal throws(InspectError) in try seal.open(body, of: stage) } ?? body, of: stage)
+        }
+        return ReportMaterial(
+            document: try Self.document(try await self.opened(result)), facts: facts,
+            images: zip(kinds, ordinals).filter { kind, ordinal in
+                ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
+            }.map { (kind: $0, ordinal: $1) },
+            today: CalendarDate(Date(timeIntervalSince1970: try row.double("decided_at"))),
+            key: try row.optionalData("encryption"))
+    }
+
+    /// A job's result. One that no worker decided has an error alone.
+    private static func document(_ text: Data) throws(InspectError) -> ResultDocument {
+        if let document = try? JSONDecoder().decode(ResultDocument.self, from: text) { return document }
+        struct Failed: Decodable {
+            struct Failure: Decodable { var code: ErrorCode }
+            var error: Failure
+        }
+        guard let failed = try? JSONDecoder().decode(Failed.self, from: text) else {
+            throw InspectError(.internalError, "the result is of another version")
+        }
+        return .notExecuted(InspectError(failed.error.code))
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+/// A session that takes longer than its request.
+@Suite struct SessionLocationTests {
+    @Test(.timeLimit(.minutes(2)))
+    func `The credential that got a location can follow it to the answer`() async throws {
+        // Nobody works on it.
+        let gateway = try await Gateway.start(["--longest-wait", "1"], scopes: "{session}")
+        let late = try await gateway.call("POST", "/facetec/session", ["sessionRequestBlob": "live-1", "userId": "u"])
+        let id = try #require(late.id)
+        let place = try #require(late.headers["Location"])
+        #expect(late.status == 202 && place == "/facetec/session/\(id)")
+        let waiting = try await gateway.call("GET", place + "?wait=1")
+        #expect(waiting.status == 202 && waiting.id == id && waiting.headers["Location"] == place)
+        let stranger = try await gateway.stranger("{session}")
+        #expect(try await gateway.call("GET", place, bearer: stranger).code == "JOB_UNKNOWN")
+        let reader = try await Gateway.credential(gateway.connection, "bank", "{create,read}")
+        #expect(try await gateway.call("GET", place, bearer: reader).code == "SCOPE_MISSING")
+        // A session's scope shows sessions alone.
+        let other = try await gateway.call(
+            "POST", "/inspectionjob/create",
+            ["workflow": "similarity", "encodedFrontImage": "eA==", "encodedFaceImage": "eA=="], bearer: reader)
+        #expect(try await gateway.call("GET", "/facetec/session/\(try #require(other.id))").code == "JOB_UNKNOWN")
+        _ = try await gateway.connection.query("SELECT insp.cancel($1)", [.text(id)])
+        let ended = try await gateway.call("GET", place)
+        #expect(ended.status == 200 && ended.document["success"] as? Bool == false, "\(ended.document)")
+        #expect(
+            ended.document["livenessPassed"] as? Bool == false && ended.document["reason"] as? String == "CANCELLED")
+        #expect(try await gateway.stop() == 0)
+    }
+}

@@ -105,6 +105,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('PARTNER_EXISTS', 'IN090', 'a partner of that name exists', false, 409, NULL),
     ('ENDPOINT_DISABLED', 'IN091', 'the operator has stopped the endpoint', false, 409, NULL),
     ('CALLBACK_UNKNOWN', 'IN092', 'no callback of that webhook-id exists', false, 404, NULL),
+    ('REGION_MISSING', 'IN097', 'the deployment names regions, and none was given', false, 400, NULL),
+    ('REGION_REFUSED', 'IN098', 'the partner''s jobs may not specify another region', false, 400, NULL),
     ('INTERNAL_ERROR', 'IN099', 'an unexpected error', true, 500, NULL),
     ('LEASE_LOST', 'IN100', 'the job''s lease is lost', false, NULL, NULL),
     ('UNAUTHENTICATED', 'IN110', 'no valid credential was given', false, 401, NULL),

@@ -89,8 +89,8 @@ COMMENT ON COLUMN insp.approval.is_needed IS 'Whether it needs a second login (i
 GRANT SELECT ON insp.approval TO insp_operator, insp_auditor;
 INSERT INTO insp.approval (action) VALUES
     ('bind_producer'), ('callback_authorize'), ('create_credential'), ('create_endpoint'), ('create_partner'), ('erase_partner'),
-    ('free_producer'), ('set_approval'), ('set_endpoint'), ('set_face_limits'), ('set_liveness_policy'), ('set_retention'),
-    ('unbind_producer');
+    ('free_producer'), ('set_approval'), ('set_callback_policy'), ('set_consent_policy'), ('set_endpoint'), ('set_face_limits'),
+    ('set_liveness_policy'), ('set_region_policy'), ('set_regions'), ('set_retention'), ('unbind_producer');
 
 CREATE TABLE insp.proposal (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

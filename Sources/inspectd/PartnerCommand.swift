@@ -6,18 +6,27 @@ import JobQueue
 extension Command {
     static let partner = Command(
         name: "partner",
-        summary: "erases a partner permanently: first its key, then everything that it has",
-        synopsis: "erase --partner NAME --confirm NAME",
-        words: ["erase"],
+        summary: "sets a partner's policies, or erases a partner permanently, its key first",
+        synopsis: """
+            consent --partner NAME [--required] [--policy-url URL] [--policy-version V] [--purpose P]...
+                   inspectd partner region --partner NAME --region REGION [--may-choose]
+                   inspectd partner regions [REGION...]
+                   inspectd partner callbacks --partner NAME [--host HOST]...
+                   inspectd partner erase --partner NAME --confirm NAME
+            """,
+        words: Self.policyWords + ["erase"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "the partner"),
-            .value("confirm", "NAME", "the same name again"),
-        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+            .value("partner", "NAME", "the partner").of("consent", "region", "callbacks", "erase"),
+            .value("confirm", "NAME", "the same name again").of("erase"),
+        ] + Self.policyOptions + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
+            if let word = arguments.operands.first, Self.policyWords.contains(word) {
+                return try await Self.setPolicy(arguments.operands, arguments, configuration)
+            }
             guard arguments.operands == ["erase"], let partner = arguments["partner"] else {
-                throw UsageError("'partner' needs erase and --partner")
+                throw UsageError("'partner' needs consent, region, callbacks or erase with --partner, or regions")
             }
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")

@@ -18,7 +18,9 @@ extension Command {
         options: [
             .value("slots", "N", "jobs at once, each on an analyzer process; by default one per core"),
             .value("lanes", "LIST", "lanes to serve, most urgent first [urgent,normal,bulk]"),
-            .value("region", "REGION", "claims this region's jobs and those without a region [INSPECTD_REGION]"),
+            .value(
+                "region", "REGION",
+                "claims this region's jobs and callbacks, and those without a region [INSPECTD_REGION]"),
             .value("roles", "LIST", "inspect, callback, maintain [all three]"),
             .flag("drain", "exits when the queue is empty and no callback is due"),
             .value("stop-after", "SECONDS", "time for running jobs on SIGTERM, after which they are released [20]"),
@@ -144,6 +146,7 @@ private struct WorkerService {
         var callbacks = CallbackConfiguration(
             databaseURL: configuration.databaseURL, listenURL: listenURL,
             worker: "\(host):\(ProcessInfo.processInfo.processIdentifier)")
+        callbacks.region = queue.region
         if let seconds = try arguments.integer("callback-timeout", in: 1...60) {
             callbacks.timeout = .seconds(seconds)
             callbacks.lease = .seconds(4 * seconds)

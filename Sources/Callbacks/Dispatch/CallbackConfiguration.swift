@@ -13,6 +13,8 @@ package struct CallbackConfiguration: Sendable {
     package var keys: KeyStore?
     /// Name under which attempts are recorded.
     package var worker: String
+    /// The region whose jobs' callbacks it sends, besides those of jobs without a region.
+    package var region: String?
     /// Callbacks under way at once, over all endpoints. Each may hold a socket: stay well below `RLIMIT_NOFILE`.
     package var maximumInFlight = 512
     /// Callbacks claimed at once. On a busy machine a round trip takes 60 ms, and fewer callbacks a trip would limit the throughput.

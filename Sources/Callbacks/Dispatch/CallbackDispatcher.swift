@@ -251,6 +251,6 @@ package final class CallbackDispatcher: Sendable {
     ) async throws -> CallbackStore {
         CallbackStore(
             connection: try await connection.open(), worker: self.configuration.worker, lease: self.configuration.lease,
-            holder: self.holder, keys: self.keys, endpoints: known)
+            holder: self.holder, region: self.configuration.region, keys: self.keys, endpoints: known)
     }
 }

@@ -105,6 +105,8 @@ extension ErrorCode {
             refusal("IN019", "no document format of that name exists", hint: "A document format is TD1, TD2 or TD3.")
         case .laneUnknown: refusal("IN020", "no lane of that name exists", hint: "A lane is urgent, normal or bulk.")
         case .regionInvalid: refusal("IN021", "no region of that name exists")
+        case .regionMissing: refusal("IN097", "the deployment names regions, and none was given")
+        case .regionRefused: refusal("IN098", "the partner's jobs may not specify another region")
         case .consentMissing: refusal("IN022", "the partner's policy requires a recorded consent")
         case .idempotencyConflict:
             refusal("IN023", "the idempotency key was used before with another request", status: 409)

@@ -50,7 +50,8 @@ package final class JobWorker: Sendable {
     /// Runs until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
     /// ``JobWorkerConfiguration/drains``, the queue is empty. Waits for a lost database.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist.
+    /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist, and
+    ///   ``ErrorCode/regionMissing`` if the deployment names regions and the configuration none.
     package func run() async throws {
         try await self.register()
         await withTaskCancellationHandler {

@@ -1,4 +1,5 @@
 package import Custody
+package import HTTPClient
 
 /// The settings of a ``CallbackDispatcher``.
 package struct CallbackConfiguration: Sendable {
@@ -30,6 +31,8 @@ package struct CallbackConfiguration: Sendable {
     package var grace: Duration = .seconds(10)
     /// A PEM file used instead of the system's certificate store.
     package var certificateAuthorities: String?
+    /// The way out of callbacks and of requests for access tokens: a proxy, or source addresses.
+    package var exit = EgressExit.direct
     /// Providers of access tokens in addition to `client_credentials`, under the names that `insp.callback_authorize` accepts.
     package var providers: [String: any AuthorizationProvider] = [:]
     /// Value of `User-Agent`.

@@ -41,7 +41,8 @@ package final class CallbackDispatcher: Sendable {
         self.configuration = configuration
         self.keys = configuration.keys.map { PatientKeys($0) }
         self.machine = Mutex(DispatchMachine(configuration))
-        let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
+        let client = HTTPClient(
+            certificateAuthorities: configuration.certificateAuthorities, resolver: resolver, exit: configuration.exit)
         let tokens = TokenStore(
             databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements,
             keys: configuration.keys)

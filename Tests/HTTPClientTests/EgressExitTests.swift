@@ -93,7 +93,8 @@ struct EgressExitTests {
         #expect(proxy.asked.map { $0.prefix { $0 != " " } } == ["127.0.0.7"])
         // An address that this host does not have, and one of the other family only.
         for text in ["203.0.113.7", "::1"] {
-            let wrong = HTTPClient(exit: try #require(EgressExit(proxy: nil, sources: [#require(IPAddress(text))])))
+            let address = try #require(IPAddress(text))
+            let wrong = HTTPClient(exit: try #require(EgressExit(proxy: nil, sources: [address])))
             #expect(await self.failure(of: self.receiver.url("/ok"), wrong) == .localFault, "\(text)")
         }
     }

@@ -64,7 +64,9 @@ CREATE TABLE insp.partner (
     consent_policy_version text CHECK (consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'),
     consent_purposes text[] NOT NULL DEFAULT '{}' CHECK (cardinality(consent_purposes) <= 16),
     region_choice boolean NOT NULL DEFAULT false,
-    callback_hosts text[] CHECK (cardinality(callback_hosts) BETWEEN 1 AND 64)
+    callback_hosts text[] CHECK (cardinality(callback_hosts) BETWEEN 1 AND 64),
+    decision_policy jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(decision_policy) = 'object'),
+    decision_version integer NOT NULL DEFAULT 0
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
@@ -104,6 +106,8 @@ COMMENT ON COLUMN insp.partner.consent_purposes IS 'Purposes that a required con
 COMMENT ON COLUMN insp.partner.region_choice IS 'Whether a job may specify another region than its partner''s';
 COMMENT ON COLUMN insp.partner.callback_hosts IS
     'Hosts that a job''s callbackUrl may have: host names, or *. and a domain for all names below it; null: any';
+COMMENT ON COLUMN insp.partner.decision_policy IS 'What its jobs accept, as insp.set_decision_policy takes it';
+COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which results name as policyVersion; 0: it never had one';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.partner_policy (

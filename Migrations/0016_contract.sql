@@ -84,7 +84,8 @@ CREATE TABLE insp.label (
     label text PRIMARY KEY CHECK (label ~ '^[A-Z][A-Z0-9_]{0,63}$'),
     capabilities text[] NOT NULL,
     is_objection boolean NOT NULL,
-    is_given boolean NOT NULL DEFAULT true
+    is_given boolean NOT NULL DEFAULT true,
+    risk smallint NOT NULL DEFAULT 0 CHECK (risk BETWEEN 0 AND 99)
 );
 COMMENT ON TABLE insp.label IS
     'Labels of decisions, named as in Jumio''s Retrieval API. A reviewer may give another one (insp.review)';
@@ -92,6 +93,7 @@ COMMENT ON COLUMN insp.label.label IS 'The label';
 COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
 COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to an input; then insp.reason says what to do';
 COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
+COMMENT ON COLUMN insp.label.risk IS 'Weight of the finding in the risk of a decision, in hundredths; 0: it is none';
 GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('OK', '{usability,imageChecks,extraction,dataChecks,liveness}', false),
@@ -112,6 +114,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('NFC_CERTIFICATE', '{dataChecks}', true), ('MRZ_CHECKSUM', '{dataChecks}', true),
     ('MISMATCH_HRZ_MRZ_DATA', '{dataChecks}', true), ('MISMATCHING_DATAPOINTS', '{dataChecks}', true),
     ('DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT', '{dataChecks}', true),
+    ('UNDERAGE', '{dataChecks}', true), ('AGE_UNDETERMINED', '{dataChecks}', true),
     ('NO_MATCH', '{similarity,liveness,authentication}', true), ('NOT_POSSIBLE', '{similarity,authentication}', true),
     ('NO_FACE_PRESENT', '{liveness}', true), ('MULTIPLE_PEOPLE', '{liveness}', true),
     ('FACE_NOT_FULLY_VISIBLE', '{liveness}', true), ('TOO_BRIGHT', '{liveness}', true),
@@ -121,6 +124,15 @@ INSERT INTO insp.label (label, capabilities, is_objection, is_given) VALUES
     ('MANIPULATED_DOCUMENT', '{imageChecks}', true, false), ('PUNCHED', '{imageChecks}', true, false),
     ('WATERMARK', '{imageChecks}', true, false), ('GHOST_IMAGE_DIFFERENT', '{imageChecks}', true, false),
     ('FAKE', '{imageChecks}', true, false);
+UPDATE insp.label l SET risk = w.risk FROM (VALUES
+    (90, '{DIGITAL_COPY,NFC_CERTIFICATE,MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS,NO_MATCH,FAKE,MANIPULATED_DOCUMENT}'::text[]),
+    (80, '{PHOTOCOPY,MRZ_CHECKSUM}'), (70, '{MISMATCH_FRONT_BACK,CHALLENGE_FAILED,WATERMARK,GHOST_IMAGE_DIFFERENT}'),
+    (60, '{BLACK_WHITE}'), (50, '{SAMPLE,NOT_A_DOCUMENT,MULTIPLE_PEOPLE,UNDERAGE,PUNCHED}'),
+    (40, '{LIVENESS_UNDETERMINED,NO_FACE_PRESENT,NOT_POSSIBLE}'),
+    (30, '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT,AGE_UNDETERMINED,CHALLENGE_TIMEOUT,PART_OF_DOCUMENT_HIDDEN,DAMAGED_DOCUMENT,NOT_ENROLLED}'),
+    (20, '{PART_OF_DOCUMENT_MISSING,MISSING_PAGE,MISSING_MANDATORY_DATAPOINTS,UNSUPPORTED_COUNTRY,UNSUPPORTED_DOCUMENT_TYPE,FACE_NOT_FULLY_VISIBLE,PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}'),
+    (10, '{BAD_QUALITY_IMAGE,BAD_QUALITY,BLURRED,GLARE,TOO_BRIGHT}')) AS w (risk, labels)
+WHERE l.label = ANY (w.labels);
 
 CREATE TABLE insp.reason (
     code text PRIMARY KEY CHECK (code ~ '^[A-Z][A-Z_]+$'),
@@ -156,6 +168,8 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('MRZ_CHECKSUM', '{MRZ_CHECKSUM}', '{FRONT,BACK,DG1}', NULL),
     ('MISMATCHING_DATA', '{MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS}', '{FRONT,BACK,DG1}', NULL),
     ('DOCUMENT_EXPIRED', '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT}', '{FRONT,BACK,DG1}', NULL),
+    ('UNDERAGE', '{UNDERAGE}', '{FRONT,BACK,DG1}', NULL),
+    ('AGE_UNDETERMINED', '{AGE_UNDETERMINED}', '{FRONT,BACK,DG1}', NULL),
     ('FACE_BLACK_WHITE', '{BLACK_WHITE}', '{FACE,FRAMES}', NULL),
     ('FACE_DIGITAL_COPY', '{DIGITAL_COPY}', '{FACE,FRAMES}', NULL),
     ('FACE_BLURRY', '{BLURRED}', '{FACE}', NULL),
@@ -220,6 +234,9 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('MISMATCHING_DATA', 'Photograph the document again, sharp and complete. If this repeats, use another document.',
         'Fotografieren Sie das Dokument noch einmal, scharf und vollständig. Hilft das nicht, verwenden Sie ein anderes.'),
     ('DOCUMENT_EXPIRED', 'Use a document that has not expired.', 'Verwenden Sie ein Dokument, das noch gültig ist.'),
+    ('UNDERAGE', 'You are below the age that is required.', 'Sie haben das nötige Alter noch nicht erreicht.'),
+    ('AGE_UNDETERMINED', 'Use a document that shows your date of birth, and photograph it sharp and complete.',
+        'Verwenden Sie ein Dokument mit Ihrem Geburtsdatum und fotografieren Sie es scharf und vollständig.'),
     ('FACE_BLACK_WHITE', 'Take the selfie in colour.', 'Nehmen Sie das Selfie in Farbe auf.'),
     ('FACE_DIGITAL_COPY', 'Show your own face, not a screen or a print.',
         'Zeigen Sie Ihr eigenes Gesicht, keinen Bildschirm und keinen Ausdruck.'),

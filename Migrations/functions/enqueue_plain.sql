@@ -80,7 +80,7 @@ BEGIN
         WHERE e.partner_id = x.id AND e.is_default OFFSET 0) e ON true
     WHERE x.name = partner AND x.enabled
         AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
-        AND NOT x.passive_signals_suffice
+        AND NOT x.passive_signals_suffice AND x.decision_version = 0
         AND (x.region IS NOT NULL OR NOT EXISTS (SELECT FROM insp.region g WHERE g.is_served))
         AND coalesce((SELECT bool_or(b.partner_id = x.id AND b.login = session_user AND b.role = me AND b.is_active)
             FROM insp.producer_partner b WHERE b.login = session_user OR b.role = me), true);

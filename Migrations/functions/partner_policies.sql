@@ -1,4 +1,4 @@
--- Versions of partners' policies, and the functions that set those on consent, regions and callbacks.
+-- Versions of partners' policies, and the functions that set those on consent, regions, callbacks and decisions.
 
 CREATE OR REPLACE FUNCTION insp.keep_policy() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET intervalstyle = 'iso_8601' AS $$
@@ -179,3 +179,86 @@ $$;
 COMMENT ON FUNCTION insp.set_callback_policy(text, text[]) IS
     'Sets the hosts that the callbackUrl of a partner''s jobs may have, if they are accepted from now on: names, or *. and a domain for every name below it; null: any host. The endpoint''s own URL is the operator''s, and needs no entry';
 GRANT EXECUTE ON FUNCTION insp.set_callback_policy(text, text[]) TO insp_operator;
+
+-- For each job, so without a search_path of its own.
+CREATE OR REPLACE FUNCTION insp.decision_stamp(partner insp.partner) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN partner.decision_version > 0 THEN jsonb_build_object('decisionPolicy',
+        partner.decision_policy || jsonb_build_object('version', partner.decision_version)) ELSE '{}' END
+$$;
+COMMENT ON FUNCTION insp.decision_stamp(insp.partner) IS
+    'What a job''s request says of its partner''s decision policy: all of it, with its version, so that later changes do not concern the job';
+
+CREATE OR REPLACE FUNCTION insp.decision_problem(p_policy jsonb) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    keys constant text[] := ARRAY['expiryGraceDays', 'rejectExpired', 'minimumAge', 'livenessAssurance', 'enrollmentAssurance',
+        'reviewLabels', 'reviewRisk'];
+    assurances constant jsonb := '["evidence", "challenge", "certified-vendor"]';
+    entry record;
+    is_number boolean;
+BEGIN
+    IF jsonb_typeof(p_policy) IS DISTINCT FROM 'object' THEN
+        RETURN 'the policy is not an object';
+    END IF;
+    FOR entry IN SELECT e.key, e.value FROM jsonb_each(p_policy) e ORDER BY e.key LOOP
+        IF entry.key <> ALL (keys) THEN
+            RETURN format('unknown key %s; keys are %s', left(quote_literal(entry.key), 40), array_to_string(keys, ', '));
+        END IF;
+        is_number := jsonb_typeof(entry.value) = 'number' AND entry.value::text ~ '^[0-9]{1,5}$';
+        IF entry.key = 'expiryGraceDays' AND NOT (is_number AND (entry.value::text)::integer BETWEEN 0 AND 3650) THEN
+            RETURN 'expiryGraceDays is not a whole number from 0 to 3650';
+        ELSIF entry.key = 'rejectExpired' AND jsonb_typeof(entry.value) <> 'boolean' THEN
+            RETURN 'rejectExpired is not true or false';
+        ELSIF entry.key = 'minimumAge' AND NOT (is_number AND (entry.value::text)::integer BETWEEN 1 AND 120) THEN
+            RETURN 'minimumAge is not a whole number from 1 to 120';
+        ELSIF entry.key = 'reviewRisk' AND NOT (is_number AND (entry.value::text)::integer BETWEEN 0 AND 100) THEN
+            RETURN 'reviewRisk is not a whole number from 0 to 100';
+        ELSIF entry.key IN ('livenessAssurance', 'enrollmentAssurance')
+            AND NOT (jsonb_typeof(entry.value) = 'string' AND assurances @> entry.value) THEN
+            RETURN entry.key || ' is not evidence, challenge or certified-vendor';
+        ELSIF entry.key = 'reviewLabels' AND (jsonb_typeof(entry.value) <> 'array' OR EXISTS (
+            SELECT FROM jsonb_array_elements(CASE jsonb_typeof(entry.value) WHEN 'array' THEN entry.value ELSE '[]' END) l
+            WHERE NOT EXISTS (SELECT FROM insp.label x WHERE to_jsonb(x.label) = l))) THEN
+            RETURN 'reviewLabels is not an array of labels (insp.label)';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.decision_problem(jsonb) IS 'The error in a decision policy, or null';
+
+CREATE OR REPLACE FUNCTION insp.set_decision_policy(partner text, policy jsonb) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    was constant insp.partner := insp.partner_lock(set_decision_policy.partner);
+    problem constant text := insp.decision_problem(set_decision_policy.policy);
+BEGIN
+    PERFORM insp.need_approval('set_decision_policy');
+    PERFORM insp.require(problem IS NULL, problem, 'deploy/OPERATING.md describes each key. {} accepts what is usual.', 'PARTNER_INVALID');
+    IF set_decision_policy.policy = was.decision_policy THEN
+        RETURN was.decision_version;
+    END IF;
+    UPDATE insp.partner p SET decision_policy = set_decision_policy.policy, decision_version = p.decision_version + 1 WHERE p.id = was.id;
+    PERFORM insp.record_partner('set_decision_policy', was);
+    RETURN was.decision_version + 1;
+END
+$$;
+COMMENT ON FUNCTION insp.set_decision_policy(text, jsonb) IS
+    'Sets what the decisions of a partner''s jobs accept that are accepted from now on, and returns the version, which their results name as policyVersion: expiryGraceDays, rejectExpired, minimumAge, livenessAssurance and enrollmentAssurance (evidence, challenge, certified-vendor), reviewLabels, reviewRisk. The call sets everything; {} accepts what is usual';
+GRANT EXECUTE ON FUNCTION insp.set_decision_policy(text, jsonb) TO insp_operator;
+
+CREATE OR REPLACE VIEW insp.v_decision_policy AS
+SELECT p.partner, (p.policy ->> 'decision_version')::integer AS version, min(p.valid_from) AS valid_from,
+    nullif(max(coalesce(p.valid_until, 'infinity')), 'infinity') AS valid_until,
+    (array_agg(p.changed_by ORDER BY p.version))[1] AS changed_by, p.policy -> 'decision_policy' AS policy
+FROM insp.v_partner_policy p WHERE (p.policy ->> 'decision_version')::integer > 0
+GROUP BY p.partner, p.policy ->> 'decision_version', p.policy -> 'decision_policy';
+COMMENT ON VIEW insp.v_decision_policy IS 'Partners'' decision policies by the version that results name';
+COMMENT ON COLUMN insp.v_decision_policy.partner IS 'The partner';
+COMMENT ON COLUMN insp.v_decision_policy.version IS 'The policyVersion of results';
+COMMENT ON COLUMN insp.v_decision_policy.valid_from IS 'When it was set; jobs accepted from then on are decided by it';
+COMMENT ON COLUMN insp.v_decision_policy.valid_until IS 'When the next one was set; null: current';
+COMMENT ON COLUMN insp.v_decision_policy.changed_by IS 'The role that set it';
+COMMENT ON COLUMN insp.v_decision_policy.policy IS 'What it accepts, as insp.set_decision_policy took it';
+GRANT SELECT ON insp.v_decision_policy TO insp_operator, insp_auditor;

@@ -288,7 +288,8 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     coalesce(d.jobs, 0) AS dead_lettered, coalesce(e.endpoints, 0) AS endpoints,
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.passive_signals_suffice, p.consent_required, p.callback_required, p.job_lifetime,
-    p.erased_at, p.consent_policy_url, p.consent_policy_version, p.consent_purposes, p.region_choice, p.callback_hosts
+    p.erased_at, p.consent_policy_url, p.consent_policy_version, p.consent_purposes, p.region_choice, p.callback_hosts,
+    p.decision_version, p.decision_policy
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
@@ -332,5 +333,7 @@ COMMENT ON COLUMN insp.v_partner.consent_policy_url IS 'Where end users read wha
 COMMENT ON COLUMN insp.v_partner.consent_policy_version IS 'The version that a required consent must name; null: any';
 COMMENT ON COLUMN insp.v_partner.consent_purposes IS 'Purposes that a required consent must contain';
 COMMENT ON COLUMN insp.v_partner.region_choice IS 'Whether a job may specify another region (insp.set_region_policy)';
+COMMENT ON COLUMN insp.v_partner.decision_version IS 'Number of its decision policy (insp.set_decision_policy), 0: it never had one';
+COMMENT ON COLUMN insp.v_partner.decision_policy IS 'What its jobs accept';
 COMMENT ON COLUMN insp.v_partner.callback_hosts IS 'Hosts that a job''s callbackUrl may have (insp.set_callback_policy); null: any';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -393,7 +393,8 @@ BEGIN
         -- Stored only where a review is possible: workers decide by it, and most jobs need none.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
         || CASE WHEN partner.passive_signals_suffice AND 'liveness' = ANY (flow.capabilities)
-            THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END;
+            THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END
+        || insp.decision_stamp(partner);
     RETURN r;
 END
 $$;

@@ -74,7 +74,8 @@ package struct InspectionPipeline: JobHandler {
         let document = outcome.document
         return JobResult(
             decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
-            body: ResultEnvelope.json(document.body), seal: seal)
+            body: ResultEnvelope.json(document.body), seal: seal,
+            asksForReview: request.decisionPolicy?.asksForReview(of: document) ?? false)
     }
 
     /// The vendor server's answer about a session, as the liveness stage's facts. Each access is recorded before and after

@@ -156,7 +156,8 @@ package final class JobWorker: Sendable {
         do {
             let result = try await self.handler.run(JobContext(job, self))
             // Before the lock is taken: only jobs that mention a review take time.
-            return .success(result.stored, waitsForReview: job.waitsForReview(of: result.decision))
+            return .success(
+                result.stored, waitsForReview: result.asksForReview || job.waitsForReview(of: result.decision))
         } catch {
             return .failure(error, random: .random(in: -1...1))
         }

@@ -28,6 +28,7 @@ extension OpenAPIDocument {
             "userReference": { "type": "string" },
             "reportingCriteria": { "type": "string" },
             "decision": { "$ref": "#/components/schemas/Decision" },
+            "policyVersion": { "type": "integer", "minimum": 1, "description": "The version of your decision policy that decided; absent if you have none" },
             "capabilities": { "$ref": "#/components/schemas/Capabilities" },
             "reasons": { "type": "array", "items": { "$ref": "#/components/schemas/Reason" } },
             "rejectReasons": { "type": "array", "items": { "$ref": "#/components/schemas/RejectReason" } },
@@ -48,7 +49,22 @@ extension OpenAPIDocument {
           "properties": {
             "type": { "$ref": "#/components/schemas/DecisionType" },
             "details": { "type": "object", "required": ["label"], "properties": { "label": { "$ref": "#/components/schemas/Label" } } },
-            "risk": { "type": "object", "required": ["score"], "properties": { "score": { "type": "integer", "minimum": -1, "maximum": 100 } } }
+            "risk": {
+              "type": "object",
+              "required": ["score"],
+              "properties": {
+                "score": { "type": "integer", "minimum": -1, "maximum": 100 },
+                "findings": { "type": "array", "items": { "$ref": "#/components/schemas/RiskFinding" }, "description": "What the score is made of; absent if nothing was found. RESULTS.md has the formula" }
+              }
+            }
+          }
+        },
+        "RiskFinding": {
+          "type": "object",
+          "required": ["name", "weight"],
+          "properties": {
+            "name": { "type": "string", "description": "A capability and its label, such as dataChecks.MRZ_CHECKSUM" },
+            "weight": { "type": "integer", "minimum": 1, "maximum": 100, "description": "In hundredths" }
           }
         },
         "Label": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": "RESULTS.md lists those that are given; a reviewer may choose others" },

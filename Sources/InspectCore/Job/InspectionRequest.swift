@@ -16,6 +16,8 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     /// Whether passive signals without a finding pass liveness. The partner's setting: the database writes it into the
     /// payload, and no client can set it.
     package var passiveSignalsSuffice = false
+    /// What the partner accepts; `nil`: it has no policy of its own.
+    package var decisionPolicy: DecisionPolicy?
 
     package init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
@@ -32,6 +34,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case workflow, documentFormat, documentTypes, countries, threshold, challenge, passiveSignalsSuffice
+        case decisionPolicy
         case faceID = "faceId"
     }
 
@@ -45,6 +48,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         self.threshold = try container.decodeIfPresent(Double.self, forKey: .threshold)
         self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
         self.passiveSignalsSuffice = try container.decodeIfPresent(Bool.self, forKey: .passiveSignalsSuffice) ?? false
+        self.decisionPolicy = try container.decodeIfPresent(DecisionPolicy.self, forKey: .decisionPolicy)
     }
 }
 

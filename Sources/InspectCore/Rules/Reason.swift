@@ -22,6 +22,8 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case mrzChecksum = "MRZ_CHECKSUM"
     case mismatchingData = "MISMATCHING_DATA"
     case documentExpired = "DOCUMENT_EXPIRED"
+    case underage = "UNDERAGE"
+    case ageUndetermined = "AGE_UNDETERMINED"
     case faceBlackWhite = "FACE_BLACK_WHITE"
     case faceDigitalCopy = "FACE_DIGITAL_COPY"
     case faceBlurry = "FACE_BLURRY"
@@ -78,6 +80,12 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
                 "Photograph the document again, sharp and complete. If this repeats, use another document."
             )
         case .documentExpired: ([.documentExpiry], [.front, .back, .dg1], "Use a document that has not expired.")
+        case .underage: ([.underage], [.front, .back, .dg1], "You are below the age that is required.")
+        case .ageUndetermined:
+            (
+                [.ageUndetermined], [.front, .back, .dg1],
+                "Use a document that shows your date of birth, and photograph it sharp and complete."
+            )
         case .faceBlackWhite: ([.blackWhite], [.face, .frames], "Take the selfie in colour.")
         case .faceDigitalCopy: ([.digitalCopy], [.face, .frames], "Show your own face, not a screen or a print.")
         case .faceBlurry: ([.blurred], [.face], "Hold the camera still and let it focus.")

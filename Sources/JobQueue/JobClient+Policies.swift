@@ -1,3 +1,4 @@
+package import Foundation
 internal import Postgres
 
 /// What operators set for a partner's jobs, and for the deployment's. Each call sets everything of its kind, and returns in words what
@@ -29,6 +30,20 @@ extension JobClient {
     package func setCallbackHosts(_ hosts: [String], of partner: String) async throws -> String {
         try await self.set(
             "SELECT insp.set_callback_policy($1, nullif($2::text[], '{}'))", [.text(partner), .texts(hosts)])
+    }
+
+    /// What a partner's decisions accept.
+    ///
+    /// - Parameter policy: A JSON object, as `insp.set_decision_policy` describes it.
+    /// - Returns: The version, which results name.
+    package func setDecisionPolicy(_ policy: Data, of partner: String) async throws -> Int {
+        let text = try PostgresValue.json(policy)
+        return try await self.translating {
+            Int(
+                try await $0.query(
+                    "SELECT insp.set_decision_policy($1, $2::jsonb)", [.text(partner), .text(text)]
+                ).single().int(0))
+        }
     }
 
     private func set(_ statement: String, _ parameters: [PostgresValue]) async throws -> String {

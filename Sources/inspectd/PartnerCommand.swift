@@ -12,12 +12,13 @@ extension Command {
                    inspectd partner region --partner NAME --region REGION [--may-choose]
                    inspectd partner regions [REGION...]
                    inspectd partner callbacks --partner NAME [--host HOST]...
+                   inspectd partner decisions --partner NAME --policy FILE
                    inspectd partner erase --partner NAME --confirm NAME
             """,
         words: Self.policyWords + ["erase"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "the partner").of("consent", "region", "callbacks", "erase"),
+            .value("partner", "NAME", "the partner").of("consent", "region", "callbacks", "decisions", "erase"),
             .value("confirm", "NAME", "the same name again").of("erase"),
         ] + Self.policyOptions + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
@@ -26,7 +27,8 @@ extension Command {
                 return try await Self.setPolicy(arguments.operands, arguments, configuration)
             }
             guard arguments.operands == ["erase"], let partner = arguments["partner"] else {
-                throw UsageError("'partner' needs consent, region, callbacks or erase with --partner, or regions")
+                throw UsageError(
+                    "'partner' needs consent, region, callbacks, decisions or erase with --partner, or regions")
             }
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")

@@ -4,7 +4,7 @@ import JobQueue
 
 /// The words of `inspectd partner` that set policies.
 extension Command {
-    static let policyWords = ["consent", "region", "regions", "callbacks"]
+    static let policyWords = ["consent", "region", "regions", "callbacks", "decisions"]
 
     static let policyOptions: [Arguments.Option] = [
         .flag("required", "each job needs a consent").of("consent"),
@@ -17,6 +17,7 @@ extension Command {
             "host", "HOST",
             "a host that a job's callbackUrl may have, or *.DOMAIN; may be repeated; without any, every host"
         ).of("callbacks"),
+        .value("policy", "FILE", "what its decisions accept: a JSON object; - is standard input").of("decisions"),
     ]
 
     /// - Parameter words: One of ``policyWords``, and the names of regions after `regions`.
@@ -38,6 +39,12 @@ extension Command {
                 guard let region = arguments["region"] else { throw UsageError("'partner region' needs --region") }
                 outcome = try await client.setRegionPolicy(
                     of: partner, region: region, mayChoose: arguments.has("may-choose"))
+            case "decisions":
+                guard let path = arguments["policy"] else { throw UsageError("'partner decisions' needs --policy") }
+                let policy =
+                    path == "-"
+                    ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--policy")
+                outcome = "version \(try await client.setDecisionPolicy(policy, of: partner))"
             default:
                 outcome = try await client.setCallbackHosts(arguments.all("host"), of: partner)
             }

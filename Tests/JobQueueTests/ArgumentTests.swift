@@ -70,7 +70,7 @@ import Testing
         "face_id": ["'face'"], "feature": ["repeat('0', 1024)"], "engine": ["'e'"], "model_sha256": ["repeat('0', 64)"],
         "required": ["true"], "policy_url": ["'https://example.com/privacy'"], "policy_version": ["'v3'"],
         "purposes": ["'{identity}'"], "region": ["'EU'"], "may_choose": ["true"], "regions": ["'{EU}'"],
-        "hosts": ["'{hooks.example.com}'"],
+        "hosts": ["'{hooks.example.com}'"], "policy": ["'{}'", "'{\"minimumAge\":18}'"],
         "payload": ["'\(request)'"], "p_payload": [#"'{"workflow":"id"}'"#], "front": ["'\\x01'"],
         "p_settings": ["'{}'"], "p_scope": ["'create'", "'read'"], "p_credential": ["1"], "scopes": ["'{read}'"],
         "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],

@@ -199,6 +199,7 @@ import Testing
             #expect(try row.textArray("capabilities").isEmpty == whole.contains(label), "\(label)")
             #expect(try capabilities.isSuperset(of: row.textArray("capabilities")), "\(label)")
             #expect(try row.bool("is_given") == (DecisionLabel(rawValue: label)?.isGiven ?? true), "\(label)")
+            #expect(try row.int("risk") == Int64(DecisionLabel(rawValue: label)?.risk ?? 0), "\(label)")
         }
     }
 
@@ -275,7 +276,14 @@ import Testing
             }
         }
         #expect(try rows("Statuses") == JobStatus.allCases.map { "\($0.rawValue) \($0.name)" })
-        #expect(try rows("Decisions") == DecisionType.allCases.map { "\($0.rawValue) \($0.riskScore)" })
+        let bands = DecisionType.allCases.map { type in
+            let band = type.riskBand
+            let end = band.count == 1 ? "" : "–\(band.upperBound)"
+            return "\(type.rawValue) \(band.lowerBound)\(end)"
+        }
+        #expect(try rows("Decisions") == bands)
+        let circumstances = RiskRules.Circumstance.allCases.map { "`\($0.rawValue)` \($0.weight)" }
+        #expect(try rows("Risk") == circumstances)
     }
 
     @Test func `Each error has its codes of the apps' contracts, as the program knows them`() async throws {

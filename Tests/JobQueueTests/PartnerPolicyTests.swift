@@ -269,15 +269,81 @@ import Testing
         #expect(try await self.refusal(fixture, #""callbackUrl":"https://evil.example/x""#) == nil)
     }
 
+    @Test func `A job is decided by the policy that held when it was accepted, and a rerun by today's`() async throws {
+        let fixture = try await QueueFixture()
+        func stamp(_ id: String) async throws -> String {
+            let sql = "SELECT coalesce(request -> 'decisionPolicy', 'null')::text FROM insp.job WHERE public_id = $1"
+            return try await fixture.admin.query(sql, [.text(id)])[0].string(0)
+        }
+        // By the usual way, the fast one and the one for many.
+        let before = try await fixture.enqueue(1)[0]
+        let policy = #"{"minimumAge":18,"expiryGraceDays":30,"reviewLabels":["GLARE"]}"#
+        #expect(try await self.call(fixture, "set_decision_policy('acme', '\(policy)')::text") == "1")
+        #expect(try await self.call(fixture, "set_decision_policy('acme', '\(policy)')::text") == "1")
+        let during =
+            [try await fixture.client.enqueue(payload: Self.payload(""))]
+            + (try await fixture.enqueue(many: [Self.payload(""), Self.payload(#""reportingCriteria":"x""#)]))
+        #expect(try await self.call(fixture, "set_decision_policy('acme', '{}')::text") == "2")
+        #expect(try await stamp(before) == "null")
+        for id in during {
+            #expect(
+                try await stamp(id)
+                    == #"{"version": 1, "minimumAge": 18, "reviewLabels": ["GLARE"], "expiryGraceDays": 30}"#)
+        }
+        _ = try await self.call(fixture, "cancel('\(during[0])')::text")
+        #expect(try await stamp(self.call(fixture, "rerun('\(during[0])')::text")) == #"{"version": 2}"#)
+        let versions = try await fixture.admin.query(
+            """
+            SELECT version::text || ' ' || policy || ' ' || (valid_until IS NULL) FROM insp.v_decision_policy ORDER BY version
+            """)
+        #expect(
+            try versions.map { try $0.string(0) } == [
+                #"1 {"minimumAge": 18, "reviewLabels": ["GLARE"], "expiryGraceDays": 30} false"#, "2 {} true",
+            ])
+        #expect(try await fixture.count("insp.v_operator_events WHERE action = 'set_decision_policy'") == 2)
+        for wrong in [
+            "5", "null", #"{"x":1}"#, #"{"minimumAge":0}"#, #"{"minimumAge":"18"}"#, #"{"expiryGraceDays":1.5}"#,
+            #"{"reviewLabels":["NOPE"]}"#, #"{"livenessAssurance":"none"}"#, #"{"rejectExpired":null}"#,
+            #"{"reviewRisk":101}"#,
+        ] {
+            let call = "set_decision_policy('acme', '\(wrong)')"
+            #expect(await self.state(fixture, call) == "PARTNER_INVALID", "\(wrong)")
+        }
+        // No client can send one.
+        #expect(try await self.refusal(fixture, #""decisionPolicy":{"version":9}"#) == .payloadInvalid)
+    }
+
+    @Test func `A result that its policy has reviewed waits for the review`() async throws {
+        let fixture = try await QueueFixture()
+        let ids = try await fixture.enqueue(2)
+        let summary = Data(#"{"decision":{"type":"PASSED","details":{"label":"PASSED"},"risk":{"score":0}}}"#.utf8)
+        var configuration = fixture.configuration(slots: 1)
+        configuration.drains = true
+        struct Handler: JobHandler {
+            let first: String
+            let summary: Data
+            func run(_ context: JobContext) async throws -> JobResult {
+                JobResult(
+                    decision: .passed, summary: self.summary, body: Data("{}".utf8),
+                    asksForReview: context.job.publicID == self.first)
+            }
+        }
+        try await JobWorker(configuration, handler: Handler(first: ids[0], summary: summary)).run()
+        #expect(try await fixture.count("insp.job WHERE public_id = '\(ids[0])' AND status = 64") == 1)
+        #expect(try await fixture.count("insp.job WHERE public_id = '\(ids[1])' AND status = 128") == 1)
+    }
+
     @Test func `What needs four eyes needs them by set_partner as well`() async throws {
         let fixture = try await QueueFixture()
-        for action in ["set_consent_policy", "set_region_policy", "set_callback_policy", "set_regions"] {
+        for action in [
+            "set_consent_policy", "set_region_policy", "set_callback_policy", "set_decision_policy", "set_regions",
+        ] {
             _ = try await self.call(fixture, "set_approval('\(action)', true)")
         }
         for call in [
             "set_consent_policy('acme', true)", "set_partner('acme', consent_required => true)",
             "set_region_policy('acme', 'EU')", "set_partner('acme', region => 'EU')",
-            "set_callback_policy('acme', NULL)", "set_regions('{EU}')",
+            "set_callback_policy('acme', NULL)", "set_decision_policy('acme', '{}')", "set_regions('{EU}')",
         ] { #expect(await self.state(fixture, call) == "APPROVAL_NEEDED", "\(call)") }
         #expect(try await self.call(fixture, "set_partner('acme', lane => 'bulk')") == "partner acme: lane bulk")
     }

@@ -30,6 +30,7 @@ CREATE TABLE insp.callback (
     is_erased boolean NOT NULL DEFAULT false,
     form smallint NOT NULL DEFAULT 1,
     region smallint NOT NULL DEFAULT 0,
+    face text,
     UNIQUE (job_id, event, endpoint_id),
     CHECK (body IS NOT NULL OR public_id IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000);
@@ -58,9 +59,10 @@ COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decisi
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
 COMMENT ON COLUMN insp.callback.region IS 'The job''s region, whose dispatchers alone may send it; 0: any';
+COMMENT ON COLUMN insp.callback.face IS 'What its body tells of the face SDK''s event (insp.face_words), until the job is erased; null: nothing';
 -- Not the URL and the trace, which a job's caller chose: either may identify a person. insp.v_callback has the origin.
 GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
-    has_reference, has_result, is_sealed, is_erased, form, region) ON insp.callback TO insp_operator, insp_auditor;
+    has_reference, has_result, is_sealed, is_erased, form, region, face) ON insp.callback TO insp_operator, insp_auditor;
 
 -- What changes with each attempt is in two narrow tables, like insp.ready and insp.lease for jobs; the wide row of insp.callback
 -- is written once. A callback in neither of the two is delivered, and its attempts say when. Updating the wide row with each

@@ -138,7 +138,8 @@ CREATE TABLE insp.reason (
     code text PRIMARY KEY CHECK (code ~ '^[A-Z][A-Z_]+$'),
     labels text[] NOT NULL CHECK (labels <> '{}'),
     parts text[] NOT NULL,
-    contract_code integer UNIQUE
+    contract_code integer UNIQUE,
+    mobile_code text CHECK (mobile_code ~ '^[A-Z][0-9]{5}$')
 );
 COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
@@ -146,6 +147,8 @@ COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
+COMMENT ON COLUMN insp.reason.mobile_code IS
+    'The error with which Jumio''s mobile SDK tells an app''s own interface of it: Z turn the document over; null: none';
 GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),
@@ -185,6 +188,8 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('FACE_NOT_COMPARED', '{NOT_POSSIBLE}', '{FRONT,FACE,DG2}', NULL),
     ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL),
     ('NOT_ASSESSED', '{PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}', '{}', NULL);
+
+UPDATE insp.reason SET mobile_code = 'Z00000' WHERE code = 'MISSING_BACK';
 
 CREATE TABLE insp.reason_advice (
     code text NOT NULL REFERENCES insp.reason,
@@ -273,16 +278,19 @@ CREATE TABLE insp.error_contract (
 COMMENT ON TABLE insp.error_contract IS 'Each error''s codes in the contracts of partners'' apps';
 COMMENT ON COLUMN insp.error_contract.code IS 'The error';
 COMMENT ON COLUMN insp.error_contract.mobile_code IS
-    'Its code in Jumio''s mobile SDK: A network, C not authorised, F service unavailable, G cancelled, J session ended, N required input missing or unusable';
+    'Its code in Jumio''s mobile SDK: A network, B no secure connection, C not authorised, E no connection, F service unavailable, G cancelled, I encryption key not valid, J session ended, N required input missing or unusable';
 COMMENT ON COLUMN insp.error_contract.face_outcome IS 'How a job of the face SDK ends with it (insp.face_outcome, which has the SDK''s error)';
 COMMENT ON COLUMN insp.error_contract.payment_code IS 'Its number in iZettle''s SDK; null: the SDK has none';
 GRANT SELECT ON insp.error_contract TO insp_producer, insp_gateway, insp_operator, insp_auditor;
 INSERT INTO insp.error_contract (code, mobile_code, face_outcome, payment_code)
 SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALUES
-    ('A10000', 'unknown', NULL::integer, ARRAY['ATTEMPT_INTERRUPTED', 'CERTIFICATE_INVALID', 'CONNECTION_FAILED',
-        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'KEYS_UNAVAILABLE', 'LOCAL_FAULT', 'NAME_NOT_RESOLVED', 'OBJECT_STORE_UNAVAILABLE',
-        'PART_UNREACHABLE', 'PIN_MISMATCH', 'RATE_LIMITED', 'REDIRECT_REFUSED', 'RESPONSE_BROKEN', 'RESPONSE_TOO_LARGE',
-        'STATUS_NOT_SUCCESS', 'STORAGE_QUOTA_REACHED', 'TIMED_OUT', 'TLS_FAILED', 'VENDOR_UNREACHABLE',
+    ('B10000', 'unknown', NULL::integer, ARRAY['CERTIFICATE_INVALID', 'PIN_MISMATCH', 'TLS_FAILED']),
+    ('E10000', 'unknown', NULL, ARRAY['CONNECTION_FAILED', 'NAME_NOT_RESOLVED']),
+    ('I00000', 'unknown', NULL, ARRAY['DECRYPTION_KEY_UNKNOWN']),
+    ('A10000', 'unknown', NULL, ARRAY['ATTEMPT_INTERRUPTED',
+        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'KEYS_UNAVAILABLE', 'LOCAL_FAULT', 'OBJECT_STORE_UNAVAILABLE',
+        'PART_UNREACHABLE', 'RATE_LIMITED', 'REDIRECT_REFUSED', 'RESPONSE_BROKEN', 'RESPONSE_TOO_LARGE',
+        'STATUS_NOT_SUCCESS', 'STORAGE_QUOTA_REACHED', 'TIMED_OUT', 'VENDOR_UNREACHABLE',
         'WAITING_QUOTA_REACHED']),
     ('A10000', 'unknown', -501, ARRAY['AUTHORIZATION_FAILED']),
     ('C00401', 'unusable', NULL, ARRAY['PARTNER_DISABLED']),
@@ -290,7 +298,7 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('C00403', 'unusable', NULL, ARRAY['SCOPE_MISSING']),
     ('F00000', 'liveness_failed', NULL, ARRAY['VENDOR_OUTCOME_UNKNOWN', 'VENDOR_REFUSED', 'VENDOR_RESPONSE_INVALID']),
     ('F00000', 'unknown', NULL, ARRAY['ANALYZER_CRASHED', 'ANALYZER_OUT_OF_MEMORY', 'ANALYZER_TIMEOUT', 'ANALYZER_UNAVAILABLE',
-        'ATTEMPTS_EXHAUSTED', 'DECRYPTION_KEY_UNKNOWN', 'FACE_BUSY', 'INTERNAL_ERROR', 'KEY_FILE_INVALID',
+        'ATTEMPTS_EXHAUSTED', 'FACE_BUSY', 'INTERNAL_ERROR', 'KEY_FILE_INVALID',
         'KEY_MISMATCH', 'KEY_MISSING', 'KEY_UNKNOWN', 'LEASE_LOST', 'MODEL_UNAVAILABLE', 'OBJECT_MISSING',
         'SEAL_BROKEN', 'VENDOR_NOT_CONFIGURED', 'WORKER_LOST']),
     ('F00000', 'unknown', -501, ARRAY['WORKFLOW_NOT_IMPLEMENTED']),

@@ -28,8 +28,8 @@ TABLES = {
             WHEN capabilities @> (SELECT array_agg(c) FROM insp.workflow, unnest(capabilities) c) THEN 'every capability' ELSE {CODES.format('capabilities')} END,
             CASE risk WHEN 0 THEN '' ELSE risk::text END
         FROM insp.label ORDER BY capabilities <> '{{}}', NOT is_given, is_objection, label COLLATE "C" """),
-    "Reject reasons": ("number | reason | labels | parts", f"""
-        SELECT coalesce(contract_code::text, ''), '`' || code || '`', {CODES.format('labels')}, {CODES.format('parts')}
+    "Reject reasons": ("number | reason | labels | parts | mobile", f"""
+        SELECT coalesce(contract_code::text, ''), '`' || code || '`', {CODES.format('labels')}, {CODES.format('parts')}, coalesce(mobile_code, '')
         FROM insp.reasons() ORDER BY contract_code, code COLLATE "C" """),
     "Advice": ("reason | advice | Hinweis", """
         SELECT '`' || r.code || '`', r.advice, d.advice FROM insp.reasons('en') r JOIN insp.reasons('de') d USING (code)

@@ -231,7 +231,7 @@ BEGIN
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
         said.elsewhere, c.event, c.created_at, c.definition_key, CASE WHEN NOT c.is_sealed THEN (said.personal -> 'userReference')::text END,
-        to_json(c.decision)::text, c.is_expired, whole.result,
+        insp.callback_decision(c), c.is_expired, whole.result,
         -- Less than may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,

@@ -259,7 +259,7 @@ BEGIN
         DELETE FROM insp.callback c WHERE c.id = ANY (gone);
     END IF;
     UPDATE insp.callback c SET url = e.url, traceparent = NULL,
-        decision = CASE WHEN NOT p_remove THEN c.decision END, is_erased = c.is_erased OR p_remove AND c.decision IS NOT NULL
+        decision = CASE WHEN NOT p_remove THEN c.decision END, face = CASE WHEN NOT p_remove THEN c.face END, is_erased = c.is_erased OR p_remove AND c.decision IS NOT NULL
     FROM insp.endpoint e
     WHERE c.id = ANY (locked) AND e.id = c.endpoint_id AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL
         OR p_remove AND c.decision IS NOT NULL);

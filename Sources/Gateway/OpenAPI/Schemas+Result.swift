@@ -86,6 +86,7 @@ extension OpenAPIDocument {
             "code": { "type": "string", "description": "RESULTS.md lists them, with advice in several languages" },
             "label": { "$ref": "#/components/schemas/Label" },
             "part": { "$ref": "#/components/schemas/PartKind" },
+            "mobileCode": { "type": "string", "pattern": "^[A-Z][0-9]{5}$", "description": "The error of Jumio's mobile SDK that asks for the same" },
             "advice": { "type": "string", "description": "What to tell the person in front of the camera" }
           }
         },
@@ -113,6 +114,17 @@ extension OpenAPIDocument {
             "status": { "enum": ["success", "error", "cancelled"] },
             "code": { "type": "integer" },
             "error": { "type": "string" },
+            "result": { "enum": ["Verify", "Not Verify"] }
+          }
+        },
+        "FaceOutcome": {
+          "type": "object",
+          "description": "What a callback tells of an enrolment, authentication or liveness job: enrolled, matched, not matched; absent for other jobs, and once the job is erased",
+          "required": ["type", "outcome"],
+          "properties": {
+            "type": { "enum": ["enrollment", "verification", "liveness"] },
+            "outcome": { "enum": [\#(Self.words(FaceSDKEvent.Outcome.allCases.map(\.rawValue)))] },
+            "code": { "type": "integer" },
             "result": { "enum": ["Verify", "Not Verify"] }
           }
         },

@@ -118,6 +118,8 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     package var label: String
     /// The part that it concerns; `nil` for the whole job.
     package var part: String?
+    /// The error of Jumio's mobile SDK that asks the person for this; `nil`: it has none.
+    package var mobileCode: String?
     /// What to tell the person, in English; `insp.reasons` has further languages.
     package var advice: String
 
@@ -125,6 +127,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
         self.code = code
         self.label = label
         self.part = part
+        self.mobileCode = code.mobileCode
         self.advice = code.row.advice
     }
 
@@ -166,5 +169,8 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
 }
 
 extension Reason {
+    /// The error of Jumio's mobile SDK that asks for the same: Z00000, turn the document over.
+    package var mobileCode: String? { self == .missingBack ? "Z00000" : nil }
+
     fileprivate func explains(_ label: String) -> Bool { self.row.labels.contains { $0.rawValue == label } }
 }

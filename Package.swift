@@ -79,9 +79,10 @@ let package = Package(
                 "Analyzer", "COpenSSL", "Custody", "HTTPClient", "InspectCore", "JobQueue", "ObjectStore",
             ],
             swiftSettings: strict),
+        .target(name: "HTTPServer", dependencies: ["CEpoll", "COpenSSL", "InspectCore"], swiftSettings: strict),
         .target(
             name: "Gateway",
-            dependencies: ["CEpoll", "COpenSSL", "Custody", "InspectCore", "ObjectStore", "Postgres"],
+            dependencies: ["COpenSSL", "Custody", "HTTPServer", "InspectCore", "ObjectStore", "Postgres"],
             swiftSettings: strict),
         .target(
             name: "Benchmarks",
@@ -93,8 +94,8 @@ let package = Package(
         .executableTarget(
             name: "inspectd",
             dependencies: [
-                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "InspectCore", "Inspection",
-                "JobQueue", "ObjectStore", "Postgres", "Vision",
+                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "HTTPServer", "InspectCore",
+                "Inspection", "JobQueue", "ObjectStore", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -111,7 +112,7 @@ let package = Package(
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
             name: "JobQueueTests",
-            dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "Postgres", "TestSupport"]),
+            dependencies: ["Custody", "Gateway", "HTTPServer", "InspectCore", "JobQueue", "Postgres", "TestSupport"]),
         .testTarget(
             name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "Postgres", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
@@ -130,7 +131,8 @@ let package = Package(
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["InspectCore", "Vision", "TestSupport"]),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
+        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "InspectCore", "TestSupport"]),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

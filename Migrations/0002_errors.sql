@@ -137,6 +137,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('OBJECT_STORE_UNAVAILABLE', 'IN170', 'the object store does not respond properly', true, 503, NULL),
     ('OBJECT_MISSING', 'IN171', 'the object store does not have a part of the job', false, NULL, NULL),
     ('KEY_UNKNOWN', 'IN151', 'the key store has no such key: it was destroyed, or the key store is older than the data', true, 503, NULL),
+    ('KEY_DESTROYED', 'IN159', 'the key was destroyed when the person was erased; what it sealed never opens', false, 410, NULL),
     ('SEAL_BROKEN', 'IN152', 'sealed bytes cannot be opened: they were changed, or belong to another key or row', false, NULL, NULL),
     ('KEY_MISSING', 'IN153', 'a wrapping key or a key store is needed, and none is configured', true, 503, NULL),
     ('KEY_MISMATCH', 'IN154', 'the wrapping key or the key store is not the database''s', true, 503, NULL),

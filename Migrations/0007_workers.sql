@@ -87,7 +87,8 @@ CREATE TABLE insp.epoch (
     started_at timestamptz NOT NULL,
     recovered_at timestamptz,
     began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    reason text NOT NULL
+    reason text NOT NULL,
+    database uuid NOT NULL DEFAULT gen_random_uuid()
 );
 COMMENT ON TABLE insp.epoch IS
     'Identity of the server when numbers were last moved ahead. Claims, heartbeats and rescues compare it first';
@@ -101,6 +102,8 @@ COMMENT ON COLUMN insp.epoch.recovered_at IS
     'When its statistics were last reset, as after a crash from which the server recovers without a restart';
 COMMENT ON COLUMN insp.epoch.began_at IS 'When the epoch began';
 COMMENT ON COLUMN insp.epoch.reason IS 'What was detected';
+COMMENT ON COLUMN insp.epoch.database IS
+    'The database''s own id, drawn once: its key store serves no other. Copies and restored backups have the same';
 GRANT SELECT ON insp.epoch TO insp_operator, insp_auditor;
 INSERT INTO insp.epoch (id, system, timeline, started_at, recovered_at, reason)
 SELECT 0, c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8), pg_postmaster_start_time(),

@@ -114,10 +114,8 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     # The cluster's folder is its account's alone; the confined account may pass to the socket.
     chmod o+x "$socket"
     # A key store of its own cluster, and the key as a volume of secrets has it.
-    # shellcheck disable=SC2154
-    trap 'status=$?; deploy/scratch-postgres.sh stop "$scratch/keys"; (exit "$status"); end' EXIT
-    INSPECTD_KEYS_URL=$(deploy/scratch-postgres.sh start "$scratch/keys")
-    export INSPECTD_KEYS_URL INSPECTD_WRAPPING_KEYS=file:/data/wrapping-keys
+    start_keys
+    export INSPECTD_WRAPPING_KEYS=file:/data/wrapping-keys
     key_socket=$(sed 's/.*host=\([^&]*\).*/\1/' <<<"$INSPECTD_KEYS_URL")
     chmod o+x "$key_socket"
     "$bin/inspectd" keys make --key-file "$image/data/wrapping-keys" >/dev/null

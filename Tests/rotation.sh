@@ -31,11 +31,7 @@ if [ -z "$bin" ]; then
     bin=.build/release
 fi
 start_postgres
-# Of its own, and ended with the other one.
-# shellcheck disable=SC2154
-trap 'status=$?; deploy/scratch-postgres.sh stop "$scratch/keys"; (exit "$status"); end' EXIT
-INSPECTD_KEYS_URL=$(deploy/scratch-postgres.sh start "$scratch/keys")
-export INSPECTD_KEYS_URL
+start_keys
 /usr/bin/python3 Tests/rotation.py --seconds "$seconds" --seed "$seed" --bin "$bin" --folder "$scratch" &
 run=$!
 remember "$run"

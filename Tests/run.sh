@@ -234,7 +234,7 @@ total=0
 others=
 targets=(Tests/*Tests)
 if [ -n "$quick" ]; then
-    targets=(InspectCoreTests PostgresTests GatewayTests JobQueueTests)
+    targets=(InspectCoreTests PostgresTests HTTPServerTests GatewayTests JobQueueTests)
     # Each takes minutes.
     skipped=(--skip '\.(SimulationTests|SchemaTests)/')
 fi

@@ -642,6 +642,11 @@ CREATE FUNCTION insp.custody_partner(partner text) RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.database_id() RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -812,6 +817,15 @@ CREATE FUNCTION insp.erase_job(p_id uuid, p_for text) RETURNS boolean
     AS ...
 
 CREATE FUNCTION insp.erase_jobs(p_jobs bigint[], OUT removed integer, OUT templates integer) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.erase_keyless(p_jobs bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1688,6 +1702,11 @@ CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) RETURNS SETOF integer
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.object_key(p_location text) RETURNS uuid
     LANGUAGE sql IMMUTABLE
     AS ...
@@ -2373,7 +2392,7 @@ CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL::text) RETURNS boolean
+CREATE FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -2882,6 +2901,7 @@ CREATE TABLE insp.epoch (
     recovered_at timestamp with time zone,
     began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     reason text NOT NULL,
+    database uuid DEFAULT gen_random_uuid() NOT NULL,
     CONSTRAINT epoch_single_check CHECK (single)
 );
 
@@ -3490,7 +3510,8 @@ CREATE VIEW insp.v_custody AS
  SELECT c.key_store,
     c.wrapping_key,
     c.former_key,
-    c.changed_at
+    c.changed_at,
+    insp.database_id() AS database
    FROM insp.custody c;
 
 CREATE VIEW insp.v_dead AS
@@ -4505,6 +4526,13 @@ GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_al
 REVOKE ALL ON FUNCTION insp.custody_partner(partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.database_id() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_producer;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_worker;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_operator;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_reviewer;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_auditor;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.definition_key(p_workflow text) FROM PUBLIC;
@@ -4556,6 +4584,7 @@ REVOKE ALL ON FUNCTION insp.erase_by_index(partner text, user_index bytea) FROM 
 GRANT ALL ON FUNCTION insp.erase_by_index(partner text, user_index bytea) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.erase_job(p_id uuid, p_for text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase_jobs(p_jobs bigint[], OUT removed integer, OUT templates integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.erase_keyless(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.erase_partner(partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase_partner(partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.erase_partner_data(partner text, after bigint, batch integer, OUT jobs integer, OUT templates integer, OUT persons integer, OUT kept integer, OUT last bigint, OUT more boolean) FROM PUBLIC;
@@ -4791,6 +4820,8 @@ REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[])
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.object_key(p_location text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) TO insp_worker;
@@ -4972,8 +5003,8 @@ GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_produce
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;

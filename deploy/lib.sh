@@ -122,6 +122,25 @@ end() {
     exit "$status"
 }
 
+# Starts a key store of its own cluster beside the private PostgreSQL. It ends after the processes that use it.
+start_keys() {
+    trap end_keys EXIT
+    INSPECTD_KEYS_URL=$("$repository/deploy/scratch-postgres.sh" start "$scratch/keys")
+    export INSPECTD_KEYS_URL
+}
+
+end_keys() {
+    local status=$?
+    trap - EXIT
+    # Without it, a status other than 0 would end the shell below, before `end`.
+    set +e
+    stop_all ${started[@]+"${started[@]}"} || [ "$status" -ne 0 ] || status=1
+    started=()
+    "$repository/deploy/scratch-postgres.sh" stop "$scratch/keys"
+    (exit "$status")
+    end
+}
+
 # Starts a private PostgreSQL and points every command at it.
 start_postgres() {
     postgres_dir=$scratch/postgres

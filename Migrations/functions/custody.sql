@@ -1,16 +1,24 @@
 -- After: errors, record
 -- Which key store and which wrapping key the programs must have, and what becomes of the keys of jobs.
 
+CREATE OR REPLACE FUNCTION insp.database_id() RETURNS uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$ SELECT e.database FROM insp.epoch e $$;
+COMMENT ON FUNCTION insp.database_id() IS 'The database''s own id, which its key store records';
+GRANT EXECUTE ON FUNCTION insp.database_id() TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
+
 CREATE OR REPLACE VIEW insp.v_custody AS
-SELECT c.key_store, c.wrapping_key, c.former_key, c.changed_at FROM insp.custody c;
+SELECT c.key_store, c.wrapping_key, c.former_key, c.changed_at, insp.database_id() AS database FROM insp.custody c;
 COMMENT ON VIEW insp.v_custody IS 'The key store and the wrapping key (inspectd keys)';
 COMMENT ON COLUMN insp.v_custody.key_store IS 'The key store, as it names itself';
 COMMENT ON COLUMN insp.v_custody.wrapping_key IS 'Name of the wrapping key for new keys';
 COMMENT ON COLUMN insp.v_custody.former_key IS 'Name of the one from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.v_custody.changed_at IS 'When a rotation began or ended';
+COMMENT ON COLUMN insp.v_custody.database IS 'This database''s own id';
 GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
 
-CREATE OR REPLACE FUNCTION insp.set_custody(key_store uuid, wrapping_key text, former_key text DEFAULT NULL) RETURNS boolean
+CREATE OR REPLACE FUNCTION insp.set_custody(
+    key_store uuid, database uuid, wrapping_key text, former_key text DEFAULT NULL
+) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 DECLARE
@@ -20,6 +28,10 @@ BEGIN
     PERFORM insp.require(set_custody.key_store IS NOT NULL, 'no key store');
     PERFORM insp.require(coalesce(set_custody.wrapping_key ~ name AND coalesce(set_custody.former_key ~ name, true), false),
         'the name of a wrapping key', 'It has 1 to 64 letters, digits, dots, dashes and underscores.');
+    IF insp.database_id() IS DISTINCT FROM set_custody.database THEN
+        PERFORM insp.refuse('KEY_MISMATCH', 'the key store belongs to another database',
+            'A key store serves one main database: ' || set_custody.database || '.');
+    END IF;
     -- A duty of those databases alone that have a key store.
     INSERT INTO insp.duty (name, every) VALUES ('keys', '1 s') ON CONFLICT DO NOTHING;
     INSERT INTO insp.custody (key_store, wrapping_key, former_key)
@@ -41,9 +53,9 @@ BEGIN
     RETURN true;
 END
 $$;
-COMMENT ON FUNCTION insp.set_custody(uuid, text, text) IS
-    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. A different key store is refused';
-GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, text, text) TO insp_operator;
+COMMENT ON FUNCTION insp.set_custody(uuid, uuid, text, text) IS
+    'Records the key store and the wrapping key, which inspectd keys does after a change in the key store; returns whether they are new. Refuses a different key store, and one that has recorded another database than this one';
+GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, uuid, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
 LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN substr(p_bytes, 1, 1) = '\x01'::bytea THEN 1::smallint ELSE 0::smallint END $$;
@@ -156,6 +168,14 @@ $$;
 COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
     'Which of these keys belong to no job and no template: their requests were refused, repeated or never arrived, or their jobs are history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) RETURNS SETOF integer
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT n FROM unnest(p_numbers) AS n WHERE NOT EXISTS (SELECT FROM insp.partner p WHERE p.id = n)
+$$;
+COMMENT ON FUNCTION insp.numbers_of_no_partner(integer[]) IS
+    'Which of these numbers belong to no partner, not even to an erased one; keys of such partners are rubbish that a stolen login has added';
+GRANT EXECUTE ON FUNCTION insp.numbers_of_no_partner(integer[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.is_sealed(id uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$

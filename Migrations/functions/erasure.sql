@@ -108,6 +108,25 @@ COMMENT ON FUNCTION insp.erase(uuid) IS
     'Removes at once all personal data of a finished job and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. What remains: that the jobs existed, when they ended, and a proof of the consent. false: there was nothing to remove. ROW_LOCKED if another transaction holds a row of the job for five seconds';
 GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.erase_keyless(p_jobs bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN SELECT j.public_id FROM insp.job j WHERE j.id = ANY (p_jobs) ORDER BY j.id LOOP
+        BEGIN
+            PERFORM insp.erase_job(one.public_id, 'person');
+        EXCEPTION WHEN lock_not_available OR SQLSTATE 'IN030' THEN
+            -- Another job of the chain has not ended, and erases all when it does; or a row is held, and retention erases it.
+            NULL;
+        END;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.erase_keyless(bigint[]) IS
+    'Erases finished jobs that were accepted while their person was erased: nobody can open what was sealed, and their references must go as well';
+
 CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$

@@ -78,17 +78,21 @@ BEGIN
         END LOOP;
         RETURN;
     END;
-    -- Cancelled and expired jobs need no operator.
+    IF 'KEY_DESTROYED' = ANY (p_codes) THEN
+        PERFORM insp.erase_keyless(ARRAY(SELECT u.job_id FROM unnest(p_jobs, p_codes) AS u (job_id, code)
+            WHERE u.code = 'KEY_DESTROYED' AND u.job_id = ANY (finished)));
+    END IF;
+    -- The others need no operator.
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     SELECT u.job_id, u.code, u.detail, u.attempts, u.crashes
     FROM unnest(p_jobs, p_codes, p_details, p_attempts, p_crashes) AS u (job_id, code, detail, attempts, crashes)
-    WHERE u.job_id = ANY (finished) AND u.code NOT IN ('CANCELLED', 'EXPIRED')
+    WHERE u.job_id = ANY (finished) AND u.code NOT IN ('CANCELLED', 'EXPIRED', 'KEY_DESTROYED')
     ON CONFLICT DO NOTHING;
     RETURN QUERY SELECT unnest(finished);
 END
 $$;
 COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], smallint[], smallint[]) IS
-    'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the dead-lettered ones in insp.dead. One whose row cannot be processed ends by insp.finish_damaged';
+    'Brings jobs to 128 as NOT_EXECUTED with an error, lists the dead-lettered ones in insp.dead, and erases those whose key was destroyed. One whose row cannot be processed ends by insp.finish_damaged';
 
 CREATE OR REPLACE FUNCTION insp.finish_damaged(
     p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamptz DEFAULT NULL

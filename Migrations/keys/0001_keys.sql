@@ -13,6 +13,7 @@ CREATE TABLE insp.custody (
     wrapping_key text NOT NULL CHECK (wrapping_key ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
     proof bytea NOT NULL,
     former_key text,
+    main_database uuid NOT NULL,
     changed_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE insp.custody IS 'Which key store this is, and which wrapping key wraps the keys of partners';
@@ -21,6 +22,8 @@ COMMENT ON COLUMN insp.custody.key_store IS 'Drawn once; the main database recor
 COMMENT ON COLUMN insp.custody.wrapping_key IS 'Name of the wrapping key that wraps new keys';
 COMMENT ON COLUMN insp.custody.proof IS 'An unused key, wrapped by it: unwrapping it proves that a program has this wrapping key, and not another of the same name';
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
+COMMENT ON COLUMN insp.custody.main_database IS
+    'The main database''s own id: databases number their partners alike, so a second one would share and destroy the keys of the first';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 
 CREATE TABLE insp.key (
@@ -53,8 +56,21 @@ COMMENT ON COLUMN insp.key.created_at IS 'When it was created';
 
 CREATE TABLE insp.fallen (
     parent uuid PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('partner', 'person')),
     fallen_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE insp.fallen IS 'Destroyed keys; insp.sweep_keys must still delete the rows of the keys below them, which nobody can unwrap any more';
 COMMENT ON COLUMN insp.fallen.parent IS 'The destroyed key';
+COMMENT ON COLUMN insp.fallen.kind IS 'partner: the key was a partner''s, or below one; person';
 COMMENT ON COLUMN insp.fallen.fallen_at IS 'When it was destroyed';
+
+-- A request may be sealed before the erasure of its person and accepted after it.
+CREATE TABLE insp.destroyed (
+    id uuid PRIMARY KEY,
+    destroyed_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX destroyed_at ON insp.destroyed (destroyed_at);
+COMMENT ON TABLE insp.destroyed IS
+    'Keys of jobs and templates that were destroyed with their person in the last 30 days: what they sealed never opens, whereas other unknown keys may come back with a newer backup of the key store';
+COMMENT ON COLUMN insp.destroyed.id IS 'The destroyed key';
+COMMENT ON COLUMN insp.destroyed.destroyed_at IS 'When its row was deleted';

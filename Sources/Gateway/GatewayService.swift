@@ -1,4 +1,5 @@
 internal import Foundation
+package import HTTPServer
 internal import InspectCore
 
 /// The gateway's limits for clients.

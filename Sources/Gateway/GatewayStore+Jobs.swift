@@ -1,5 +1,6 @@
 internal import Custody
 internal import Foundation
+internal import HTTPServer
 internal import InspectCore
 internal import ObjectStore
 internal import Postgres

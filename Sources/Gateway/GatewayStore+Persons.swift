@@ -83,7 +83,7 @@ extension GatewayStore {
         do {
             seal = try await result.seal(opening: self.keys)
         } catch {
-            guard error.code == .keyUnknown else { throw error }
+            guard [.keyUnknown, .keyDestroyed].contains(error.code) else { throw error }
             missing = error.code
         }
         let document = try seal?.document(result.document, sealed: result.sealed, body: result.body) ?? result.document

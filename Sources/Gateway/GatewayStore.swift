@@ -1,5 +1,6 @@
 package import Custody
 package import Foundation
+internal import HTTPServer
 package import InspectCore
 package import ObjectStore
 internal import Postgres

@@ -1,4 +1,5 @@
 package import Foundation
+internal import HTTPServer
 package import InspectCore
 internal import Synchronization
 

@@ -88,7 +88,7 @@ package actor JobClient {
         do {
             return try await result.document(opening: self.keys)
         } catch {
-            guard error.code == .keyUnknown, marksMissingKey,
+            guard [.keyUnknown, .keyDestroyed].contains(error.code), marksMissingKey,
                 var members = (try? JSONSerialization.jsonObject(with: result.document)) as? [String: Any]
             else { throw error }
             members["unreadable"] = error.code.rawValue

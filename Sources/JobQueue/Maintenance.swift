@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+internal import InspectCore
 internal import Postgres
 
 /// What a worker does beside its jobs: the duties of `insp.duty`, each round by one worker of the fleet, on connections of their own.

@@ -196,8 +196,7 @@ extension WorkerMachine {
         var writes: [QueueWrite]
         /// When to try again.
         var due: ContinuousClock.Instant
-        /// Until the next try: doubles from 0.1 s to 2 s.
-        private var pause = Duration.milliseconds(100)
+        private var backoff = Backoff()
 
         init(_ writes: [QueueWrite], at now: ContinuousClock.Instant, random: Double) {
             self.writes = writes
@@ -206,8 +205,7 @@ extension WorkerMachine {
         }
 
         mutating func wait(from now: ContinuousClock.Instant, random: Double) {
-            self.due = now + self.pause * random
-            self.pause = min(self.pause * 2, .seconds(2))
+            self.due = now + self.backoff.next(random)
         }
     }
 

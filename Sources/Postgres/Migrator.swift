@@ -1,3 +1,5 @@
+internal import InspectCore
+
 /// Migrates a database to a folder's schema: the missing numbered scripts, then the changed functions files, all in one
 /// transaction.
 ///
@@ -55,7 +57,7 @@ package struct Migrator: Sendable {
     ) async throws -> Outcome {
         let folder = try MigrationFolder(self.directory)
         let deadline = ContinuousClock.now + wait
-        var pause = Duration.milliseconds(200)
+        var backoff = Backoff(from: .milliseconds(200), to: .seconds(10))
         while true {
             do {
                 return try await connection.transaction { connection in try self.apply(folder, on: connection) }
@@ -69,8 +71,7 @@ package struct Migrator: Sendable {
                     throw PostgresError(error.code, sqlState: error.sqlState, "\(cause); \(holders)")
                 }
                 report("\(cause); \(holders); trying again")
-                try await Task.sleep(for: pause * Double.random(in: 0.5...1))
-                pause = min(.seconds(10), pause * 2)
+                try await Task.sleep(for: backoff.next(Double.random(in: 0.5...1)))
             }
         }
     }

@@ -1,3 +1,5 @@
+internal import InspectCore
+
 /// Listens for notifications, and reconnects when the connection is lost.
 package struct NotificationListener: Sendable {
     /// A listener's events.

@@ -1,3 +1,5 @@
+internal import InspectCore
+
 /// A connection that connects when needed, and again when lost.
 package actor ReconnectingConnection {
     private let url: String

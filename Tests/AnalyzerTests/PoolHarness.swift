@@ -156,10 +156,11 @@ func startWorker(slots: Int, through wrapper: [String] = []) throws -> (worker: 
 /// The children of a process that run.
 func childProcesses(of parent: Int32) -> [Int32] { ProcessMemory.children(of: parent).filter(isAlive) }
 
-/// Whether a process runs; one that has ended but was not reaped does not.
+/// Whether a process runs; one that has ended but was not reaped does not (Z), nor does one that is being reaped (X).
 func isAlive(_ pid: Int32) -> Bool {
     guard let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return false }
-    return !(status.split(separator: ")").last?.hasPrefix(" Z") ?? true)
+    guard let rest = status.split(separator: ")").last else { return false }
+    return !rest.hasPrefix(" Z") && !rest.hasPrefix(" X")
 }
 
 /// The error that a call ended with.

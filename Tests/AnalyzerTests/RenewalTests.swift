@@ -37,6 +37,34 @@ struct RenewalTests {
         }
     }
 
+    @Test func `A process that the old parent forks while the new one starts keeps it from nothing`() async throws {
+        let program = try MovableProgram()
+        defer { program.remove() }
+        func configure(_ configuration: inout AnalyzerConfiguration) {
+            configuration.executable = program.link
+            configuration.restBetweenParents = .zero
+        }
+        try await withPool(slots: 1, configure: configure) { pool, log in
+            let old = try #require(pool.parentPID)
+            try program.hide()
+            #expect(await inspectError { try await pool.perform("segfault") }?.code == .analyzerCrashed)
+            try await waitUntil("the replacement fails") { log.parentsKept > 0 }
+            _ = try await pool.reservedProcessIDs()
+            try await pool.withAnalyzer(parts: []) { session in
+                let forks = try #require(pool.supervisor.current).forks
+                // It begins the fork only once it runs again, after its replacement.
+                kill(old, SIGSTOP)
+                _ = try await session.perform("echo")
+                try await waitUntil("another process is requested") { pool.supervisor.current?.forks ?? 0 > forks }
+                try program.show()
+                try await waitUntil("the parent is replaced") { pool.parentPID != old }
+                kill(old, SIGCONT)
+            }
+            try await waitUntil("the old parent has ended") { !isAlive(old) }
+            #expect(try await pool.perform("echo", "of the new one") == "of the new one")
+        }
+    }
+
     @Test func `An analyzer killed at its deadline does not renew the parent`() async throws {
         try await withPool(slots: 1, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let parent = pool.parentPID
@@ -83,13 +111,10 @@ struct RenewalTests {
     }
 
     @Test func `A parent whose replacement fails serves on until one succeeds`() async throws {
-        let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let link = directory + "/analyzer"
-        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: faultyAnalyzer)
+        let program = try MovableProgram()
+        defer { program.remove() }
         func configure(_ configuration: inout AnalyzerConfiguration) {
-            configuration.executable = link
+            configuration.executable = program.link
             configuration.restBetweenParents = .zero
             configuration.forksPerParent = 4
         }
@@ -98,7 +123,7 @@ struct RenewalTests {
                 _ = try await pool.perform("echo")
                 return log.replacements.count == 1
             }
-            try FileManager.default.removeItem(atPath: link)
+            try program.hide()
             try await waitUntil("the replacement fails") {
                 let answer = try await pool.perform("echo", "on")
                 #expect(answer == "on")
@@ -106,9 +131,28 @@ struct RenewalTests {
             }
             for _ in 0..<10 { #expect(try await pool.perform("echo", "on and on") == "on and on") }
             let count = log.replacements.count
-            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: faultyAnalyzer)
+            try program.show()
             try await waitUntil("the parent is replaced") { log.replacements.count > count }
             #expect(log.losses.isEmpty)
         }
     }
+}
+
+/// The faulty analyzer behind a link, which a test takes away and puts back.
+private struct MovableProgram {
+    private let folder = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
+    var link: String { self.folder + "/analyzer" }
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: self.folder, withIntermediateDirectories: true)
+        try self.show()
+    }
+
+    func show() throws {
+        try FileManager.default.createSymbolicLink(atPath: self.link, withDestinationPath: faultyAnalyzer)
+    }
+
+    func hide() throws { try FileManager.default.removeItem(atPath: self.link) }
+
+    func remove() { try? FileManager.default.removeItem(atPath: self.folder) }
 }

@@ -12,9 +12,18 @@ struct KeyStoreFixture: Sendable {
     let admin: PostgresConnection
     /// Two wrapping keys, of which the first wraps.
     let keys: [FileWrappingKey]
+    /// The id of its main database.
+    let main: String
 
-    /// - Parameter begins: Whether the store gets its first wrapping key.
-    init(begins: Bool = true) async throws {
+    /// - Parameters:
+    ///   - begins: Whether the store gets its first wrapping key.
+    ///   - main: Its main database; `nil`: one that there is not.
+    init(begins: Bool = true, main: PostgresConnection? = nil) async throws {
+        if let main {
+            self.main = try await CustodyState.database(of: main)
+        } else {
+            self.main = UUID().uuidString.lowercased()
+        }
         self.database = try await ScratchDatabase.empty()
         self.admin = try await self.database.connect()
         let migrator = Migrator(directory: ScratchDatabase.migrations + "/keys")
@@ -23,7 +32,7 @@ struct KeyStoreFixture: Sendable {
         self.keys = ["first", "second"].map { FileWrappingKey(id: $0, secret: .random()) }
         guard begins else { return }
         let store = try self.store()
-        _ = try await store.begin("first")
+        _ = try await store.begin("first", for: self.main)
         await store.close()
     }
 

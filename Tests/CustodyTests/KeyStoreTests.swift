@@ -138,14 +138,35 @@ import Testing
         #expect(try await other.destroyPerson(.user("a"), of: 7))
         #expect(try await !other.destroyPerson(.user("a"), of: 7))
         #expect(try await !other.destroyPerson(.user("a"), of: 99))
-        #expect(try await open() == [.keyUnknown, .keyUnknown, nil, nil, nil])
+        #expect(try await open() == [.keyUnknown, .keyDestroyed, nil, nil, nil])
         #expect(try await store.destroyPartner(7))
         #expect(try await !store.destroyPartner(7))
-        #expect(try await open() == [.keyUnknown, .keyUnknown, .keyUnknown, .keyUnknown, nil])
+        #expect(try await open() == [.keyUnknown, .keyDestroyed, .keyUnknown, .keyUnknown, nil])
         // A person who comes back has a new key, and so has the partner; the other process has the old one in memory.
         let again = try await other.jobKeys([owners[0]])[0]
         #expect(try await Self.open(Self.seal(again), store) == Self.text)
-        #expect(try await open() == [.keyUnknown, .keyUnknown, .keyUnknown, .keyUnknown, nil])
+        #expect(try await open() == [.keyUnknown, .keyDestroyed, .keyUnknown, .keyUnknown, nil])
+    }
+
+    @Test func `What was destroyed with its person is told from what the key store never had`() async throws {
+        let fixture = try await KeyStoreFixture()
+        let store = try fixture.store()
+        let job = try await store.jobKeys([KeyOwner(partner: 7, .user("a"))])[0]
+        let person = try #require(job.parent)
+        try await store.destroyPerson(.user("a"), of: 7)
+        // Before the row is swept, after it, and where a request that was under way stored one more.
+        let late = KeyID.new()
+        try await fixture.admin.execute(
+            "INSERT INTO insp.key (id, kind, partner_id, parent, wrapped) VALUES ('\(late.text)', 'job', 7, '\(person.text)', 'x')"
+        )
+        for id in [job.id, late] { #expect(await errorCode { _ = try await store.key(id) } == .keyDestroyed) }
+        #expect(try await store.sweep() == 2)
+        for id in [job.id, late] { #expect(await errorCode { _ = try await store.key(id) } == .keyDestroyed) }
+        #expect(await errorCode { _ = try await store.key(.new()) } == .keyUnknown)
+        // It is forgotten after longer than a job can wait.
+        try await fixture.admin.execute("UPDATE insp.destroyed SET destroyed_at = now() - interval '31 d'")
+        _ = try await store.sweep()
+        #expect(try await fixture.admin.query("SELECT count(*) FROM insp.destroyed")[0].int(0) == 0)
     }
 
     @Test func `The rows below a destroyed key are swept, in portions, also those that came late`() async throws {
@@ -211,7 +232,7 @@ import Testing
         #expect(await errorCode { _ = try await store.key(key.id) } == .keysUnavailable)
         #expect(await errorCode { _ = try await store.jobKeys([KeyOwner(partner: 7)]) } == .keysUnavailable)
         #expect(await errorCode { _ = try await store.destroy([key.id]) } == .keysUnavailable)
-        #expect(await errorCode { _ = try await store.check(nil) } == .keysUnavailable)
+        #expect(await errorCode { _ = try await store.checkWrappingKeys() } == .keysUnavailable)
         #expect(ErrorCode.keysUnavailable.isRetryable)
         let nowhere = KeyStore("postgresql://127.0.0.1:1/keys", wrappingKeys: try WrappingKeys(fixture.keys))
         #expect(await errorCode { _ = try await nowhere.partnerKey(7) } == .keysUnavailable)
@@ -308,15 +329,18 @@ import Testing
         _ = try await (try fixture.store()).jobKeys([KeyOwner(partner: 7, .user("x"))])
         let calls = [
             "keys_custodian": [
-                "fetch_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys", "custody",
+                "fetch_keys", "destroyed_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys",
+                "custody",
             ],
             "keys_eraser": ["destroy_job_keys", "sweep_keys", "custody"],
             "keys_sweeper": [
                 "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys",
                 "idle_person_keys", "drop_idle_persons", "count_below", "abandon_keys", "custody",
+                "partners_with_keys",
             ],
             "keys_locksmith": [
-                "fetch_keys", "partner_keys", "custody", "begin_custody", "begin_rotation", "end_rotation",
+                "fetch_keys", "destroyed_keys", "partner_keys", "custody", "begin_custody", "begin_rotation",
+                "end_rotation",
                 "rewrap_keys",
                 "all_partner_keys", "all_keys", "count_keys", "sweep_keys",
             ],

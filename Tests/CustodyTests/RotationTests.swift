@@ -30,7 +30,7 @@ import Testing
         #expect(try await store.state()?.formerKey == nil)
         // A process with the new key alone.
         let new = try fixture.store([fixture.keys[1]])
-        try await new.check(nil)
+        try await new.checkWrappingKeys()
         let found = try await new.keys(jobs.map(\.id) + [late.id]).mapValues {
             try $0.get().secret.withBytes { Data($0) }
         }
@@ -67,7 +67,7 @@ import Testing
         let jobs = try await store.jobKeys([KeyOwner(partner: 1), KeyOwner(partner: 2)])
         _ = try await old.key(jobs[0].id)
         _ = try await store.beginRotation(to: "second")
-        #expect(await errorCode { _ = try await old.check(nil) } == .keyMismatch)
+        #expect(await errorCode { _ = try await old.checkWrappingKeys() } == .keyMismatch)
         #expect(await errorCode { _ = try await old.partnerKey(3) } == .keyMismatch)
         _ = try await store.rewrap()
         _ = try await old.key(jobs[0].id)
@@ -77,8 +77,9 @@ import Testing
         let fresh = try await KeyStoreFixture()
         _ = try await (try fresh.store()).jobKeys([KeyOwner(partner: 1)])
         _ = try await (try fresh.store()).beginRotation(to: "second")
-        #expect(await errorCode { _ = try await (try fresh.store([fresh.keys[1]])).check(nil) } == .keyMismatch)
-        try await (try fresh.store()).check(nil)
+        #expect(
+            await errorCode { _ = try await (try fresh.store([fresh.keys[1]])).checkWrappingKeys() } == .keyMismatch)
+        try await (try fresh.store()).checkWrappingKeys()
     }
 
     @Test func `Another wrapping key of the new one's name, or a damaged key, makes jobs wait and ends none`()
@@ -89,12 +90,12 @@ import Testing
         let jobs = try await store.jobKeys([KeyOwner(partner: 1), KeyOwner(partner: 2)])
         let wrong = [fixture.keys[0], FileWrappingKey(id: "second", secret: .random())]
         let host = try fixture.store(wrong)
-        try await host.check(nil)
+        try await host.checkWrappingKeys()
         _ = try await store.beginRotation(to: "second")
         _ = try await store.rewrap()
         #expect(await errorCode { _ = try await host.key(jobs[0].id) } == .keyMismatch)
         #expect(await errorCode { _ = try await host.jobKeys([KeyOwner(partner: 2)]) } == .keyMismatch)
-        #expect(await errorCode { _ = try await (try fixture.store(wrong)).check(nil) } == .keyMismatch)
+        #expect(await errorCode { _ = try await (try fixture.store(wrong)).checkWrappingKeys() } == .keyMismatch)
         #expect(try await host.verify().unreadable == 4)
         // One bit of a partner's row, and one of a job's.
         let flip = "UPDATE insp.key SET wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1) WHERE "
@@ -134,18 +135,19 @@ import Testing
     }
 
     @Test func `The main database and the key store must belong together`() async throws {
-        let fixture = try await KeyStoreFixture()
-        let store = try fixture.store()
         let main = try await (try await ScratchDatabase.migrated()).connect()
+        let fixture = try await KeyStoreFixture(main: main)
+        let store = try fixture.store()
         #expect(try await CustodyState.noted(on: main) == nil)
-        let state = try await store.check(nil)
+        #expect(await errorCode { _ = try await store.check(nil) } == .keyMissing)
+        let state = try await store.checkWrappingKeys()
         try await state.note(on: main)
         try await state.note(on: main)
         let noted = try #require(try await CustodyState.noted(on: main))
         #expect(noted.keyStore == state.keyStore && noted.wrappingKey == "first" && noted.formerKey == nil)
         try await store.check(noted)
-        let strange = try await KeyStoreFixture()
-        let other = try await (try strange.store()).check(nil)
+        let strange = try await KeyStoreFixture(main: main)
+        let other = try await (try strange.store()).checkWrappingKeys()
         #expect(await errorCode { try await other.note(on: main) } == .keyMismatch)
         #expect(await errorCode { _ = try await (try strange.store()).check(noted) } == .keyMismatch)
         // Another key of the same name, and none.
@@ -154,7 +156,7 @@ import Testing
         #expect(await errorCode { _ = try await (try fixture.store([])).check(noted) } == .keyMissing)
         let empty = try await KeyStoreFixture(begins: false)
         #expect(await errorCode { _ = try await (try empty.store()).check(noted) } == .keyMismatch)
-        #expect(await errorCode { _ = try await (try empty.store()).check(nil) } == .keyMissing)
+        #expect(await errorCode { _ = try await (try empty.store()).checkWrappingKeys() } == .keyMissing)
         #expect(await errorCode { _ = try await (try empty.store()).partnerKey(7) } == .keyMissing)
         // The record says what changed, and who did it.
         _ = try await store.beginRotation(to: "second")
@@ -163,6 +165,28 @@ import Testing
         let rows = try await main.query(
             "SELECT detail ->> 'wrapping_key' FROM insp.record WHERE action = 'set_custody' ORDER BY id")
         #expect(try rows.map { try $0.string(0) } == ["first", "second"])
+    }
+
+    @Test func `A key store serves one main database, which another one may replace by name`() async throws {
+        let main = try await (try await ScratchDatabase.migrated()).connect()
+        let copy = try await ScratchDatabase.migrated()
+        try await copy.becomeAnother()
+        let second = try await copy.connect()
+        let fixture = try await KeyStoreFixture(main: main)
+        let store = try fixture.store()
+        try await (try await store.checkWrappingKeys()).note(on: main)
+        let id = try await CustodyState.database(of: second)
+        #expect(await errorCode { _ = try await store.begin("first", for: id) } == .keyMismatch)
+        #expect(await errorCode { _ = try await store.begin("first", for: id, inPlaceOf: id) } == .keyMismatch)
+        let state = try await store.checkWrappingKeys()
+        #expect(state.database == fixture.main)
+        #expect(await errorCode { try await state.note(on: second) } == .keyMismatch)
+        #expect(try await CustodyState.noted(on: second) == nil)
+
+        let moved = try await store.begin("first", for: id, inPlaceOf: fixture.main)
+        try await moved.note(on: second)
+        try await store.check(try await CustodyState.noted(on: second))
+        #expect(await errorCode { _ = try await store.check(try await CustodyState.noted(on: main)) } == .keyMismatch)
     }
 
     @Test func `A key store that is older than the database's rotation is refused, and its lost keys pass`()

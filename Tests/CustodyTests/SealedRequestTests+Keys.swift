@@ -79,9 +79,9 @@ extension SealedRequestTests {
         #expect(try await site.store.destroyJobs([user.id], of: [site.partner]) == [true])
         #expect(try await site.store.open([later], of: site.partner) == [plain])
         try await site.store.destroyPerson(.user("u"), of: site.partner)
-        for gone in [sealed, later] {
+        for (gone, code) in [(sealed, ErrorCode.keyUnknown), (later, .keyDestroyed)] {
             let error = await #expect(throws: InspectError.self) { try await site.store.open([gone], of: site.partner) }
-            #expect(error?.code == .keyUnknown)
+            #expect(error?.code == code)
         }
         // The database's name for a face leads to its key.
         let index = BlindIndex(try await site.store.partnerKey(site.partner))

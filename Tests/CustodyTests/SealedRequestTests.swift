@@ -158,6 +158,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        #""region":"zqmark Ann Smith""#, #""countries":["zqmark Ann"]"#,
+        #""documentTypes":["PASSPORT","zqmark Ann"]"#, #""challenge":{"zqmark Ann":1}"#, #""zqmark Ann":1"#,
+        #""lane":"zqmark/Ann""#, #""runAt":"zqmark 1 May""#, #""parts":{"zqmark Ann":{"url":"https://a.example/"}}"#,
+        #""digests":{"zqmark Ann":"00"}"#,
+    ])
+    func `A name where it does not belong is refused before the database sees it`(more: String) async throws {
+        let site = try await Site()
+        let draft = try await RequestSealer(site.store).draft(
+            payload: Data(Self.payload(more).utf8), parts: Self.front, partner: site.partner)
+        #expect(!String(decoding: draft.payload, as: UTF8.self).contains("zqmark"))
+        #expect(UUID(uuidString: try await site.enqueue(Self.payload(more), Self.front, isSealed: true)) == nil)
+    }
+
     @Test func `Faces and parts are refused with the same code, sealed or not`() async throws {
         let site = try await Site()
         let face: [PartKind: [Data]] = [.face: [Data("zqmark image".utf8)]]

@@ -33,7 +33,7 @@ enum CommandTable {
         let folder = URL(fileURLWithPath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Sources/inspectd")
-        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        return try FileManager.default.subpathsOfDirectory(atPath: folder.path).map(folder.appendingPathComponent)
             .filter { $0.pathExtension == "swift" }
             .map { ($0.deletingPathExtension().lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
     }

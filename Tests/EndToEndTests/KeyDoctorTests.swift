@@ -44,7 +44,7 @@ import Testing
         #expect(try await Self.findings(plain)["keyStore"]?.outcome == "warning")
         // What the key store has and the database does not know.
         let strange = try await Self.findings(setting.environment.merging(plain) { $1 })
-        #expect(strange["keyStore"]?.outcome == "fail" && strange["keyStore"]?.fix == "run inspectd keys init")
+        #expect(strange["keyStore"]?.outcome == "fail" && strange["keyStore"]?.fix == "Run inspectd keys init.")
         var half = setting.environment
         half["INSPECTD_KEYS_URL"] = ""
         #expect(try await Self.findings(half)["keyStore"]?.outcome == "fail")

@@ -82,6 +82,58 @@ import Testing
         #expect(open.contains("KEY_FILE_INVALID") && open.contains("640"), "\(open)")
     }
 
+    @Test func `A second main database gets no keys of the first one's key store, unless it replaces it`() async throws
+    {
+        let setting = try await KeySetting()
+        let second = try await KeySetting(begins: false, store: setting.store)
+        try await second.main.becomeAnother()
+        let environment = second.environment.merging(
+            ["INSPECTD_WRAPPING_KEYS": "file:" + setting.file("keys")]) { $1 }
+        func run(_ words: String...) async throws -> (status: Int32, output: Data, errors: String) {
+            try await Program.run(words, environment: environment)
+        }
+        // Nothing ties it to the key store.
+        for words in [["keys", "sweep"], ["person", "erase", "--partner", "bank", "--reference", "x"], ["worker"]] {
+            let done = try await Program.run(words, environment: environment)
+            #expect(done.status == 1 && done.errors.contains("KEY_MISSING"), "\(words): \(done.errors)")
+        }
+        let first = try await CustodyState.database(of: try await setting.main.connect())
+        for words in [["keys", "init"], ["migrate"]] {
+            let done = try await Program.run(words, environment: environment)
+            #expect(done.status == 1 && done.errors.contains("KEY_MISMATCH"), "\(words): \(done.errors)")
+            #expect(done.errors.contains(first), "\(done.errors)")
+        }
+        #expect(try await run("keys", "sweep").status == 1)
+        let moved = try await run("keys", "init", "--in-place-of", first)
+        #expect(moved.status == 0, "\(moved.errors)")
+        #expect(try await run("keys", "sweep").status == 0)
+        let former = try await setting.run("sweep")
+        #expect(former.status == 1 && former.errors.contains("KEY_MISMATCH"), "\(former.errors)")
+    }
+
+    @Test func `A rubbish key of a partner that there is not keeps no rotation open after a sweep`() async throws {
+        let setting = try await KeySetting()
+        let main = try await setting.main.connect()
+        _ = try await main.query("SELECT insp.create_partner('bank')")
+        let bank = try await main.query("SELECT insp.custody_partner('bank')")[0].int(0)
+        let job = try await (try setting.client()).jobKeys([KeyOwner(partner: bank)])[0]
+        // As a stolen gateway's login can.
+        _ = try await setting.admin.query(
+            "SELECT insp.add_partner_key(99, gen_random_uuid(), 'one', '\\x00'::bytea)")
+        let open = try await setting.run("rotate", "--to", "two")
+        let rotated = try members(open.output)
+        #expect(open.status == 1 && rotated["unreadable"] as? Int == 1)
+        #expect(try members(try await setting.run("sweep").output)["partners"] as? Int == 0)
+        try await setting.admin.execute("UPDATE insp.key SET created_at = now() - interval '2 hours'")
+        let swept = try members(try await setting.run("sweep").output)
+        #expect(swept["partners"] as? Int == 1, "\(swept)")
+        #expect(try await setting.run("rewrap").status == 0)
+        let verified = try members(try await setting.run("verify").output)
+        #expect(verified["unreadable"] as? Int == 0)
+        #expect(try await setting.count(under: "two") == 1)
+        _ = job
+    }
+
     @Test func `Migrate makes a missing key file beside a local database, and the key store is ready`() async throws {
         let setting = try await KeySetting(begins: false)
         #expect(try await setting.run("init", "--roles").status == 0)

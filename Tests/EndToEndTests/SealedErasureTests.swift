@@ -99,6 +99,36 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
+    func `A job that was accepted while its person was erased ends at once, and is erased`() async throws {
+        let site = try await SealedSite()
+        let faces = try await TestInputs.folder.appendingPathComponent("faces").path
+        let late = try await site.enqueue(
+            "--workflow", "liveness", "--face", "\(faces)/obama.jpg", "--user-reference", "ann",
+            "--customer-reference", "case 7")
+        let other = try await site.enqueue(
+            "--workflow", "liveness", "--face", "\(faces)/obama.jpg", "--user-reference", "bob")
+        // What an erasure that did not see the job does last.
+        #expect(try await site.keys.destroyPerson(.user("ann"), of: try await site.partner()))
+        let worker = try site.worker(["--slots", "1"])
+        defer { worker.send(SIGKILL) }
+        try await site.waitForJobs()
+        let result = try members(try await site.run("status", late, "--purpose", "support"))
+        #expect(result.at("error.code") as? String == "KEY_DESTROYED" || result["erasedAt"] != nil, "\(result)")
+        #expect(
+            try await site.count("insp.part WHERE job_id = (SELECT id FROM insp.job WHERE public_id = '\(late)')") == 0)
+        #expect(
+            try await site.count("insp.job WHERE public_id = '\(late)' AND sealed IS NULL AND person_id IS NULL") == 1)
+        #expect(try await site.count("insp.person WHERE reference_index IS NOT NULL") == 1)
+        #expect(try await site.count("insp.dead") == 0)
+        #expect(try await site.count("insp.event WHERE detail ->> 'error' = 'KEY_DESTROYED'") == 1)
+        // The partner is told.
+        let received = try await site.service.receiver.received(within: 60) { $0.count == 2 }
+        let bodies = try received.map { try members(Data($0.body.utf8)) }
+        #expect(Set(bodies.compactMap { $0.at("data.id") as? String }) == [late, other])
+        #expect(try members(try await site.run("status", other))["erasedAt"] == nil)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
     func `A whole partner goes, keys first, and its neighbour stays as it was`() async throws {
         let site = try await SealedSite()
         let worker = try site.worker(["--slots", "1"])

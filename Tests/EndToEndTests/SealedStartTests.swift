@@ -88,6 +88,35 @@ import Testing
         }
     }
 
+    @Test(arguments: ["worker", "gateway"])
+    func `A service that is stopped while it waits for the database ends in order`(command: String) async throws {
+        let program = try Program(
+            [command, "--health", "0"] + (command == "gateway" ? ["--listen", "0"] : []),
+            environment: ["INSPECTD_DATABASE_URL": "postgresql:///none?host=/nonexistent"])
+        defer { program.send(SIGKILL) }
+        try await waitUntil("it waits") { program.standardError.contains("waiting for the database") }
+        program.send(SIGTERM)
+        #expect(try await program.wait() == 0)
+        #expect(program.standardError.contains("\(command) stopped"))
+    }
+
+    @Test func `A worker that is stopped while it loads its models ends in order`() async throws {
+        let service = try await Service.start()
+        let worker = try service.worker([
+            "--slots", "1", "--health", "0", "--analyzer", FaultyAnalyzer.script("--start slow"),
+        ])
+        defer { worker.send(SIGKILL) }
+        let port = try await Self.port(of: worker)
+        try await waitUntil("the analyzers alone are missing") {
+            let reasons = try await Self.get(port, "/readyz").1.at("reasons") as? [[String: Any]]
+            return reasons?.contains { $0["check"] as? String == "analyzers" } == true
+        }
+        worker.send(SIGTERM)
+        // Long before they would be ready.
+        #expect(try await ChildProcess(pid: worker.pid).exitStatus(within: .seconds(30)) == 0)
+        #expect(worker.standardError.contains("worker stopped"))
+    }
+
     @Test(arguments: [true, false])
     func `A gateway without keys refuses until the database is there, and ends if that is sealed`(isSealed: Bool)
         async throws

@@ -1,10 +1,11 @@
 import Foundation
+import Gateway
+import HTTPServer
 import JobQueue
 import Postgres
 import TestSupport
 import Testing
 
-@testable import Gateway
 @testable import InspectCore
 
 /// The words of the contract stand in tables, and wherever else they are written out, they are the same.

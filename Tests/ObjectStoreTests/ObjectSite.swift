@@ -28,7 +28,8 @@ struct ObjectSite: Sendable {
         try await migrator.run(on: connection)
         let wrapping = [FileWrappingKey(id: "first", secret: .random())]
         self.keys = KeyStore(database.url, wrappingKeys: try WrappingKeys(wrapping))
-        let state = try await self.keys.begin("first")
+        let state = try await self.keys.begin(
+            "first", for: try await CustodyState.database(of: self.admin))
         try await state.note(on: self.admin)
         self.store = ObjectStore(try ObjectStoreAddress(self.stub.setting(prefix: prefix)))
         self.client = JobClient(databaseURL: self.main.url, keys: self.keys, objects: self.store)

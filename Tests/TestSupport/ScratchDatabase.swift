@@ -24,6 +24,13 @@ package struct ScratchDatabase: Sendable {
         try await self.create(template: try await Template.shared.name())
     }
 
+    /// Clones have the same id, as copies of one database; this one gets another.
+    package func becomeAnother() async throws {
+        let connection = try await self.connect()
+        try await connection.execute("UPDATE insp.epoch SET database = gen_random_uuid()")
+        await connection.close()
+    }
+
     /// The administrator's database of a server of its own, without roles, with these lines in its `postgresql.conf`.
     package static func ownServer(settings: String = "") throws -> ScratchDatabase {
         ScratchDatabase(url: try TestServer.start(settings: settings).url)

@@ -14,6 +14,14 @@ $$;
 COMMENT ON FUNCTION insp.fetch_keys(uuid[]) IS 'Keys with all keys above them; a destroyed one is missing, and so are those above it';
 GRANT EXECUTE ON FUNCTION insp.fetch_keys(uuid[]) TO keys_custodian, keys_locksmith;
 
+CREATE OR REPLACE FUNCTION insp.destroyed_keys(p_ids uuid[]) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT u.id FROM unnest(p_ids) AS u (id) WHERE EXISTS (SELECT FROM insp.destroyed d WHERE d.id = u.id)
+        OR EXISTS (SELECT FROM insp.fallen f WHERE f.parent = u.id AND f.kind = 'person')
+$$;
+COMMENT ON FUNCTION insp.destroyed_keys(uuid[]) IS 'Which of these keys are a person''s that was destroyed, or were destroyed with it in the last 30 days';
+GRANT EXECUTE ON FUNCTION insp.destroyed_keys(uuid[]) TO keys_custodian, keys_locksmith;
+
 CREATE OR REPLACE FUNCTION insp.partner_keys(p_partners integer[])
 RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -102,7 +110,7 @@ BEGIN
     ), deleted AS (
         DELETE FROM insp.key k USING locked l WHERE k.id = l.id RETURNING k.id, k.kind
     ), noted AS (
-        INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind IN ('partner', 'person') ON CONFLICT DO NOTHING
+        INSERT INTO insp.fallen (parent, kind) SELECT d.id, d.kind FROM deleted d WHERE d.kind IN ('partner', 'person') ON CONFLICT DO NOTHING
     )
     SELECT count(*) INTO gone FROM deleted;
     RETURN gone;
@@ -156,7 +164,10 @@ BEGIN
                 SELECT c.id FROM insp.key c WHERE c.parent = f.parent LIMIT p_limit - swept FOR UPDATE SKIP LOCKED)
             RETURNING k.id, k.kind
         ), noted AS (
-            INSERT INTO insp.fallen (parent) SELECT d.id FROM deleted d WHERE d.kind IN ('partner', 'person') ON CONFLICT DO NOTHING
+            INSERT INTO insp.fallen (parent, kind) SELECT d.id, f.kind FROM deleted d WHERE d.kind = 'person' ON CONFLICT DO NOTHING
+        ), remembered AS (
+            -- Not of a whole partner, whose jobs are cancelled: there may be millions.
+            INSERT INTO insp.destroyed (id) SELECT d.id FROM deleted d WHERE f.kind = 'person' ON CONFLICT DO NOTHING
         )
         SELECT count(*) INTO gone FROM deleted;
         swept := swept + gone;
@@ -165,6 +176,8 @@ BEGIN
             DELETE FROM insp.fallen x WHERE x.parent = f.parent;
         END IF;
     END LOOP;
+    DELETE FROM insp.destroyed d WHERE d.id = ANY (ARRAY(
+        SELECT x.id FROM insp.destroyed x WHERE x.destroyed_at < now() - interval '30 d' LIMIT p_limit FOR UPDATE SKIP LOCKED));
     RETURN swept;
 END
 $$;
@@ -210,6 +223,16 @@ $$;
 COMMENT ON FUNCTION insp.drop_idle_persons(uuid[]) IS
     'Deletes those of these keys of persons and faces that have no key below, and returns how many. No key is added meanwhile';
 GRANT EXECUTE ON FUNCTION insp.drop_idle_persons(uuid[]) TO keys_sweeper;
+
+CREATE OR REPLACE FUNCTION insp.partners_with_keys(p_after integer, p_age interval, p_limit integer) RETURNS SETOF integer
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT k.partner_id FROM insp.key k
+    WHERE k.kind = 'partner' AND (p_after IS NULL OR k.partner_id > p_after) AND k.created_at < now() - p_age
+    ORDER BY k.partner_id LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.partners_with_keys(integer, interval, integer) IS
+    'Numbers of partners whose key is of at least the given age, after the given one; null: from the first on';
+GRANT EXECUTE ON FUNCTION insp.partners_with_keys(integer, interval, integer) TO keys_sweeper;
 
 CREATE OR REPLACE FUNCTION insp.count_below(p_wrapping_key text, p_partner integer)
 RETURNS TABLE (partner_id integer, persons bigint, jobs bigint, templates bigint)

@@ -2,27 +2,29 @@
 -- The wrapping key, its rotation, and what goes over all keys.
 
 CREATE OR REPLACE FUNCTION insp.custody()
-RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT c.key_store, c.wrapping_key, c.proof, c.former_key FROM insp.custody c
+    SELECT c.key_store, c.wrapping_key, c.proof, c.former_key, c.main_database FROM insp.custody c
 $$;
 COMMENT ON FUNCTION insp.custody() IS 'The row of insp.custody; none: the key store has no wrapping key yet';
 GRANT EXECUTE ON FUNCTION insp.custody() TO keys_custodian, keys_eraser, keys_sweeper, keys_locksmith;
 
-CREATE OR REPLACE FUNCTION insp.begin_custody(p_wrapping_key text, p_proof bytea)
-RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+CREATE OR REPLACE FUNCTION insp.begin_custody(p_wrapping_key text, p_proof bytea, p_database uuid, p_was uuid)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 BEGIN
-    INSERT INTO insp.custody (wrapping_key, proof) VALUES (p_wrapping_key, p_proof) ON CONFLICT DO NOTHING;
+    INSERT INTO insp.custody (wrapping_key, proof, main_database) VALUES (p_wrapping_key, p_proof, p_database)
+    ON CONFLICT (single) DO UPDATE SET main_database = p_database WHERE custody.main_database = p_was;
     RETURN QUERY SELECT * FROM insp.custody();
 END
 $$;
-COMMENT ON FUNCTION insp.begin_custody(text, bytea) IS 'Sets the first wrapping key, unless there is one, and returns the current one';
-GRANT EXECUTE ON FUNCTION insp.begin_custody(text, bytea) TO keys_locksmith;
+COMMENT ON FUNCTION insp.begin_custody(text, bytea, uuid, uuid) IS
+    'Sets the first wrapping key and the main database, unless they are set, and returns the current ones. p_was: the main database that p_database replaces; null: none';
+GRANT EXECUTE ON FUNCTION insp.begin_custody(text, bytea, uuid, uuid) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea)
-RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 BEGIN
@@ -37,7 +39,7 @@ COMMENT ON FUNCTION insp.begin_rotation(text, bytea) IS
 GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.end_rotation()
-RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 BEGIN

@@ -8,7 +8,7 @@ internal import Synchronization
 /// costs only its current request: the next request gets a new process.
 package final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
-    private let supervisor: WarmParentSupervisor
+    let supervisor: WarmParentSupervisor
     let reserve: AnalyzerReserve
     let slots: [AnalyzerSlot]
     let state: Mutex<State>

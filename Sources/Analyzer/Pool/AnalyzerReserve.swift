@@ -22,10 +22,10 @@ final class AnalyzerReserve: Sendable {
         var isClosed = false
     }
 
-    /// How often a fork is tried for a waiting job, and the wait after the first failure, which then doubles. The kernel refuses
-    /// forks while it is short of processes or memory, which is temporary.
+    /// How often a fork is tried for a waiting job, and the waits between. The kernel refuses forks while it is short of processes or
+    /// memory, which is temporary.
     private static let attempts = 5
-    private static let firstPause: UInt32 = 50_000
+    private static let pauses = Backoff(from: .milliseconds(50), to: .milliseconds(400))
     /// How long the reserve stays empty after a failure before it is refilled without a request.
     private static let retryPause = DispatchTimeInterval.milliseconds(500)
 
@@ -81,6 +81,11 @@ final class AnalyzerReserve: Sendable {
 
     /// Replaces processes of earlier parents by those of the present one.
     func renew() {
+        self.dismissOld()
+        self.refill()
+    }
+
+    private func dismissOld() {
         let parent = self.supervisor.current
         let old = self.state.withLock { state in
             let old = state.ready.filter { $0.parent !== parent }
@@ -88,7 +93,6 @@ final class AnalyzerReserve: Sendable {
             return old
         }
         for child in old { child.hangUp() }
-        self.refill()
     }
 
     /// Ends the idle processes and forks no more.
@@ -110,6 +114,9 @@ final class AnalyzerReserve: Sendable {
             do {
                 let child = try self.fork()
                 self.state.withLock { state in if !state.isClosed { state.ready.append(child) } }
+                // It was replaced while it forked. Its process could wait here for ever, since the newest is taken first, and with it
+                // the parent and its models.
+                if child.parent !== self.supervisor.current { self.dismissOld() }
             } catch {
                 self.retryLater()
                 throw error
@@ -133,12 +140,11 @@ final class AnalyzerReserve: Sendable {
 
     private func popOrFork() throws(InspectError) -> ChildConnection {
         if let child = self.pop() { return child }
-        var pause = Self.firstPause
+        var backoff = Self.pauses
         for _ in 1..<Self.attempts {
             if let child = try? self.fork() { return child }
             guard self.supervisor.isReady else { break }
-            usleep(pause)
-            pause *= 2
+            usleep(UInt32(backoff.next(1) / .microseconds(1)))
         }
         return try self.fork()
     }

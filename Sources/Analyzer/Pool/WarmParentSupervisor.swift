@@ -22,8 +22,8 @@ final class WarmParentSupervisor: Sendable {
         /// When the current parent was started.
         var lastStart: UInt64 = 0
         var isStopped = false
-        /// Consecutive failed starts and early deaths of parents.
-        var failures = 0
+        /// After failed starts and early deaths of parents.
+        var backoff = Backoff(from: .milliseconds(100), to: WarmParentSupervisor.longestDelay)
         /// By the clock of `csys_now()`.
         var notBefore: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
@@ -34,10 +34,7 @@ final class WarmParentSupervisor: Sendable {
 
     /// A parent that dies before this age counts as a failed start.
     private static let youth: Duration = .seconds(5)
-    private static let firstDelay: Duration = .milliseconds(100)
     private static let longestDelay: Duration = .seconds(30)
-    /// A failed renewal is tried again after this, then after twice as long.
-    private static let firstRetry: Duration = .seconds(1)
     /// How long a caller waits for the next start to be due before it gets the last error.
     private static let patience: Duration = .seconds(2)
 
@@ -120,10 +117,14 @@ final class WarmParentSupervisor: Sendable {
             let (now, due) = (csys_now(), state.lastStart + self.configuration.restBetweenParents.nanoseconds)
             return .nanoseconds(Int64(due > now ? due - now : 0))
         }
-        if let delay { self.renew(parent, because: reason, after: delay) }
+        if let delay {
+            self.renew(parent, because: reason, after: delay, Backoff(from: .seconds(1), to: Self.longestDelay))
+        }
     }
 
-    private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: Duration) {
+    private func renew(
+        _ parent: WarmParent, because reason: ParentRenewal, after delay: Duration, _ backoff: Backoff
+    ) {
         self.queue.asyncAfter(deadline: .now() + delay.seconds) { [weak self] in
             guard let self else { return }
             // If it has ended meanwhile, its successor runs or is starting.
@@ -137,18 +138,18 @@ final class WarmParentSupervisor: Sendable {
                 self.state.withLock { $0.onRestart }?()
                 parent.retire()
             } catch {
-                let retry = min(Self.longestDelay, max(delay * 2, Self.firstRetry))
+                var backoff = backoff
+                let retry = backoff.next(1)
                 self.onEvent(.parentKept(reason: "\(error)", retry: retry))
-                self.renew(parent, because: reason, after: retry)
+                self.renew(parent, because: reason, after: retry, backoff)
             }
         }
     }
 
     private func noteFailure(_ error: InspectError) -> Duration {
         self.state.withLock { state in
-            state.failures += 1
             state.lastError = error
-            let delay = min(Self.longestDelay, Self.firstDelay * (1 << min(state.failures - 1, 16)))
+            let delay = state.backoff.next(1)
             state.notBefore = csys_now() + delay.nanoseconds
             return delay
         }
@@ -189,7 +190,7 @@ final class WarmParentSupervisor: Sendable {
             let cause = end?.cause ?? "unknown cause"
             _ = self.noteFailure(InspectError(.analyzerUnavailable, "the analyzers' parent ended (\(cause))"))
         } else {
-            self.state.withLock { $0.failures = 0 }
+            self.state.withLock { $0.backoff.reset() }
         }
         self.startLater()
     }

@@ -1,5 +1,6 @@
 internal import Foundation
 package import HTTPClient
+internal import InspectCore
 internal import Postgres
 internal import Synchronization
 

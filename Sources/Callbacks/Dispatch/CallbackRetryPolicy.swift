@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPClient
+internal import InspectCore
 
 /// Decides a callback's outcome after an attempt; has no effects.
 struct CallbackRetryPolicy: Sendable {
@@ -53,7 +54,7 @@ struct CallbackRetryPolicy: Sendable {
         }
         if isOurFault, released < Self.releases {
             return .release(
-                after: min(.seconds(600), .seconds(30) * (1 << min(released, 5))) * jitter(), isCounted: true)
+                after: Backoff.wait(released + 1, from: .seconds(30), to: .seconds(600)) * jitter(), isCounted: true)
         }
         guard attempt < Self.attempts else { return .deadLetter }
         let scheduled = Self.delays[max(attempt, 1) - 1] * jitter()

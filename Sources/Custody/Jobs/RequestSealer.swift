@@ -202,8 +202,9 @@ struct RequestDraft {
     /// The payload for the database.
     func payload(_ index: BlindIndex) throws(InspectError) -> Data {
         var payload = self.request
-        for (key, value) in self.request where !Self.plainKeys.contains(key) {
+        for (key, value) in self.request {
             switch key {
+            case _ where Self.plainKeys.contains(key): payload[key] = Self.plain(value)
             case "customerInternalReference": payload[key] = Self.pseudonym(value, "customer", index)
             case "userReference": payload[key] = Self.pseudonym(value, "user", index)
             case "faceId":
@@ -216,13 +217,36 @@ struct RequestDraft {
             case "consent": payload[key] = Self.consent(value, self.form[key], index)
             case "reportingCriteria": payload[key] = Self.pseudonym(value, "criteria", index)
             // Unknown: the database names the key, and must not see the value.
-            default: payload[key] = NSNull()
+            default:
+                payload[key] = nil
+                payload[Self.name(key)] = NSNull()
             }
         }
         if let key = self.request["idempotencyKey"] {
             payload["idempotencyKey"] = Self.pseudonym(key, "idempotency", index)
         }
         return try Self.json(payload)
+    }
+
+    /// A value of a key that identifies nobody: a word, a code, a number or a time. Anything else was misplaced, is refused, and must
+    /// not be in the database's log.
+    private static func plain(_ value: Any) -> Any {
+        switch value {
+        case let text as String:
+            let isTime = text.utf8.count <= 40 && text.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
+            return isTime || text.isEmpty ? text : self.name(text)
+        case let list as [Any]: return list.map { self.plain($0) }
+        case let object as [String: Any]:
+            return Dictionary(object.map { (self.name($0), self.plain($1)) }) { first, _ in first }
+        default: return value
+        }
+    }
+
+    private static func name(_ text: String) -> String {
+        let isName =
+            (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { isalnum(CInt($0)) != 0 || "._:+-".utf8.contains($0) }
+        return isName ? text : "invalid"
     }
 
     /// - Returns: For an invalid value another one that is refused likewise.
@@ -235,10 +259,11 @@ struct RequestDraft {
     /// Parts by URL: the origin of each stays, and of its digest a keyed one.
     private static func sources(_ value: Any, _ index: BlindIndex) -> Any {
         guard let kinds = value as? [String: Any] else { return 0 }
-        return kinds.mapValues { source -> Any in
+        let sources = kinds.mapValues { source -> Any in
             if let many = source as? [Any] { return many.map { Self.source($0, index) } }
             return Self.source(source, index)
         }
+        return Dictionary(sources.map { (Self.name($0), $1) }) { first, _ in first }
     }
 
     private static func source(_ value: Any, _ index: BlindIndex) -> Any {

@@ -10,6 +10,8 @@ package struct CustodyState: Sendable, Equatable {
     package var wrappingKey: String
     /// The name of the one from which a rotation moves the keys; `nil`: none is under way.
     package var formerKey: String?
+    /// The main database's own id, a UUID.
+    package var database: String
     /// A key of no use that the wrapping key has wrapped; empty where the main database tells.
     var proof: [UInt8] = []
 
@@ -17,19 +19,39 @@ package struct CustodyState: Sendable, Equatable {
     ///
     /// - Returns: `nil` if nothing is sealed yet.
     package static func noted(on connection: PostgresConnection) async throws -> CustodyState? {
-        try await connection.query("SELECT key_store::text, wrapping_key, former_key FROM insp.v_custody").first.map {
-            CustodyState(keyStore: try $0.string(0), wrappingKey: try $0.string(1), formerKey: try $0.optionalString(2))
+        try await connection.query(
+            "SELECT key_store::text, wrapping_key, former_key, database::text FROM insp.v_custody"
+        ).first.map {
+            CustodyState(
+                keyStore: try $0.string(0), wrappingKey: try $0.string(1), formerKey: try $0.optionalString(2),
+                database: try $0.string(3))
+        }
+    }
+
+    /// The main database's own id.
+    package static func database(of connection: PostgresConnection) async throws -> String {
+        try await connection.query("SELECT insp.database_id()::text").single().string(0)
+    }
+
+    /// Databases number their partners alike: a second one would share the keys of the first, and destroy them.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if the key store serves another main database.
+    func check(_ database: String) throws(InspectError) {
+        guard self.database == database else {
+            throw InspectError(
+                .keyMismatch, "the key store serves the main database \(self.database), and this is \(database)",
+                hint: "A second database needs a key store of its own (deploy/SEALING.md, \"Wrapping keys\").")
         }
     }
 
     /// Notes it in the main database, as an operator.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if that belongs to another key store.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if that belongs to another key store, or this to another database.
     package func note(on connection: PostgresConnection) async throws {
         do {
             _ = try await connection.query(
-                "SELECT insp.set_custody($1, $2, $3)",
-                [.text(self.keyStore), .text(self.wrappingKey), .optional(self.formerKey)])
+                "SELECT insp.set_custody($1, $2, $3, $4)",
+                [.text(self.keyStore), .text(self.database), .text(self.wrappingKey), .optional(self.formerKey)])
         } catch let error as PostgresError {
             throw error.meaning
         }
@@ -40,13 +62,15 @@ package struct CustodyState: Sendable, Equatable {
         self.keyStore = try row.string("key_store")
         self.wrappingKey = try row.string("wrapping_key")
         self.formerKey = try row.optionalString("former_key")
+        self.database = try row.string("main_database")
         self.proof = [UInt8](try row.data("proof"))
     }
 
-    init(keyStore: String, wrappingKey: String, formerKey: String?) {
+    init(keyStore: String, wrappingKey: String, formerKey: String?, database: String) {
         self.keyStore = keyStore
         self.wrappingKey = wrappingKey
         self.formerKey = formerKey
+        self.database = database
     }
 
     /// What names the key of the proof: it depends on nothing but the wrapping key, so it can be made before the key store is.

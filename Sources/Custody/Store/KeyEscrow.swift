@@ -133,7 +133,7 @@ extension KeyStore {
             guard let end = rows.last else { return count }
             last = end.id
             for row in rows {
-                try write(try recipient.entry(try await self.openPartner(row).get()))
+                try write(try recipient.entry(try await self.openPartner(row).mapError(\.error).get()))
                 count += 1
             }
         }

@@ -31,7 +31,7 @@ extension KeyStore {
         if let key = self.cache.key(of: partner) { return key }
         if let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first
         {
-            return try await self.openPartner(row).get()
+            return try await self.openPartner(row).mapError(\.error).get()
         }
         // A rotation may begin between the question and the answer; twice is enough, since the next one waits for this one's end.
         for _ in 0..<3 {
@@ -46,7 +46,7 @@ extension KeyStore {
                 [.int(partner), .text(id.text), .text(state.wrappingKey), .bytes(Data(wrapped))]
             ).first
             guard let row else { continue }
-            guard row.id == id else { return try await self.openPartner(row).get() }
+            guard row.id == id else { return try await self.openPartner(row).mapError(\.error).get() }
             let key = CustodyKey(id: id, kind: .partner, partner: partner, parent: nil, secret: secret)
             self.cache.keep(key)
             return key
@@ -204,7 +204,7 @@ extension KeyStore {
             let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])])
                 .first
         {
-            key = try await self.openPartner(row).get()
+            key = try await self.openPartner(row).mapError(\.error).get()
         }
         return key.map { BlindIndex($0) }
     }
@@ -243,6 +243,18 @@ extension KeyStore {
                 let isIdle = try row.bool(1)
                 return KeyID(try row.string(0)).map { ($0, isIdle) }
             }
+        }
+    }
+
+    /// Numbers of partners whose key is older than an hour, in order.
+    ///
+    /// - Parameter last: The page begins after it; `nil`: with the first.
+    package func partnersWithKeys(after last: Int64?, limit: Int) async throws(InspectError) -> [Int64] {
+        try await self.run { connection in
+            try await connection.query(
+                "SELECT insp.partners_with_keys($1, interval '1 hour', $2)",
+                [last.map { .int($0) } ?? .null, .int(Int64(limit))]
+            ).map { try $0.int(0) }
         }
     }
 

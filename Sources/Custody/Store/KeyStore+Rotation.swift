@@ -17,13 +17,22 @@ extension KeyStore {
         package var isDone: Bool { self.state.formerKey == nil }
     }
 
-    /// Gives a new key store its first wrapping key. One that has a wrapping key keeps it.
+    /// Gives a new key store its first wrapping key and its main database. One that has them keeps them.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if the process does not have it, or another one of that name.
-    package func begin(_ wrappingKey: String) async throws(InspectError) -> CustodyState {
+    /// - Parameters:
+    ///   - database: The main database's own id, a UUID.
+    ///   - former: The id of the main database that it replaces; `nil`: none.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if the key store serves another database, or if the process does not
+    ///   have the wrapping key, or another one of that name.
+    package func begin(
+        _ wrappingKey: String, for database: String, inPlaceOf former: String? = nil
+    ) async throws(InspectError) -> CustodyState {
         let proof = try await self.proof(wrappingKey)
-        _ = try await self.changed("begin_custody($1, $2)", [.text(wrappingKey), .bytes(proof)])
-        return try await self.check(nil)
+        let state = try await self.changed(
+            "begin_custody($1, $2, $3, $4)",
+            [.text(wrappingKey), .bytes(proof), .text(database), .optional(former)])
+        try state.check(database)
+        return try await self.checkWrappingKeys()
     }
 
     /// Lets another wrapping key wrap new keys from now on. The next step is ``rewrap(all:)``, by this process or another one.
@@ -161,7 +170,7 @@ extension KeyStore {
         if let wrappingKey { proof = try await self.proof(wrappingKey) }
         _ = try await self.count(
             "SELECT insp.abandon_keys($1, $2, $3)", [.text(lost), .optional(wrappingKey), .optional(proof)])
-        return try await self.check(nil)
+        return try await self.checkWrappingKeys()
     }
 
     // MARK: What is there
@@ -213,19 +222,18 @@ extension KeyStore {
             }
             guard let end = ids.last else { return found }
             last = end
-            for (id, result) in try await self.keys(ids).sorted(by: { $0.key.text < $1.key.text }) {
-                do throws(InspectError) {
+            for (id, result) in try await self.examine(ids).sorted(by: { $0.key.text < $1.key.text }) {
+                do throws(KeyFault) {
                     _ = try result.get()
                     found.opened += 1
                 } catch {
-                    switch error.code {
-                    case .keyUnknown where ["", Self.orphan].contains(error.detail): found.destroyed += 1
-                    case .keyMismatch where error.detail != Self.foreign: throw error
+                    switch error {
+                    case .absent, .destroyed: found.destroyed += 1
                     // What its KMS does not know is no more destroyed than what is damaged.
-                    case .sealBroken, .keyUnknown, .keyMismatch:
+                    case .failure(let error) where ![.sealBroken, .keyUnknown].contains(error.code): throw error
+                    case .damaged, .foreign, .failure:
                         found.unreadable += 1
                         if found.examples.count < 20 { found.examples.append(id.text) }
-                    default: throw error
                     }
                 }
             }

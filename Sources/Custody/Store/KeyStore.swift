@@ -36,18 +36,38 @@ package final class KeyStore: Sendable {
     /// Fetches and opens keys, in one statement.
     ///
     /// - Returns: For each id its key, or why it does not open: ``ErrorCode/keyUnknown``, ``ErrorCode/keyMismatch``,
-    ///   ``ErrorCode/keyMissing`` or ``ErrorCode/keysUnavailable``. None ends a job: the key, not what it sealed, is at fault.
+    ///   ``ErrorCode/keyMissing`` or ``ErrorCode/keysUnavailable``, none of which ends a job, as the key, not what it sealed, is at
+    ///   fault; or ``ErrorCode/keyDestroyed``.
     package func keys(_ ids: [KeyID]) async throws(InspectError) -> [KeyID: Result<CustodyKey, InspectError>] {
+        try await self.examine(ids).mapValues { $0.mapError(\.error) }
+    }
+
+    /// As ``keys(_:)``, with the kind of fault.
+    func examine(_ ids: [KeyID]) async throws(InspectError) -> [KeyID: Result<CustodyKey, KeyFault>] {
         guard !ids.isEmpty else { return [:] }
         let wanted = Set(ids)
         let rows = try await self.rows("SELECT * FROM insp.fetch_keys($1::uuid[])", [.textArray(wanted.map(\.text))])
         let known = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
-        var opened: [KeyID: Result<CustodyKey, InspectError>] = [:]
+        let absent = wanted.union(known.values.compactMap(\.parent)).subtracting(known.keys)
+        let destroyed = try await self.destroyed(absent)
+        var opened: [KeyID: Result<CustodyKey, KeyFault>] = [:]
+        for id in absent { opened[id] = .failure(destroyed.contains(id) ? .destroyed : .absent) }
         // A row's parents are opened before it.
         for kind in KeyKind.allCases {
             for row in known.values where row.kind == kind { opened[row.id] = await self.open(row, opened) }
         }
-        return Dictionary(uniqueKeysWithValues: wanted.map { ($0, opened[$0] ?? .failure(InspectError(.keyUnknown))) })
+        return Dictionary(uniqueKeysWithValues: wanted.map { ($0, opened[$0] ?? .failure(.absent)) })
+    }
+
+    /// Those of these keys that were destroyed with their person.
+    private func destroyed(_ ids: Set<KeyID>) async throws(InspectError) -> Set<KeyID> {
+        if ids.isEmpty { return [] }
+        return Set(
+            try await self.run { connection in
+                try await connection.query(
+                    "SELECT insp.destroyed_keys($1::uuid[])::text", [.textArray(ids.map(\.text))]
+                ).compactMap { KeyID(try $0.string(0)) }
+            })
     }
 
     /// One key. Callers at the same time share a statement.
@@ -62,37 +82,28 @@ package final class KeyStore: Sendable {
     }
 
     private func open(
-        _ row: StoredKey, _ opened: [KeyID: Result<CustodyKey, InspectError>]
-    ) async -> Result<CustodyKey, InspectError> {
+        _ row: StoredKey, _ opened: [KeyID: Result<CustodyKey, KeyFault>]
+    ) async -> Result<CustodyKey, KeyFault> {
         guard let parent = row.parent else { return await self.openPartner(row) }
-        switch opened[parent] {
-        case nil: return .failure(InspectError(.keyUnknown, Self.orphan))
-        case .failure(let error): return .failure(error)
-        case .success(let key):
+        return (opened[parent] ?? .failure(.absent)).flatMap { key in
             // The partner of a person is in its associated data, so a row under another partner's does not open.
-            return Result { () throws(InspectError) in try key.child(row.kind, id: row.id, wrapped: row.wrapped) }
+            Result { () throws(InspectError) in try key.child(row.kind, id: row.id, wrapped: row.wrapped) }
+                .mapError { $0.code == .keyUnknown ? .damaged : .failure($0) }
         }
     }
 
-    /// Why a key below a destroyed one does not open.
-    static let orphan = "a key above it"
-
-    func openPartner(_ row: StoredKey) async -> Result<CustodyKey, InspectError> {
+    func openPartner(_ row: StoredKey) async -> Result<CustodyKey, KeyFault> {
         await self.cache.key(row.id) { await self.unwrapPartner(row) }
     }
 
-    private func unwrapPartner(_ row: StoredKey) async -> Result<CustodyKey, InspectError> {
+    private func unwrapPartner(_ row: StoredKey) async -> Result<CustodyKey, KeyFault> {
         do throws(InspectError) {
             let secret = try await self.secret(row)
             return .success(CustodyKey(id: row.id, kind: .partner, partner: row.partner, parent: nil, secret: secret))
         } catch {
-            // This process may have another wrapping key of that name: others open it, so jobs wait for them.
-            return .failure(error.code == .sealBroken ? InspectError(.keyMismatch, Self.foreign) : error)
+            return .failure(error.code == .sealBroken ? .foreign : .failure(error))
         }
     }
-
-    /// Why a partner's key does not open though the process has a wrapping key of the name.
-    static let foreign = "a wrapping key of this process is another one of that name, or a key is damaged"
 
     /// Asks the holder of the wrapping key, whatever the cache has.
     func secret(_ row: StoredKey) async throws(InspectError) -> SecretKey {
@@ -144,30 +155,51 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// Verifies that this process has the wrapping keys of the key store, and that it is the main database's.
+    /// Verifies that the key store and the main database belong together, and that this process has the wrapping keys.
     ///
-    /// - Parameter noted: What the main database has noted; `nil`: nothing is sealed there yet.
+    /// - Parameter noted: What the main database has noted; `nil`: nothing.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` or ``ErrorCode/keyMismatch``: the process must not start; with
     ///   ``ErrorCode/keysUnavailable``: it is not known yet.
     @discardableResult
     package func check(_ noted: CustodyState?) async throws(InspectError) -> CustodyState {
-        guard let state = try await self.state() else {
-            guard noted == nil else {
-                throw InspectError(.keyMismatch, "the key store is empty, and the database has sealed data")
-            }
-            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+        let (noted, state) = try await self.checkPair(noted)
+        guard [state.wrappingKey, state.formerKey].contains(noted.wrappingKey) else {
+            throw InspectError(
+                .keyMismatch,
+                "the database has noted the wrapping key \(noted.wrappingKey), and the key store \(state.wrappingKey)",
+                hint: "The key store may be older than the database (deploy/SEALING.md, \"Backups\").")
         }
-        if let noted {
-            guard noted.keyStore == state.keyStore else {
-                throw InspectError(
-                    .keyMismatch, "the database belongs to key store \(noted.keyStore), and this is \(state.keyStore)")
-            }
-            guard [state.wrappingKey, state.formerKey].contains(noted.wrappingKey) else {
-                throw InspectError(
-                    .keyMismatch,
-                    "the database has noted the wrapping key \(noted.wrappingKey), and the key store \(state.wrappingKey)",
-                    hint: "The key store may be older than the database (deploy/SEALING.md, \"Backups\").")
-            }
+        return try await self.checkWrappingKeys()
+    }
+
+    /// Verifies that the key store and the main database belong together.
+    ///
+    /// - Parameter noted: What the main database has noted; `nil`: nothing.
+    @discardableResult
+    package func checkPair(_ noted: CustodyState?) async throws(InspectError) -> (
+        noted: CustodyState, state: CustodyState
+    ) {
+        guard let noted else {
+            throw InspectError(.keyMissing, "the database has recorded no key store", hint: "Run inspectd keys init.")
+        }
+        guard let state = try await self.state() else {
+            throw InspectError(.keyMismatch, "the key store is empty, and the database has sealed data")
+        }
+        guard noted.keyStore == state.keyStore else {
+            throw InspectError(
+                .keyMismatch, "the database belongs to key store \(noted.keyStore), and this is \(state.keyStore)")
+        }
+        try state.check(noted.database)
+        return (noted, state)
+    }
+
+    /// Verifies that this process has the wrapping keys of the key store.
+    ///
+    /// - Throws: As ``check(_:)``.
+    @discardableResult
+    package func checkWrappingKeys() async throws(InspectError) -> CustodyState {
+        guard let state = try await self.state() else {
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
         }
         if let former = state.formerKey { _ = try self.wrappingKeys.key(former) }
         do {

@@ -9,6 +9,13 @@ package enum KeyUse {
         ).compactMap { KeyID(try $0.string(0)) }
     }
 
+    /// Those of the numbers that no partner of the database has.
+    package static func unknown(_ partners: [Int64], on connection: PostgresConnection) async throws -> [Int64] {
+        try await connection.query(
+            "SELECT insp.numbers_of_no_partner($1::integer[])", [.intArray(partners)]
+        ).map { try $0.int(0) }
+    }
+
     /// Records what an operator did: the key store has no record of its own.
     ///
     /// - Parameters:

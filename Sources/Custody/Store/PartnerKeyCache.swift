@@ -1,4 +1,3 @@
-internal import InspectCore
 internal import Synchronization
 
 /// Partners' keys that this process has unwrapped: a slow KMS or token is asked once for each, also when many ask at the same moment.
@@ -8,7 +7,7 @@ final class PartnerKeyCache: Sendable {
     private struct State {
         var keys: [KeyID: (key: CustodyKey, used: UInt64)] = [:]
         var ids: [Int64: KeyID] = [:]
-        var flights: [KeyID: Task<Result<CustodyKey, InspectError>, Never>] = [:]
+        var flights: [KeyID: Task<Result<CustodyKey, KeyFault>, Never>] = [:]
         var uses: UInt64 = 0
     }
 
@@ -27,12 +26,12 @@ final class PartnerKeyCache: Sendable {
     }
 
     /// A key by its id; opens it if it is not here.
-    func key(_ id: KeyID, open: @escaping @Sendable () async -> Result<CustodyKey, InspectError>) async -> Result<
-        CustodyKey, InspectError
+    func key(_ id: KeyID, open: @escaping @Sendable () async -> Result<CustodyKey, KeyFault>) async -> Result<
+        CustodyKey, KeyFault
     > {
         enum Found {
             case key(CustodyKey)
-            case flight(Task<Result<CustodyKey, InspectError>, Never>)
+            case flight(Task<Result<CustodyKey, KeyFault>, Never>)
         }
         let found: Found = self.state.withLock { state in
             if let key = Self.use(id, &state) { return .key(key) }
@@ -60,7 +59,7 @@ final class PartnerKeyCache: Sendable {
         }
     }
 
-    private func land(_ id: KeyID, _ result: Result<CustodyKey, InspectError>) {
+    private func land(_ id: KeyID, _ result: Result<CustodyKey, KeyFault>) {
         self.state.withLock { state in
             state.flights[id] = nil
             guard case .success(let key) = result else { return }

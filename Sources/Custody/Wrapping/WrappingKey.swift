@@ -61,7 +61,7 @@ package struct WrappingKeys: Sendable {
 /// Stops asking a holder of keys that does not answer: for 0.5 s after the first failure, twice as long after each further one, up
 /// to 30 s. Meanwhile, callers are refused at once in place of waiting for a time-out each.
 struct Breather: Sendable {
-    private var pause = Duration.milliseconds(500)
+    private var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
     private var until: ContinuousClock.Instant?
 
     func isOver(_ now: ContinuousClock.Instant = .now) -> Bool { self.until.map { $0 <= now } ?? true }
@@ -69,8 +69,7 @@ struct Breather: Sendable {
     mutating func fail(_ now: ContinuousClock.Instant = .now) {
         // Failures of calls that began before it count once.
         guard self.isOver(now) else { return }
-        self.until = now + self.pause
-        self.pause = min(.seconds(30), self.pause * 2)
+        self.until = now + self.backoff.next(1)
     }
 
     mutating func succeed() { self = Breather() }

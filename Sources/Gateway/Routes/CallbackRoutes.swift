@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPServer
 internal import InspectCore
 
 extension GatewayRoute {

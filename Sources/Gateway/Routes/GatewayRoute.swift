@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPServer
 internal import InspectCore
 
 /// One call of the interface: its method and path, what it needs, and what answers it.

@@ -288,6 +288,10 @@ extension ErrorCode {
                 "IN151", "the key store has no such key: it was destroyed, or the key store is older than the data",
                 status: 503, retryable: true,
                 jumio: "F00000")
+        case .keyDestroyed:
+            failure(
+                "IN159", "the key was destroyed when the person was erased; what it sealed never opens", status: 410,
+                retryable: false, jumio: "F00000")
         case .sealBroken:
             failure(
                 "IN152", "sealed bytes cannot be opened: they were changed, or belong to another key or row",

@@ -104,6 +104,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case objectStoreUnavailable = "OBJECT_STORE_UNAVAILABLE"
     case objectMissing = "OBJECT_MISSING"
     case keyUnknown = "KEY_UNKNOWN"
+    case keyDestroyed = "KEY_DESTROYED"
     case sealBroken = "SEAL_BROKEN"
     // What keeps a program from starting.
     case keyMissing = "KEY_MISSING"

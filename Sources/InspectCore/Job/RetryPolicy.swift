@@ -24,8 +24,7 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - attempt: The attempt that failed, counted from 1.
     ///   - random: A uniform random number of -1…1; 0 gives the delay without jitter.
     package func delay(afterAttempt attempt: Int, random: Double) -> Duration {
-        // 2³⁰ · base is far beyond any cap, and shifting further would overflow.
-        self.varied(min(self.cap, self.base * (1 << min(max(attempt, 1) - 1, 30))), random)
+        self.varied(Backoff.wait(attempt, from: self.base, to: self.cap), random)
     }
 
     private func varied(_ wait: Duration, _ random: Double) -> Duration {

@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// The parts of RFC 9110's and RFC 9112's grammar that the server needs.
-enum HTTPSyntax {
+package enum HTTPSyntax {
     /// Lines without their CR LF and without the empty one at the end.
     static func lines(_ bytes: UnsafeRawBufferPointer) -> [UnsafeRawBufferPointer] {
         var lines: [UnsafeRawBufferPointer] = []
@@ -87,7 +87,7 @@ enum HTTPSyntax {
     }
 
     /// Resolves escapes; `nil` where one is incomplete, or decodes to a control character or invalid UTF-8.
-    static func unescaped(_ text: Substring) -> String? {
+    package static func unescaped(_ text: Substring) -> String? {
         var plain: [UInt8] = []
         var bytes = Array(text.utf8)[...]
         while let byte = bytes.popFirst() {

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import Gateway
+@testable import HTTPServer
 
 /// The framing of requests: whatever two readers could interpret differently is refused.
 @Suite struct HTTPFramingTests {

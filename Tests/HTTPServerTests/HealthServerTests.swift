@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Testing
 
-@testable import Gateway
+@testable import HTTPServer
 
 @Suite struct HealthServerTests {
     private static func server() throws -> HealthServer {

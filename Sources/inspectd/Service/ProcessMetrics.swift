@@ -1,5 +1,5 @@
 import Foundation
-import Gateway
+import HTTPServer
 import InspectCore
 import JobQueue
 

@@ -24,6 +24,9 @@ extension Command {
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
             .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
+            .value(
+                "in-place-of", "ID", "the main database that this one replaces, as the error KEY_MISMATCH names it"
+            ).of("init"),
             .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster").of("init"),
             .value("public-key", "FILE", "PEM of an RSA key of 3072 bits or more").of("escrow"),
             .value("private-key", "FILE", "PEM of its private half").of("restore"),
@@ -92,7 +95,8 @@ extension Command {
             throw unclear
         }
         await store.close()
-        let done = try await KeyStoreSchema.setUp(configuration, keys, first: arguments["to"])
+        let done = try await KeyStoreSchema.setUp(
+            configuration, keys, first: arguments["to"], inPlaceOf: arguments["in-place-of"])
         guard let state = done.state else { throw unclear }
         Output.line(
             ResultEnvelope.json(
@@ -125,14 +129,14 @@ extension Command {
         guard let name = arguments["to"] else { throw UsageError("'keys rotate' needs --to") }
         let store = try Self.keyStore(configuration)
         // The process must have the present keys as well.
-        try await store.check(nil)
+        try await store.check(try await Self.noted(configuration))
         try await Self.note(try await store.beginRotation(to: name), configuration)
         try await Self.finish(try await Self.rewrap(store, all: false, configuration), store, configuration)
     }
 
     private static func rewrap(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let store = try Self.keyStore(configuration)
-        let state = try await store.check(nil)
+        let state = try await store.check(try await Self.noted(configuration))
         // A rotator that was killed may not have come so far.
         try await Self.note(state, configuration)
         let outcome = try await Self.rewrap(store, all: arguments.has("all"), configuration)
@@ -193,7 +197,7 @@ extension Command {
         guard let path = arguments["public-key"] else { throw UsageError("'keys escrow' needs --public-key") }
         let recipient = try KeyEscrow.Recipient(pem: try InputFile.read(path, of: "--public-key", isSetting: true))
         let store = try Self.keyStore(configuration)
-        try await store.check(nil)
+        try await store.check(try await Self.noted(configuration))
         // Before anything leaves.
         try await Self.record("escrow", nil, configuration)
         _ = try await store.escrow(to: recipient) { Output.line(ResultEnvelope.json($0)) }
@@ -209,6 +213,7 @@ extension Command {
             try JSONDecoder().decode(KeyEscrow.Entry.self, from: $0)
         }
         let store = try Self.keyStore(configuration)
+        try await store.checkPair(try await Self.noted(configuration))
         let outcome = try await store.restore(entries, with: opener, to: name)
         try await Self.record("restore", outcome.rewrapped, configuration)
         try await Self.finish(outcome, store, configuration)
@@ -239,11 +244,22 @@ extension Command {
             let unused = try await KeyUse.unused(page.filter(\.isIdle).map(\.id), on: connection)
             if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
         }
+        // A stolen login can add keys of partners that the database does not have, which no rotation could rewrap.
+        var partners = 0
+        var number: Int64?
+        while true {
+            let page = try await store.partnersWithKeys(after: number, limit: 500)
+            guard let end = page.last else { break }
+            number = end
+            for partner in try await KeyUse.unknown(page, on: connection) {
+                partners += try await store.destroyPartner(partner) ? 1 : 0
+            }
+        }
         while try await store.sweep() > 0 {}
         await connection.close()
         await store.close()
-        try await Self.record("sweep", destroyed + persons, configuration)
-        Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons]))
+        try await Self.record("sweep", destroyed + persons + partners, configuration)
+        Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons, "partners": partners]))
     }
 
     private struct Abandonment: Encodable {
@@ -281,12 +297,7 @@ extension Command {
         let store = try Self.keyStore(configuration, keys)
         let connection = try await Self.mainDatabase(configuration)
         let noted = try await CustodyState.noted(on: connection)
-        guard let state = try await store.state() else {
-            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
-        }
-        guard noted.map({ $0.keyStore == state.keyStore }) ?? true else {
-            throw InspectError(.keyMismatch, "the database belongs to another key store")
-        }
+        let state = try await store.checkPair(noted).state
         var number: Int64?
         if let partner = arguments["partner"] {
             number = try await KeyUse.number(of: partner, on: connection)

@@ -76,7 +76,15 @@ extension Configuration {
     ) async throws -> Result {
         let pool = AnalyzerPool(configuration: configuration, onEvent: onEvent)
         do {
-            try await pool.start()
+            try await withTaskCancellationHandler {
+                do { try await pool.start() } catch {
+                    try Task.checkCancellation()
+                    throw error
+                }
+            } onCancel: {
+                // Loading models takes a while.
+                Task { await pool.stop() }
+            }
             let result = try await body(pool)
             if stops { await pool.stop() }
             return result

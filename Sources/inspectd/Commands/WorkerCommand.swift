@@ -3,8 +3,8 @@ import Callbacks
 import Custody
 import Dispatch
 import Foundation
-import Gateway
 import HTTPClient
+import HTTPServer
 import InspectCore
 import Inspection
 import JobQueue
@@ -173,7 +173,21 @@ private struct WorkerService {
         return exit
     }
 
+    /// Runs until a signal, which cancels: also one that arrives while the key store is away or the models are loaded ends the worker
+    /// in order.
     func run() async throws {
+        let serving = Task { try await self.serve() }
+        let signals = StopSignals { serving.cancel() }
+        defer { signals.cancel() }
+        do {
+            try await serving.value
+        } catch is CancellationError {
+            // Before there was anything to stop.
+        }
+        self.log.info("worker stopped")
+    }
+
+    private func serve() async throws {
         let log = self.log
         let metrics = WorkerMetrics()
         let health = HealthService(metrics, roles: self.roles)
@@ -200,15 +214,19 @@ private struct WorkerService {
         defer { dispatching?.cancel() }
 
         if self.roles.contains(.inspect) {
-            try await self.configuration.withAnalyzers(
-                self.analyzers,
-                onEvent: {
-                    Events.log($0, to: log)
-                    metrics.take($0)
-                    health.take($0)
+            do {
+                try await self.configuration.withAnalyzers(
+                    self.analyzers,
+                    onEvent: {
+                        Events.log($0, to: log)
+                        metrics.take($0)
+                        health.take($0)
+                    }
+                ) { pool in
+                    try await self.inspect(with: pool, keys, objects, metrics, health)
                 }
-            ) { pool in
-                try await self.inspect(with: pool, keys, objects, metrics, health)
+            } catch is CancellationError {
+                // Before the worker was registered. What the dispatcher has begun still ends in order.
             }
             health.stopping()
             if self.drains {
@@ -216,17 +234,16 @@ private struct WorkerService {
                 await dispatching?.value
             }
         } else if let dispatching {
-            let signals = StopSignals {
+            if self.drains { dispatcher.drain() }
+            await withTaskCancellationHandler {
+                await dispatching.value
+            } onCancel: {
                 health.stopping()
                 dispatching.cancel()
             }
-            defer { signals.cancel() }
-            if self.drains { dispatcher.drain() }
-            await dispatching.value
         }
         dispatching?.cancel()
         await dispatching?.value
-        log.info("worker stopped")
     }
 
     private func inspect(
@@ -255,8 +272,6 @@ private struct WorkerService {
             metrics.take($0)
         }
         health.attach(worker)
-        let signals = StopSignals { worker.stop() }
-        defer { signals.cancel() }
         try await worker.run()
     }
 

@@ -10,20 +10,24 @@ enum KeyStoreSchema {
     /// - Parameters:
     ///   - keys: Without one, the schema is all that is done.
     ///   - first: The wrapping key of a new key store; `nil`: the only one that is configured.
+    ///   - former: The id of the main database that this one replaces; `nil`: none.
     /// - Returns: The files that were applied, and what the key store needs; `nil`: it is new, and nothing says which of the keys
     ///   is its first one.
-    static func setUp(_ configuration: Configuration, _ keys: WrappingKeys, first: String? = nil) async throws -> (
-        applied: [String], state: CustodyState?
-    ) {
+    static func setUp(
+        _ configuration: Configuration, _ keys: WrappingKeys, first: String? = nil, inPlaceOf former: String? = nil
+    )
+        async throws -> (applied: [String], state: CustodyState?)
+    {
         let applied = try await Self.migrate(configuration)
         guard !keys.ids.isEmpty else { return (applied, nil) }
         let store = KeyStore(configuration.keysURL, wrappingKeys: keys)
         guard let name = try await store.state()?.wrappingKey ?? first ?? (keys.ids.count == 1 ? keys.ids[0] : nil)
         else { return (applied, nil) }
-        let state = try await store.begin(name)
-        await store.close()
         let connection = try await PostgresConnection.connect(
             configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
+        let state = try await store.begin(
+            name, for: try await CustodyState.database(of: connection), inPlaceOf: former)
+        await store.close()
         try await state.note(on: connection)
         await connection.close()
         return (applied, state)

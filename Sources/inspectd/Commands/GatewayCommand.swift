@@ -1,7 +1,10 @@
+import Custody
 import Foundation
 import Gateway
+import HTTPServer
 import InspectCore
 import ObjectStore
+import Synchronization
 
 extension Command {
     static let gateway = Command(
@@ -137,7 +140,17 @@ private struct GatewayProcess {
         }
         // Until it is known whether and how requests are sealed, clients are told to come back.
         let store = self.store
-        let keys = try await self.configuration.checkedKeyStore { store.wait($0) }
+        let checking = Task { try await self.configuration.checkedKeyStore { store.wait($0) } }
+        let stop = StopOnce()
+        let signals = StopSignals {
+            checking.cancel()
+            stop.request()
+        }
+        defer { signals.cancel() }
+        let keys: KeyStore?
+        do { keys = try await checking.value } catch is CancellationError {
+            return log.info("gateway stopped")
+        }
         store.begin(keys, try self.configuration.openObjectStore(self.objectStore, keys, metrics.objects))
         log.info(
             "gateway open",
@@ -154,10 +167,7 @@ private struct GatewayProcess {
                 try await Task.sleep(for: .seconds(2))
             }
         }
-        await withCheckedContinuation { (stopped: CheckedContinuation<Void, Never>) in
-            let once = StopOnce(stopped)
-            once.signals = StopSignals { once.stop() }
-        }
+        await stop.requested()
         health.stopping()
         log.info("gateway stopping", ["requests": .integer(Int64(server.requestsInFlight))])
         service.close()
@@ -178,20 +188,31 @@ private struct GatewayProcess {
     }
 }
 
-/// Resumes at the first signal; a second one ends the process by itself.
-private final class StopOnce: @unchecked Sendable {
-    // Set once before the first wait, and kept for the life of the process.
-    var signals: StopSignals?
-    private let lock = NSLock()
-    private var continuation: CheckedContinuation<Void, Never>?
+/// A stop that may be requested before anybody waits for it; a second signal ends the process by itself.
+private final class StopOnce: Sendable {
+    private struct State {
+        var isRequested = false
+        var waiting: CheckedContinuation<Void, Never>?
+    }
 
-    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
+    private let state = Mutex(State())
 
-    func stop() {
-        let waiting = self.lock.withLock {
-            defer { self.continuation = nil }
-            return self.continuation
+    func request() {
+        let waiting = self.state.withLock { state in
+            state.isRequested = true
+            defer { state.waiting = nil }
+            return state.waiting
         }
         waiting?.resume()
+    }
+
+    func requested() async {
+        await withCheckedContinuation { continuation in
+            let isRequested = self.state.withLock { state in
+                if !state.isRequested { state.waiting = continuation }
+                return state.isRequested
+            }
+            if isRequested { continuation.resume() }
+        }
     }
 }

@@ -1,7 +1,7 @@
 import Analyzer
 import Callbacks
 import Foundation
-import Gateway
+import HTTPServer
 import InspectCore
 import JobQueue
 import Synchronization

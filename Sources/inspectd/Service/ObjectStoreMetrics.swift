@@ -1,4 +1,4 @@
-import Gateway
+import HTTPServer
 import ObjectStore
 
 /// Failed calls of the object store, in workers and gateways.

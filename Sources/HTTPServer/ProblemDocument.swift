@@ -1,9 +1,9 @@
 internal import Foundation
-internal import InspectCore
+package import InspectCore
 
 extension HTTPResponse {
     /// A problem document (RFC 9457), with the stable code of ``ErrorCode`` and whether a retry can help.
-    static func problem(
+    package static func problem(
         _ error: InspectError, headers: [(name: String, value: String)] = []
     ) -> HTTPResponse {
         struct Document: Encodable {
@@ -38,7 +38,7 @@ extension HTTPResponse {
         return response
     }
 
-    static func problem(
+    package static func problem(
         _ code: ErrorCode, _ detail: String = "", headers: [(name: String, value: String)] = []
     ) -> HTTPResponse { self.problem(InspectError(code, detail), headers: headers) }
 

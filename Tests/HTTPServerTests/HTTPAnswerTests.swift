@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Gateway
+@testable import HTTPServer
 
 /// Answers that clients do not read.
 @Suite struct HTTPAnswerTests {

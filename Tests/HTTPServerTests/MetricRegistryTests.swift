@@ -1,4 +1,4 @@
-import Gateway
+import HTTPServer
 import Testing
 
 @Suite struct MetricRegistryTests {

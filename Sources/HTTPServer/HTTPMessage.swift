@@ -1,5 +1,5 @@
 package import Foundation
-internal import InspectCore
+package import InspectCore
 
 /// The head of a request, as a client sent it.
 package struct HTTPRequest: Sendable {
@@ -27,9 +27,9 @@ package struct HTTPRequest: Sendable {
         self.peer = peer
     }
 
-    var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
+    package var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
     /// The body's length by the client; `nil` where it gave none.
-    var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
+    package var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
 }
 
 /// The answer to a request.
@@ -38,7 +38,7 @@ package struct HTTPResponse: Sendable {
     package var headers: [(name: String, value: String)]
     package var body: Data
     /// The refusal's error code, for logs.
-    var code: ErrorCode?
+    package var code: ErrorCode?
 
     package init(status: Int, headers: [(name: String, value: String)] = [], body: Data = Data()) {
         self.status = status
@@ -47,12 +47,14 @@ package struct HTTPResponse: Sendable {
     }
 
     /// A JSON answer.
-    static func json(_ body: Data, status: Int = 200, headers: [(name: String, value: String)] = []) -> HTTPResponse {
+    package static func json(
+        _ body: Data, status: Int = 200, headers: [(name: String, value: String)] = []
+    ) -> HTTPResponse {
         HTTPResponse(status: status, headers: [("Content-Type", "application/json")] + headers, body: body)
     }
 
     /// A JSON answer, keys in order.
-    static func json(
+    package static func json(
         _ value: some Encodable, status: Int = 200, headers: [(name: String, value: String)] = []
     ) throws -> HTTPResponse {
         let encoder = JSONEncoder()

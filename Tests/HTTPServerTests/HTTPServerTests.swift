@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Gateway
+@testable import HTTPServer
 
 /// The server alone, with a handler that echoes the request.
 @Suite struct HTTPServerTests {

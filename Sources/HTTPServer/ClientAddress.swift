@@ -19,7 +19,7 @@ package struct TrustedProxies: Sendable {
 
     /// The client's address of a request: the last hop that is not a trusted proxy. The client can forge earlier entries of
     /// `X-Forwarded-For`.
-    func client(_ request: HTTPRequest) -> String {
+    package func client(_ request: HTTPRequest) -> String {
         let hops = (request.headers["x-forwarded-for"] ?? "").split(separator: ",").map {
             String($0.filter { !$0.isWhitespace })
         }
@@ -44,7 +44,7 @@ package struct TrustedProxies: Sendable {
     }
 
     /// The unit of limits: an IPv4 address, or an IPv6 /64 network, all of which one client controls.
-    static func bucket(_ address: String) -> String {
+    package static func bucket(_ address: String) -> String {
         guard let bytes = Self.bytes(address) else { return address }
         guard bytes.count == 16 else { return Self.text(bytes) }
         return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") + "/64"

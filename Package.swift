@@ -114,7 +114,7 @@ let package = Package(
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
             name: "JobQueueTests",
-            dependencies: ["Custody", "Gateway", "InspectCore", "JobQueue", "Postgres", "TestSupport"]),
+            dependencies: ["Custody", "Gateway", "HTTPServer", "InspectCore", "JobQueue", "Postgres", "TestSupport"]),
         .testTarget(
             name: "CustodyTests", dependencies: ["Custody", "HTTPClient", "InspectCore", "Postgres", "TestSupport"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),

@@ -113,6 +113,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
         'An operator gives an endpoint the URL pull: for that.'),
     ('EVENTS_GONE', 'IN094', 'events after the cursor are gone', false, 410,
         'Begin again without after: all that is kept is returned, some of it again.'),
+    ('REGION_MISSING', 'IN097', 'the deployment names regions, and none was given', false, 400, NULL),
+    ('REGION_REFUSED', 'IN098', 'the partner''s jobs may not specify another region', false, 400, NULL),
     ('INTERNAL_ERROR', 'IN099', 'an unexpected error', true, 500, NULL),
     ('LEASE_LOST', 'IN100', 'the job''s lease is lost', false, NULL, NULL),
     ('UNAUTHENTICATED', 'IN110', 'no valid credential was given', false, 401, NULL),

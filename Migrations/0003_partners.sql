@@ -2,11 +2,16 @@
 
 CREATE TABLE insp.region (
     id smallint PRIMARY KEY CONSTRAINT region_not_any CHECK (id > 0),
-    name text NOT NULL UNIQUE CHECK (name ~ '^[A-Z][A-Z0-9-]{1,15}$')
+    name text NOT NULL UNIQUE CHECK (name ~ '^[A-Z][A-Z0-9-]{1,15}$'),
+    is_served boolean NOT NULL DEFAULT false
 );
+-- Read where a request has no region: empty in a deployment that names none.
+CREATE INDEX region_served ON insp.region (id) WHERE is_served;
 COMMENT ON TABLE insp.region IS 'Data centres. A job with a region is processed only by workers of that region';
 COMMENT ON COLUMN insp.region.id IS 'Number in the queue''s keys; 0 is reserved for jobs that any worker may process';
 COMMENT ON COLUMN insp.region.name IS 'The name in payloads and workers'' configurations';
+COMMENT ON COLUMN insp.region.is_served IS
+    'Whether the deployment names it (insp.set_regions). Once it names any, each job and each worker needs one of them';
 GRANT SELECT ON insp.region TO insp_operator, insp_auditor;
 INSERT INTO insp.region (id, name) VALUES (1, 'US'), (2, 'EU'), (3, 'SG');
 
@@ -55,7 +60,14 @@ CREATE TABLE insp.partner (
     max_bytes bigint CHECK (max_bytes > 0),
     keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
     erased_at timestamptz,
-    test_of integer UNIQUE REFERENCES insp.partner
+    test_of integer UNIQUE REFERENCES insp.partner,
+    consent_policy_url text CHECK (length(consent_policy_url) <= 255),
+    consent_policy_version text CHECK (consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'),
+    consent_purposes text[] NOT NULL DEFAULT '{}' CHECK (cardinality(consent_purposes) <= 16),
+    region_choice boolean NOT NULL DEFAULT false,
+    callback_hosts text[] CHECK (cardinality(callback_hosts) BETWEEN 1 AND 64),
+    decision_policy jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(decision_policy) = 'object'),
+    decision_version integer NOT NULL DEFAULT 0
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
@@ -64,7 +76,7 @@ COMMENT ON COLUMN insp.partner.id IS 'Internal number';
 COMMENT ON COLUMN insp.partner.name IS 'The name in payloads';
 COMMENT ON COLUMN insp.partner.enabled IS 'A disabled partner''s new jobs are refused; accepted ones still finish';
 COMMENT ON COLUMN insp.partner.lane IS 'Lane of jobs that specify none: 0 urgent, 1 normal, 2 bulk';
-COMMENT ON COLUMN insp.partner.region IS 'Region of jobs that specify none; null: any worker may process them';
+COMMENT ON COLUMN insp.partner.region IS 'Region of its jobs; null: any worker may process jobs that specify none';
 COMMENT ON COLUMN insp.partner.consent_required IS 'Whether each job must record the end user''s consent';
 COMMENT ON COLUMN insp.partner.callback_required IS 'Whether a job without any callback URL is refused';
 COMMENT ON COLUMN insp.partner.job_lifetime IS 'A job without expiresAt that is not finished after this time ends as EXPIRED';
@@ -91,6 +103,14 @@ COMMENT ON COLUMN insp.partner.keep_references IS
 COMMENT ON COLUMN insp.partner.test_of IS
     'The partner for whose tests it stands: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor figures. Null: its jobs are real';
 COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
+COMMENT ON COLUMN insp.partner.consent_policy_url IS 'Where end users read what they consent to';
+COMMENT ON COLUMN insp.partner.consent_policy_version IS 'The version that a required consent must name as policyVersion; null: any';
+COMMENT ON COLUMN insp.partner.consent_purposes IS 'Purposes that a required consent must contain';
+COMMENT ON COLUMN insp.partner.region_choice IS 'Whether a job may specify another region than its partner''s';
+COMMENT ON COLUMN insp.partner.callback_hosts IS
+    'Hosts that a job''s callbackUrl may have: host names, or *. and a domain for all names below it; null: any';
+COMMENT ON COLUMN insp.partner.decision_policy IS 'What its jobs accept, as insp.set_decision_policy takes it';
+COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which results name as policyVersion; 0: it never had one';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.partner_policy (

@@ -31,6 +31,8 @@ CREATE TABLE insp.callback (
     is_sealed boolean NOT NULL DEFAULT false,
     is_erased boolean NOT NULL DEFAULT false,
     form smallint NOT NULL DEFAULT 1,
+    region smallint NOT NULL DEFAULT 0,
+    face text,
     UNIQUE (job_id, event, endpoint_id),
     CHECK (body IS NOT NULL OR public_id IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000);
@@ -58,9 +60,11 @@ COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dis
 COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
+COMMENT ON COLUMN insp.callback.region IS 'The job''s region, whose dispatchers alone may send it; 0: any';
+COMMENT ON COLUMN insp.callback.face IS 'What its body tells of the face SDK''s event (insp.face_words), until the job is erased; null: nothing';
 -- Not the URL and the trace, which a job's caller chose: either may identify a person. insp.v_callback has the origin.
 GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
-    has_reference, has_result, is_sealed, is_erased, form) ON insp.callback TO insp_operator, insp_auditor;
+    has_reference, has_result, is_sealed, is_erased, form, region, face) ON insp.callback TO insp_operator, insp_auditor;
 
 -- What changes with each attempt is in two narrow tables, like insp.ready and insp.lease for jobs; the wide row of insp.callback
 -- is written once. A callback in neither of the two is delivered, and its attempts say when. Updating the wide row with each
@@ -71,6 +75,7 @@ CREATE TABLE insp.callback_waiting (
     due_at timestamptz NOT NULL,
     attempts integer NOT NULL,
     released integer NOT NULL,
+    region smallint NOT NULL DEFAULT 0,
     state text NOT NULL CHECK (state IN ('pending', 'held', 'dead')),
     ordering_key text,
     recorded integer DEFAULT 0,
@@ -92,12 +97,13 @@ COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
 COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Earliest time of the next attempt; if dead, when it was dead-lettered';
 COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Counted attempts';
 COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through our fault';
+COMMENT ON COLUMN insp.callback_waiting.region IS 'As in callback';
 COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (dead-lettered)';
 COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'An endpoint''s callbacks with the same key are sent one after the other';
 COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts in insp.callback_attempt; null after a replay, when they are counted again';
 COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator dead-lettered it';
 -- Not the ordering key: it can be a digest of a person's reference.
-GRANT SELECT (callback_id, endpoint_id, due_at, attempts, released, state, recorded, reason) ON insp.callback_waiting
+GRANT SELECT (callback_id, endpoint_id, due_at, attempts, released, region, state, recorded, reason) ON insp.callback_waiting
     TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.callback_lease (
@@ -111,6 +117,7 @@ CREATE TABLE insp.callback_lease (
     ordering_key text,
     recorded integer DEFAULT 0,
     holder bigint,
+    region smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (endpoint_id, claim_id, callback_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 100000);
@@ -127,7 +134,8 @@ COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before thi
 COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As in callback_waiting';
 COMMENT ON COLUMN insp.callback_lease.recorded IS 'As in callback_waiting';
 COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: a dispatcher that does not claim ahead';
-GRANT SELECT (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded, holder)
+COMMENT ON COLUMN insp.callback_lease.region IS 'As in callback';
+GRANT SELECT (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded, holder, region)
     ON insp.callback_lease TO insp_operator, insp_auditor;
 
 -- Events of endpoints that are pulled are numbered after their commit, like insp.event_batch and for the same reason: a number that

@@ -84,7 +84,8 @@ CREATE TABLE insp.label (
     label text PRIMARY KEY CHECK (label ~ '^[A-Z][A-Z0-9_]{0,63}$'),
     capabilities text[] NOT NULL,
     is_objection boolean NOT NULL,
-    is_given boolean NOT NULL DEFAULT true
+    is_given boolean NOT NULL DEFAULT true,
+    risk smallint NOT NULL DEFAULT 0 CHECK (risk BETWEEN 0 AND 99)
 );
 COMMENT ON TABLE insp.label IS
     'Labels of decisions, named as in Jumio''s Retrieval API. A reviewer may give another one (insp.review)';
@@ -92,6 +93,7 @@ COMMENT ON COLUMN insp.label.label IS 'The label';
 COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
 COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to an input; then insp.reason says what to do';
 COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
+COMMENT ON COLUMN insp.label.risk IS 'Weight of the finding in the risk of a decision, in hundredths; 0: it is none';
 GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('OK', '{usability,imageChecks,extraction,dataChecks,liveness}', false),
@@ -112,6 +114,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('NFC_CERTIFICATE', '{dataChecks}', true), ('MRZ_CHECKSUM', '{dataChecks}', true),
     ('MISMATCH_HRZ_MRZ_DATA', '{dataChecks}', true), ('MISMATCHING_DATAPOINTS', '{dataChecks}', true),
     ('DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT', '{dataChecks}', true),
+    ('UNDERAGE', '{dataChecks}', true), ('AGE_UNDETERMINED', '{dataChecks}', true),
     ('NO_MATCH', '{similarity,liveness,authentication}', true), ('NOT_POSSIBLE', '{similarity,authentication}', true),
     ('NO_FACE_PRESENT', '{liveness}', true), ('MULTIPLE_PEOPLE', '{liveness}', true),
     ('FACE_NOT_FULLY_VISIBLE', '{liveness}', true), ('TOO_BRIGHT', '{liveness}', true),
@@ -121,12 +124,22 @@ INSERT INTO insp.label (label, capabilities, is_objection, is_given) VALUES
     ('MANIPULATED_DOCUMENT', '{imageChecks}', true, false), ('PUNCHED', '{imageChecks}', true, false),
     ('WATERMARK', '{imageChecks}', true, false), ('GHOST_IMAGE_DIFFERENT', '{imageChecks}', true, false),
     ('FAKE', '{imageChecks}', true, false);
+UPDATE insp.label l SET risk = w.risk FROM (VALUES
+    (90, '{DIGITAL_COPY,NFC_CERTIFICATE,MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS,NO_MATCH,FAKE,MANIPULATED_DOCUMENT}'::text[]),
+    (80, '{PHOTOCOPY,MRZ_CHECKSUM}'), (70, '{MISMATCH_FRONT_BACK,CHALLENGE_FAILED,WATERMARK,GHOST_IMAGE_DIFFERENT}'),
+    (60, '{BLACK_WHITE}'), (50, '{SAMPLE,NOT_A_DOCUMENT,MULTIPLE_PEOPLE,UNDERAGE,PUNCHED}'),
+    (40, '{LIVENESS_UNDETERMINED,NO_FACE_PRESENT,NOT_POSSIBLE}'),
+    (30, '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT,AGE_UNDETERMINED,CHALLENGE_TIMEOUT,PART_OF_DOCUMENT_HIDDEN,DAMAGED_DOCUMENT,NOT_ENROLLED}'),
+    (20, '{PART_OF_DOCUMENT_MISSING,MISSING_PAGE,MISSING_MANDATORY_DATAPOINTS,UNSUPPORTED_COUNTRY,UNSUPPORTED_DOCUMENT_TYPE,FACE_NOT_FULLY_VISIBLE,PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}'),
+    (10, '{BAD_QUALITY_IMAGE,BAD_QUALITY,BLURRED,GLARE,TOO_BRIGHT}')) AS w (risk, labels)
+WHERE l.label = ANY (w.labels);
 
 CREATE TABLE insp.reason (
     code text PRIMARY KEY CHECK (code ~ '^[A-Z][A-Z_]+$'),
     labels text[] NOT NULL CHECK (labels <> '{}'),
     parts text[] NOT NULL,
-    contract_code integer UNIQUE
+    contract_code integer UNIQUE,
+    mobile_code text CHECK (mobile_code ~ '^[A-Z][0-9]{5}$')
 );
 COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
@@ -134,6 +147,8 @@ COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
+COMMENT ON COLUMN insp.reason.mobile_code IS
+    'The error with which Jumio''s mobile SDK tells an app''s own interface of it: Z turn the document over; null: none';
 GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),
@@ -156,6 +171,8 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('MRZ_CHECKSUM', '{MRZ_CHECKSUM}', '{FRONT,BACK,DG1}', NULL),
     ('MISMATCHING_DATA', '{MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS}', '{FRONT,BACK,DG1}', NULL),
     ('DOCUMENT_EXPIRED', '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT}', '{FRONT,BACK,DG1}', NULL),
+    ('UNDERAGE', '{UNDERAGE}', '{FRONT,BACK,DG1}', NULL),
+    ('AGE_UNDETERMINED', '{AGE_UNDETERMINED}', '{FRONT,BACK,DG1}', NULL),
     ('FACE_BLACK_WHITE', '{BLACK_WHITE}', '{FACE,FRAMES}', NULL),
     ('FACE_DIGITAL_COPY', '{DIGITAL_COPY}', '{FACE,FRAMES}', NULL),
     ('FACE_BLURRY', '{BLURRED}', '{FACE}', NULL),
@@ -171,6 +188,8 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('FACE_NOT_COMPARED', '{NOT_POSSIBLE}', '{FRONT,FACE,DG2}', NULL),
     ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL),
     ('NOT_ASSESSED', '{PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}', '{}', NULL);
+
+UPDATE insp.reason SET mobile_code = 'Z00000' WHERE code = 'MISSING_BACK';
 
 CREATE TABLE insp.reason_advice (
     code text NOT NULL REFERENCES insp.reason,
@@ -220,6 +239,9 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('MISMATCHING_DATA', 'Photograph the document again, sharp and complete. If this repeats, use another document.',
         'Fotografieren Sie das Dokument noch einmal, scharf und vollständig. Hilft das nicht, verwenden Sie ein anderes.'),
     ('DOCUMENT_EXPIRED', 'Use a document that has not expired.', 'Verwenden Sie ein Dokument, das noch gültig ist.'),
+    ('UNDERAGE', 'You are below the age that is required.', 'Sie haben das nötige Alter noch nicht erreicht.'),
+    ('AGE_UNDETERMINED', 'Use a document that shows your date of birth, and photograph it sharp and complete.',
+        'Verwenden Sie ein Dokument mit Ihrem Geburtsdatum und fotografieren Sie es scharf und vollständig.'),
     ('FACE_BLACK_WHITE', 'Take the selfie in colour.', 'Nehmen Sie das Selfie in Farbe auf.'),
     ('FACE_DIGITAL_COPY', 'Show your own face, not a screen or a print.',
         'Zeigen Sie Ihr eigenes Gesicht, keinen Bildschirm und keinen Ausdruck.'),
@@ -256,16 +278,19 @@ CREATE TABLE insp.error_contract (
 COMMENT ON TABLE insp.error_contract IS 'Each error''s codes in the contracts of partners'' apps';
 COMMENT ON COLUMN insp.error_contract.code IS 'The error';
 COMMENT ON COLUMN insp.error_contract.mobile_code IS
-    'Its code in Jumio''s mobile SDK: A network, C not authorised, F service unavailable, G cancelled, J session ended, N required input missing or unusable';
+    'Its code in Jumio''s mobile SDK: A network, B no secure connection, C not authorised, E no connection, F service unavailable, G cancelled, I encryption key not valid, J session ended, N required input missing or unusable';
 COMMENT ON COLUMN insp.error_contract.face_outcome IS 'How a job of the face SDK ends with it (insp.face_outcome, which has the SDK''s error)';
 COMMENT ON COLUMN insp.error_contract.payment_code IS 'Its number in iZettle''s SDK; null: the SDK has none';
 GRANT SELECT ON insp.error_contract TO insp_producer, insp_gateway, insp_operator, insp_auditor;
 INSERT INTO insp.error_contract (code, mobile_code, face_outcome, payment_code)
 SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALUES
-    ('A10000', 'unknown', NULL::integer, ARRAY['ATTEMPT_INTERRUPTED', 'CERTIFICATE_INVALID', 'CONNECTION_FAILED',
-        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'KEYS_UNAVAILABLE', 'LOCAL_FAULT', 'NAME_NOT_RESOLVED', 'OBJECT_STORE_UNAVAILABLE',
-        'PART_UNREACHABLE', 'PIN_MISMATCH', 'RATE_LIMITED', 'REDIRECT_REFUSED', 'RESPONSE_BROKEN', 'RESPONSE_TOO_LARGE',
-        'STATUS_NOT_SUCCESS', 'STORAGE_QUOTA_REACHED', 'TIMED_OUT', 'TLS_FAILED', 'VENDOR_UNREACHABLE',
+    ('B10000', 'unknown', NULL::integer, ARRAY['CERTIFICATE_INVALID', 'PIN_MISMATCH', 'TLS_FAILED']),
+    ('E10000', 'unknown', NULL, ARRAY['CONNECTION_FAILED', 'NAME_NOT_RESOLVED']),
+    ('I00000', 'unknown', NULL, ARRAY['DECRYPTION_KEY_UNKNOWN']),
+    ('A10000', 'unknown', NULL, ARRAY['ATTEMPT_INTERRUPTED',
+        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'KEYS_UNAVAILABLE', 'LOCAL_FAULT', 'OBJECT_STORE_UNAVAILABLE',
+        'PART_UNREACHABLE', 'RATE_LIMITED', 'REDIRECT_REFUSED', 'RESPONSE_BROKEN', 'RESPONSE_TOO_LARGE',
+        'STATUS_NOT_SUCCESS', 'STORAGE_QUOTA_REACHED', 'TIMED_OUT', 'VENDOR_UNREACHABLE',
         'WAITING_QUOTA_REACHED']),
     ('A10000', 'unknown', -501, ARRAY['AUTHORIZATION_FAILED']),
     ('C00401', 'unusable', NULL, ARRAY['PARTNER_DISABLED']),
@@ -273,7 +298,7 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('C00403', 'unusable', NULL, ARRAY['SCOPE_MISSING']),
     ('F00000', 'liveness_failed', NULL, ARRAY['VENDOR_OUTCOME_UNKNOWN', 'VENDOR_REFUSED', 'VENDOR_RESPONSE_INVALID']),
     ('F00000', 'unknown', NULL, ARRAY['ANALYZER_CRASHED', 'ANALYZER_OUT_OF_MEMORY', 'ANALYZER_TIMEOUT', 'ANALYZER_UNAVAILABLE',
-        'ATTEMPTS_EXHAUSTED', 'DECRYPTION_KEY_UNKNOWN', 'FACE_BUSY', 'INTERNAL_ERROR', 'KEY_DESTROYED', 'KEY_FILE_INVALID',
+        'ATTEMPTS_EXHAUSTED', 'FACE_BUSY', 'INTERNAL_ERROR', 'KEY_DESTROYED', 'KEY_FILE_INVALID',
         'KEY_MISMATCH', 'KEY_MISSING', 'KEY_UNKNOWN', 'LEASE_LOST', 'MODEL_UNAVAILABLE', 'OBJECT_MISSING',
         'SEAL_BROKEN', 'VENDOR_NOT_CONFIGURED', 'WORKER_LOST']),
     ('F00000', 'unknown', -501, ARRAY['WORKFLOW_NOT_IMPLEMENTED']),

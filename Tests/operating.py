@@ -29,6 +29,7 @@ SHOWN = {
                                  "partner shop: enabled false", '"was"', "create_partner"],
     "Pause and resume": ["partner bank: paused", "the partner is paused: they asked us to wait", "lane bulk: resumed",
                          "all lanes: paused", "all lanes: resumed"],
+    "Policies of a partner": ["consent_policy_version 2026-01", "minimumAge", "{identity,biometrics}", "hooks.shop.example"],
     "Limit a partner, weigh the lanes": ["at most 20 running, 5 a second in bursts of 10", "lane urgent: weight 16",
                                          "at most 10000 waiting, at most 50000000000 bytes of parts"],
     "A poison job": ["UNSUPPORTED_FORMAT"],

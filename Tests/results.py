@@ -23,12 +23,13 @@ TABLES = {
             concat_ws('; ', nullif({CODES.format('needs_all')}, ''), 'one of ' || nullif({CODES.format('needs_one')}, ''))
         FROM insp.workflow ORDER BY definition_key"""),
     "Parts": ("part | what it is", "SELECT '`' || kind || '`', meaning FROM insp.part_kind ORDER BY place"),
-    "Labels": ("label | given by", f"""
+    "Labels": ("label | given by | risk", f"""
         SELECT '`' || label || '`', CASE WHEN NOT is_given THEN 'not assessed' WHEN capabilities = '{{}}' THEN 'the whole job'
-            WHEN capabilities @> (SELECT array_agg(c) FROM insp.workflow, unnest(capabilities) c) THEN 'every capability' ELSE {CODES.format('capabilities')} END
+            WHEN capabilities @> (SELECT array_agg(c) FROM insp.workflow, unnest(capabilities) c) THEN 'every capability' ELSE {CODES.format('capabilities')} END,
+            CASE risk WHEN 0 THEN '' ELSE risk::text END
         FROM insp.label ORDER BY capabilities <> '{{}}', NOT is_given, is_objection, label COLLATE "C" """),
-    "Reject reasons": ("number | reason | labels | parts", f"""
-        SELECT coalesce(contract_code::text, ''), '`' || code || '`', {CODES.format('labels')}, {CODES.format('parts')}
+    "Reject reasons": ("number | reason | labels | parts | mobile", f"""
+        SELECT coalesce(contract_code::text, ''), '`' || code || '`', {CODES.format('labels')}, {CODES.format('parts')}, coalesce(mobile_code, '')
         FROM insp.reasons() ORDER BY contract_code, code COLLATE "C" """),
     "Advice": ("reason | advice | Hinweis", """
         SELECT '`' || r.code || '`', r.advice, d.advice FROM insp.reasons('en') r JOIN insp.reasons('de') d USING (code)

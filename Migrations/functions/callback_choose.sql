@@ -2,7 +2,7 @@
 -- insp.callback_claim, with its settings.
 
 CREATE OR REPLACE FUNCTION insp.callback_heads(
-    p_endpoint bigint, p_start timestamptz, p_moment timestamptz, p_fresh integer, p_late integer
+    p_endpoint bigint, p_start timestamptz, p_moment timestamptz, p_fresh integer, p_late integer, p_region smallint
 ) RETURNS TABLE (tuple tid, callback_id bigint, due_at timestamptz, is_late boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -33,7 +33,7 @@ BEGIN
                     AND l.callback_id < x.callback_id)) AS follows
             FROM (SELECT w.ctid AS tuple, w.callback_id, w.due_at, w.ordering_key FROM insp.callback_waiting w
                 WHERE w.endpoint_id = p_endpoint AND least(w.attempts, 1) = lates AND w.state = 'pending' AND w.due_at >= p_start
-                    AND w.due_at <= p_moment
+                    AND w.due_at <= p_moment AND (w.region = 0 OR w.region = p_region)
                 ORDER BY w.due_at, w.callback_id LIMIT breadth) AS x
         LOOP
             scanned := scanned + 1;
@@ -57,7 +57,7 @@ BEGIN
     FOR r IN
         SELECT w.ctid AS tuple, w.callback_id, w.due_at, w.ordering_key FROM insp.callback_waiting w
         WHERE w.endpoint_id = p_endpoint AND least(w.attempts, 1) = 0 AND w.state = 'pending'
-            AND w.due_at >= point AND w.due_at <= p_moment
+            AND w.due_at >= point AND w.due_at <= p_moment AND (w.region = 0 OR w.region = p_region)
         ORDER BY w.due_at, w.callback_id LIMIT 64
     LOOP
         first_key := coalesce(first_key, r.ordering_key);
@@ -71,11 +71,11 @@ BEGIN
     FOR turn IN 1..128 LOOP
         EXIT WHEN wanted[1] <= 0 AND wanted[2] <= 0;
         IF key IS NULL THEN
-            SELECT w.ctid AS tuple, w.callback_id, w.due_at, w.ordering_key, w.attempts, w.state INTO r FROM insp.callback_waiting w
+            SELECT w.ctid AS tuple, w.callback_id, w.due_at, w.ordering_key, w.attempts, w.state, w.region INTO r FROM insp.callback_waiting w
             WHERE w.endpoint_id = p_endpoint AND w.ordering_key >= first_key AND w.state IN ('pending', 'held')
             ORDER BY w.ordering_key, w.callback_id LIMIT 1;
         ELSE
-            SELECT w.ctid AS tuple, w.callback_id, w.due_at, w.ordering_key, w.attempts, w.state INTO r FROM insp.callback_waiting w
+            SELECT w.ctid AS tuple, w.callback_id, w.due_at, w.ordering_key, w.attempts, w.state, w.region INTO r FROM insp.callback_waiting w
             WHERE w.endpoint_id = p_endpoint AND w.ordering_key > key AND w.state IN ('pending', 'held')
             ORDER BY w.ordering_key, w.callback_id LIMIT 1;
         END IF;
@@ -88,7 +88,7 @@ BEGIN
         EXIT WHEN has_wrapped AND r.ordering_key >= first_key;
         key := r.ordering_key;
         late := least(r.attempts, 1);
-        IF r.state = 'pending' AND r.due_at <= p_moment AND wanted[1 + late] > 0 AND r.callback_id <> ALL (found)
+        IF r.state = 'pending' AND r.region IN (0, p_region) AND r.due_at <= p_moment AND wanted[1 + late] > 0 AND r.callback_id <> ALL (found)
             AND NOT EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = p_endpoint AND l.ordering_key = key
                 AND l.callback_id < r.callback_id)
         THEN
@@ -98,12 +98,12 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_heads(bigint, timestamptz, timestamptz, integer, integer) IS
-    'Due callbacks of an endpoint with ordering keys that are the first of their key: up to the given numbers of first attempts and retries. Reads a few in the order in which they are due, then the first of each of up to 128 keys, however many wait behind them';
+COMMENT ON FUNCTION insp.callback_heads(bigint, timestamptz, timestamptz, integer, integer, smallint) IS
+    'Due callbacks of an endpoint with ordering keys and of a dispatcher''s region that are the first of their key: up to the given numbers of first attempts and retries. Reads a few in the order in which they are due, then the first of each of up to 128 keys, however many wait behind them';
 
 CREATE OR REPLACE FUNCTION insp.callback_choose(
     p_limit integer, p_retries integer, p_moment timestamptz, p_endpoints bigint[], p_starts timestamptz[],
-    p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean
+    p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean, p_region smallint
 ) RETURNS tid[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -117,7 +117,7 @@ BEGIN
                 SELECT x.ctid AS tuple, x.due_at, row_number() OVER (ORDER BY x.due_at, x.callback_id) AS number
                 FROM insp.callback_waiting x
                 WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
-                    AND x.due_at <= p_moment AND x.ordering_key IS NULL
+                    AND x.due_at <= p_moment AND x.ordering_key IS NULL AND (x.region = 0 OR x.region = p_region)
                 ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.permits, 0), p_limit)) AS w
             ORDER BY w.number, w.due_at LIMIT p_limit) k;
     ELSE
@@ -128,16 +128,18 @@ BEGIN
                 (SELECT x.ctid AS tuple, x.callback_id, x.due_at, false AS is_late FROM insp.callback_waiting x
                 WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
                     AND x.due_at <= p_moment AND x.ordering_key IS NULL AND r.id <> ALL (coalesce(p_ordered, '{}'))
+                    AND (x.region = 0 OR x.region = p_region)
                 ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.permits, 0), p_limit))
                 UNION ALL
                 (SELECT x.ctid, x.callback_id, x.due_at, true FROM insp.callback_waiting x
                 WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 1 AND x.state = 'pending' AND x.due_at >= r.start
                     AND x.due_at <= p_moment AND x.ordering_key IS NULL AND r.id <> ALL (coalesce(p_ordered, '{}'))
+                    AND (x.region = 0 OR x.region = p_region)
                 ORDER BY x.due_at, x.callback_id LIMIT least(greatest(least(r.permits, r.late), 0), p_limit, p_retries))
                 UNION ALL
                 SELECT o.tuple, o.callback_id, o.due_at, o.is_late
                 FROM insp.callback_heads(r.id, r.start, p_moment, least(greatest(r.permits, 0), p_limit),
-                    least(greatest(least(r.permits, r.late), 0), p_limit, p_retries)) o
+                    least(greatest(least(r.permits, r.late), 0), p_limit, p_retries), p_region) o
                 WHERE r.id = ANY (p_ordered)) AS w
         ), fair AS MATERIALIZED (
             -- Within an endpoint, first attempts and retries in turn, up to its permits …
@@ -156,5 +158,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_choose(integer, integer, timestamptz, bigint[], timestamptz[], integer[], integer[], bigint[],
-    boolean) IS
+    boolean, smallint) IS
     'The rows of insp.callback_waiting to be claimed: at most p_limit, of which p_retries retries, fairly over the endpoints and within the permits of each';

@@ -13,8 +13,8 @@ BEGIN
     ), freed AS (
         DELETE FROM insp.callback_lease l WHERE l.ctid = ANY (ARRAY(SELECT k.row FROM lapsed k)) RETURNING l.*
     )
-    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
-    SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key, f.recorded FROM freed f
+    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, region, state, ordering_key, recorded)
+    SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, f.region, 'pending', f.ordering_key, f.recorded FROM freed f
     -- A replay may have put it there already.
     ON CONFLICT DO NOTHING;
     -- A job that was finished while the endpoint was being enabled still saw it disabled, and callback_enable did not see its
@@ -31,7 +31,7 @@ COMMENT ON FUNCTION insp.callback_free(timestamptz) IS
     'Makes callbacks pending whose claim lapsed, and those that are held although their endpoint is enabled';
 
 CREATE OR REPLACE FUNCTION insp.callback_due(
-    p_limit integer, p_moment timestamptz, p_floor bigint, p_endpoints bigint[], p_floors bigint[],
+    p_limit integer, p_moment timestamptz, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint,
     OUT endpoints bigint[], OUT starts timestamptz[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]
 )
 LANGUAGE plpgsql AS $$
@@ -55,12 +55,12 @@ BEGIN
         FROM known k LEFT JOIN LATERAL (
             SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = k.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= k.start
-                AND w.due_at <= p_moment
+                AND w.due_at <= p_moment AND (w.region = 0 OR w.region = p_region)
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS fresh ON true
             LEFT JOIN LATERAL (
             SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = k.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= k.start
-                AND w.due_at <= p_moment AND has_retries
+                AND w.due_at <= p_moment AND has_retries AND (w.region = 0 OR w.region = p_region)
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
         WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
         -- At random, so that endpoints whose permits are all taken do not precede the others for ever.
@@ -78,8 +78,8 @@ BEGIN
     INTO endpoints, starts, retried, waiting, heads FROM due d;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[]) IS
-    'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of these, locked, at most p_limit that may get callbacks and that no other transaction holds, with the start of their scans and whether retries are due';
+COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[], smallint) IS
+    'Endpoints with something due for a dispatcher of a region (waiting) and since when (heads, in microseconds since 1970); of these, locked, at most p_limit that may get callbacks and that no other transaction holds, with the start of their scans and whether retries are due';
 
 CREATE OR REPLACE FUNCTION insp.callback_permits(
     p_taken bigint[], p_starts timestamptz[], p_retried boolean[], p_moment timestamptz, p_claim bigint, p_holder bigint,
@@ -132,7 +132,7 @@ COMMENT ON FUNCTION insp.callback_permits(bigint[], timestamptz[], boolean[], ti
 
 CREATE OR REPLACE FUNCTION insp.callback_claim(
     p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
-    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_holder bigint DEFAULT NULL
+    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_holder bigint DEFAULT NULL, p_region text DEFAULT NULL
 )
 RETURNS TABLE (
     floor bigint, endpoints insp.callback_endpoint[],
@@ -164,14 +164,21 @@ DECLARE
     urls text[];
     chosen tid[];
     claim bigint;
+    place smallint := 0;
 BEGIN
     -- A server that was set back would give out claim numbers twice.
     PERFORM insp.check_epoch();
+    IF p_region IS NOT NULL THEN
+        place := insp.worker_region(p_region);
+    END IF;
     IF p_floor IS NULL THEN
+        IF p_region IS NULL THEN
+            PERFORM insp.worker_region(NULL);
+        END IF;
         PERFORM insp.callback_free(moment);
     END IF;
     SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads INTO taken, starts, retried, waiting, heads
-    FROM insp.callback_due(p_limit, moment, p_floor, p_endpoints, p_floors) d;
+    FROM insp.callback_due(p_limit, moment, p_floor, p_endpoints, p_floors, place) d;
     IF taken IS NOT NULL THEN
         -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so no claim below its
         -- lowest valid one can become valid again, and the search may begin there.
@@ -180,7 +187,7 @@ BEGIN
         INTO taken, starts, limits, permits, lates, lowest, urls, inlined, guarded, ordered
         FROM insp.callback_permits(taken, starts, retried, moment, claim, p_holder, p_endpoints, p_claims) p;
         chosen := insp.callback_choose(p_limit, p_retries, moment, taken, starts, permits, lates, ordered,
-            true = ANY (retried));
+            true = ANY (retried), place);
     END IF;
 
     -- The floors for the next call: where something is due, its time; everywhere else, now. With them, for endpoints that may
@@ -218,15 +225,15 @@ BEGIN
         DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.row FROM free f)) RETURNING w.*
     ), leased AS (
         INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
-            ordering_key, recorded, holder)
+            ordering_key, recorded, holder, region)
         SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key,
-            m.recorded, p_holder
+            m.recorded, p_holder, m.region
         FROM moved m
     )
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
         said.elsewhere, c.event, c.created_at, c.definition_key, CASE WHEN NOT c.is_sealed THEN (said.personal -> 'userReference')::text END,
-        to_json(c.decision)::text, c.is_expired, whole.result,
+        insp.callback_decision(c), c.is_expired, whole.result,
         -- Less than may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
@@ -249,7 +256,7 @@ BEGIN
             THEN insp.callback_result(c.job_id) END AS result OFFSET 0) AS whole;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON, and what is missing there from sealed and sealed_body, once they are opened; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
-GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
+COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint, text) IS
+    'Claims due callbacks, at most p_limit, of which p_retries may be retries: fairly over the endpoints, within each endpoint''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where they have an ordering key. Send them after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is the claim itself: endpoints has each endpoint with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that is still valid) and, if it may send, its keys and options; floor is the floor of all others. Each other row is a callback. Without floors everything is searched. p_holder identifies a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next ones are ready when a permit becomes free. An endpoint''s latest claim sets its at_once. p_region is the dispatcher''s region: callbacks of jobs of other regions are not claimed. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. A null body is composed from the following columns, with user_reference, decision and result as JSON, and what is missing there from sealed and sealed_body, once they are opened; is_reduced: values of the body were removed or may no longer be sent, so it must have another webhook-id';
+GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint, text)
     TO insp_worker;

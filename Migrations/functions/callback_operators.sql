@@ -40,8 +40,8 @@ BEGIN
         PERFORM insp.announce_pulls();
         RETURN true;
     END IF;
-    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded, reason)
-    SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
+    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, region, state, ordering_key, recorded, reason)
+    SELECT c.id, e.id, clock_timestamp(), 0, 0, c.region, p_state,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL, p_reason
     FROM insp.endpoint e WHERE e.id = c.endpoint_id
     -- A dead letter keeps its count of attempts.
@@ -94,13 +94,13 @@ BEGIN
             AND insp.callback_delivered_at(c) IS NOT NULL
     ), locked AS MATERIALIZED (
         -- Retention must not remove them meanwhile.
-        SELECT c.id, c.job_id, c.created_at, c.url FROM chosen k JOIN insp.callback c ON c.id = ANY (ARRAY[k.id])
+        SELECT c.id, c.job_id, c.created_at, c.region, c.url FROM chosen k JOIN insp.callback c ON c.id = ANY (ARRAY[k.id])
         WHERE c.created_at >= p_since AND c.created_at <= p_until FOR SHARE OF c
     ), sent AS (
-        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
-        SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
+        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, region, state, ordering_key, recorded)
+        SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, k.region, 'pending',
             CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END, NULL
-        FROM (SELECT o.id, o.job_id, row_number() OVER (ORDER BY o.created_at, o.id) AS n FROM locked o WHERE o.url <> 'pull:') k
+        FROM (SELECT o.id, o.job_id, o.region, row_number() OVER (ORDER BY o.created_at, o.id) AS n FROM locked o WHERE o.url <> 'pull:') k
             JOIN insp.endpoint e ON e.id = p_endpoint
         ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
             recorded = NULL, reason = NULL

@@ -34,15 +34,15 @@ BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e
             WHERE e.ordering IS NOT NULL OR e.url = 'pull:' OR NOT e.events @> ARRAY['job.finished'])
         AND NOT EXISTS (SELECT FROM inserted i WHERE i.url = 'pull:') THEN
-        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
-        SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN i.endpoint_id = ANY (disabled) THEN 'held' ELSE 'pending' END
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, region, state)
+        SELECT i.id, i.endpoint_id, moment, 0, 0, i.region, CASE WHEN i.endpoint_id = ANY (disabled) THEN 'held' ELSE 'pending' END
         FROM inserted i;
         RETURN NULL;
     END IF;
     DELETE FROM insp.callback c USING inserted i, insp.endpoint e
     WHERE c.id = ANY (ARRAY[i.id]) AND e.id = ANY (ARRAY[i.endpoint_id]) AND i.event = 'job.finished' AND NOT e.events @> ARRAY['job.finished'];
-    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
-    SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END,
+    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, region, state, ordering_key)
+    SELECT i.id, i.endpoint_id, moment, 0, 0, i.region, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, i.job_id) END
     FROM inserted i JOIN insp.endpoint e ON e.id = ANY (ARRAY[i.endpoint_id])
     WHERE i.url <> 'pull:' AND (i.event <> 'job.finished' OR e.events @> ARRAY['job.finished']);
@@ -68,11 +68,11 @@ BEGIN
         RETURN NULL;
     END IF;
     INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference,
-        is_sealed)
+        is_sealed, region)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
         coalesce(CASE WHEN j.own_callback THEN said.personal ->> 'callbackUrl' END, e.url),
         insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(said.personal ? 'userReference', false),
-        j.key_id IS NOT NULL
+        j.key_id IS NOT NULL, j.region
     FROM inserted i
         -- Only statuses that the job's row had: stages stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status

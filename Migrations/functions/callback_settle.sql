@@ -29,7 +29,7 @@ BEGIN
         USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
             AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
         WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
-        RETURNING l.callback_id, l.endpoint_id, l.ordering_key,
+        RETURNING l.callback_id, l.endpoint_id, l.ordering_key, l.region,
             CASE u.outcome WHEN 'release' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
             coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
             CASE WHEN u.outcome IN ('uncounted', 'release') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
@@ -43,8 +43,8 @@ BEGIN
             CASE WHEN u.status = 410 THEN (SELECT c.url = e.url FROM insp.callback c, insp.endpoint e
                 WHERE c.id = l.callback_id AND e.id = l.endpoint_id) END AS gone
     ), waiting AS (
-        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
-        SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.state, j.ordering_key, j.recorded
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, region, state, ordering_key, recorded)
+        SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.region, j.state, j.ordering_key, j.recorded
         FROM freed j WHERE j.state <> 'delivered'
         -- A replay may have put it there already.
         ON CONFLICT DO NOTHING

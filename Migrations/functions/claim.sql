@@ -93,6 +93,8 @@ DECLARE
     paused smallint[];
     allowed integer[] := p_limits;
     restricted boolean;
+    mine smallint;
+    abroad boolean;
     taken_from integer[];
     is_same boolean;
     running pg_snapshot;
@@ -105,8 +107,11 @@ BEGIN
         (SELECT array_agg(c.lane) FROM insp.control c WHERE c.paused),
         EXISTS (SELECT FROM insp.partner p
             WHERE p.paused OR p.max_running IS NOT NULL OR p.rate_per_second IS NOT NULL),
-        (SELECT array_agg(q) FROM insp.queue q WHERE q.id > p_known)
-    INTO epoch, last_seq, is_same, paused, restricted, queues
+        (SELECT array_agg(q) FROM insp.queue q WHERE q.id > p_known),
+        -- Two descents of the index by region, whatever the number of queues; in a database without regions both find nothing.
+        w.region, EXISTS (SELECT FROM insp.queue q WHERE q.region > w.region)
+            OR EXISTS (SELECT FROM insp.queue q WHERE q.region > 0 AND q.region < w.region)
+    INTO epoch, last_seq, is_same, paused, restricted, queues, mine, abroad
     FROM insp.worker w, insp.epoch e, insp.ready_seq s
     WHERE w.id = p_worker AND w.incarnation = p_incarnation AND NOT w.draining AND e.single;
     IF NOT FOUND THEN
@@ -128,6 +133,11 @@ BEGIN
     END IF;
     IF restricted THEN
         allowed := insp.within_limits(p_queues, p_floors, allowed);
+    END IF;
+    IF abroad THEN
+        -- A worker asks for queues of its own region alone: what comes here otherwise is not given to it.
+        SELECT array_agg(CASE WHEN q.region = 0 OR q.region = mine THEN u.most ELSE 0 END ORDER BY u.place) INTO allowed
+        FROM unnest(p_queues, allowed) WITH ORDINALITY AS u (queue, most, place) LEFT JOIN insp.queue q ON q.id = u.queue;
     END IF;
     -- What the caller must know even if no job waits. The limits applied: a caller that took a paused queue for an empty one
     -- would raise its floor over all jobs waiting there.
@@ -185,7 +195,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker has seen. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the limits applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. No row at all: the worker is unknown or must drain';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order in which to scan them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker has seen. The first row is the claim itself: the epoch (a new one invalidates all floors), the last place that was given out, with p_horizon the running transactions (from snapshot_xmin to below snapshot_xmax), the limits applied if any was lowered, and the queues numbered above p_known. Each other row is a job, without a status if it was finished while it waited; steps has the bodies of its stages 4, 8, 16 and 32, null if it has none; key_id the key that sealed it, null if it is not sealed; a key of another partner than partner_id opens nothing of it. Queues of another region than the worker''s give nothing. No row at all: the worker is unknown or must drain';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;
 

@@ -1,9 +1,9 @@
 -- The words of the contract, for partners.
 
 CREATE OR REPLACE FUNCTION insp.reasons(language text DEFAULT 'en')
-RETURNS TABLE (code text, labels text[], parts text[], contract_code integer, advice text)
+RETURNS TABLE (code text, labels text[], parts text[], contract_code integer, advice text, mobile_code text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT r.code, r.labels, r.parts, r.contract_code, coalesce(a.advice, e.advice)
+    SELECT r.code, r.labels, r.parts, r.contract_code, coalesce(a.advice, e.advice), r.mobile_code
     FROM insp.reason r JOIN insp.reason_advice e ON e.code = r.code AND e.language = 'en'
         LEFT JOIN insp.reason_advice a ON a.code = r.code AND a.language = lower(left(reasons.language, 2))
     ORDER BY r.contract_code, r.code

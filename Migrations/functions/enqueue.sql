@@ -54,6 +54,8 @@ BEGIN
                     AND x.name = u.payload ->> 'partner' AND x.enabled
                     AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
                     AND NOT x.passive_signals_suffice AND x.test_of IS NULL
+                    AND x.decision_version = 0
+                    AND (x.region IS NOT NULL OR NOT EXISTS (SELECT FROM insp.region g WHERE g.is_served))
                     AND coalesce((SELECT bool_or(b.partner_id = x.id AND b.login = session_user AND b.role = me AND b.is_active)
                         FROM insp.producer_partner b WHERE b.login = session_user OR b.role = me), true)
                 OFFSET 0

@@ -280,7 +280,7 @@ BEGIN
         DELETE FROM insp.callback c WHERE c.id = ANY (gone);
     END IF;
     UPDATE insp.callback c SET url = e.url, traceparent = NULL,
-        decision = CASE WHEN NOT p_remove THEN c.decision END, is_erased = c.is_erased OR p_remove AND c.decision IS NOT NULL
+        decision = CASE WHEN NOT p_remove THEN c.decision END, face = CASE WHEN NOT p_remove THEN c.face END, is_erased = c.is_erased OR p_remove AND c.decision IS NOT NULL
     FROM insp.endpoint e
     WHERE c.id = ANY (locked) AND e.id = c.endpoint_id AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL
         OR p_remove AND c.decision IS NOT NULL);
@@ -315,13 +315,16 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqsc
         'hmacSha256', encode(insp.hmac_sha256(k.key, convert_to(p_consent::text, 'UTF8')), 'hex'),
         'obtainedAt', p_consent -> 'obtainedAt',
         -- A short word or number identifies a version, not a person.
-        'policyVersion', CASE WHEN p_consent ->> 'policyVersion' ~ '^[A-Za-z0-9._-]{1,32}$' THEN p_consent -> 'policyVersion' END))
+        'policyVersion', CASE WHEN p_consent ->> 'policyVersion' ~ '^[A-Za-z0-9._-]{1,32}$' THEN p_consent -> 'policyVersion' END,
+        'purposes', CASE WHEN jsonb_typeof(p_consent -> 'purposes') = 'array' THEN (SELECT jsonb_agg(u.word) FROM (
+            SELECT e.word FROM jsonb_array_elements(p_consent -> 'purposes') AS e (word)
+            WHERE jsonb_typeof(e.word) = 'string' AND e.word #>> '{}' ~ '^[A-Za-z0-9._-]{1,32}$' LIMIT 16) u) END))
     FROM (SELECT s.id, s.value AS key FROM insp.secrets('inspectd', ARRAY['consent_key']) s
         WHERE p_key IS NULL OR s.id = p_key ORDER BY s.id DESC LIMIT 1) k
     WHERE p_consent IS NOT NULL
 $$;
 COMMENT ON FUNCTION insp.consent_proof(jsonb, bigint) IS
-    'The proof that remains of a consent: a keyed digest, the policy''s version and the time; a holder of the consent can prove that it is the one';
+    'The proof that remains of a consent: a keyed digest, the policy''s version, the purposes and the time; a holder of the consent can prove that it is the one';
 
 CREATE OR REPLACE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -180,6 +180,33 @@ CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
     FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND insp.names_face(NEW.workflow))
     EXECUTE FUNCTION insp.face_finished();
 
+CREATE OR REPLACE FUNCTION insp.failed_face_event(p_workflow text, p_code text) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+    SELECT coalesce((SELECT jsonb_build_object('faceSdk', jsonb_strip_nulls(jsonb_build_object(
+            'type', w.face_event, 'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
+        FROM insp.workflow w LEFT JOIN insp.error_contract c ON c.code = p_code
+            JOIN insp.face_outcome o ON o.outcome = coalesce(c.face_outcome, 'unknown')
+        WHERE w.name = p_workflow AND w.face_event IS NOT NULL), '{}')
+$$;
+COMMENT ON FUNCTION insp.failed_face_event(text, text) IS
+    'The face SDK''s event of a job that ends with an error, as a member of its result; {}: a workflow without events';
+
+CREATE OR REPLACE FUNCTION insp.face_words(p_event jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Written out, as bytes that are signed have a fixed order.
+    SELECT format('{"type":%s,"outcome":%s', to_json(p_event ->> 'type'), to_json(p_event ->> 'outcome'))
+        || CASE jsonb_typeof(p_event -> 'code') WHEN 'number' THEN ',"code":' || (p_event ->> 'code') ELSE '' END
+        || coalesce(',"result":' || to_json(p_event ->> 'result')::text, '') || '}'
+    WHERE p_event ->> 'type' IS NOT NULL AND p_event ->> 'outcome' IS NOT NULL
+$$;
+COMMENT ON FUNCTION insp.face_words(jsonb) IS
+    'What a callback tells of a face SDK''s event: whether it is an enrolment, a verification or a liveness check, and its outcome; null: no event';
+
+CREATE OR REPLACE FUNCTION insp.callback_decision(c insp.callback) RETURNS text
+LANGUAGE sql STABLE AS $$ SELECT to_json(c.decision)::text || coalesce(',"faceSdk":' || c.face, '') $$;
+COMMENT ON FUNCTION insp.callback_decision(insp.callback) IS
+    'The member decision of a callback''s body and, for the face SDK''s workflows, faceSdk after it; null: there is none';
+
 CREATE OR REPLACE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$

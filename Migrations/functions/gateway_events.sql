@@ -88,7 +88,9 @@ BEGIN
             FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
             -- As in insp.callback_claim.
             ORDER BY s.purpose DESC, s.valid_until DESC),
-        false, false, NULL)::insp.callback_endpoint];
+        false, false,
+        -- Nothing else of the options is for gateways.
+        (SELECT '{"test": true}' FROM insp.partner p WHERE p.id = number AND p.test_of IS NOT NULL))::insp.callback_endpoint];
     RETURN NEXT;
     IF ids IS NULL THEN
         RETURN;
@@ -96,7 +98,7 @@ BEGIN
     RETURN QUERY
     SELECT NULL::text, NULL::bigint, NULL::bigint, NULL::insp.callback_endpoint[], k.id, 0::bigint, k.webhook_id, k.endpoint_id,
         k.url, k.body, 0, 0, 0::double precision, k.public_id, k.traceparent, false, k.event, k.created_at, k.definition_key,
-        CASE WHEN NOT k.is_sealed THEN (said.personal -> 'userReference')::text END, to_json(k.decision)::text, k.is_expired,
+        CASE WHEN NOT k.is_sealed THEN (said.personal -> 'userReference')::text END, insp.callback_decision(k), k.is_expired,
         whole.result,
         -- As in insp.callback_claim.
         k.is_erased OR k.has_reference AND (said.personal ? 'userReference') IS NOT TRUE

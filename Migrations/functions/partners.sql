@@ -123,12 +123,11 @@ DECLARE
     place smallint;
     changes text[];
 BEGIN
-    IF set_partner.region <> 'any' THEN
-        SELECT g.id INTO place FROM insp.region g WHERE g.name = set_partner.region;
-        IF NOT FOUND THEN
-            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(set_partner.region), 40),
-                insp.region_hint() || ' ''any'' removes the partner''s region.');
-        END IF;
+    -- What these settings loosen needs what their own functions need.
+    PERFORM insp.need_approval('set_consent_policy', set_partner.consent_required IS NOT NULL);
+    PERFORM insp.need_approval('set_region_policy', set_partner.region IS NOT NULL);
+    IF set_partner.region IS NOT NULL THEN
+        place := insp.partner_region(set_partner.region);
     END IF;
     IF set_partner.review NOT IN ('never', 'rejected', 'warning', 'always') THEN
         PERFORM insp.refuse('PARTNER_INVALID', 'review is ' || left(quote_literal(set_partner.review), 40),
@@ -289,7 +288,8 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     coalesce(d.jobs, 0) AS dead_lettered, coalesce(e.endpoints, 0) AS endpoints,
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.passive_signals_suffice, p.consent_required, p.callback_required, p.job_lifetime,
-    p.erased_at, p.test_of IS NOT NULL AS is_test
+    p.erased_at, p.test_of IS NOT NULL AS is_test, p.consent_policy_url, p.consent_policy_version, p.consent_purposes, p.region_choice,
+    p.callback_hosts, p.decision_version, p.decision_policy
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
@@ -330,4 +330,11 @@ COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any
 COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'Time after which a job without expiresAt ends as EXPIRED';
 COMMENT ON COLUMN insp.v_partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 COMMENT ON COLUMN insp.v_partner.is_test IS 'Whether its jobs are tests with fixed outcomes (insp.create_test_credential)';
+COMMENT ON COLUMN insp.v_partner.consent_policy_url IS 'Where end users read what they consent to (insp.set_consent_policy)';
+COMMENT ON COLUMN insp.v_partner.consent_policy_version IS 'The version that a required consent must name; null: any';
+COMMENT ON COLUMN insp.v_partner.consent_purposes IS 'Purposes that a required consent must contain';
+COMMENT ON COLUMN insp.v_partner.region_choice IS 'Whether a job may specify another region (insp.set_region_policy)';
+COMMENT ON COLUMN insp.v_partner.decision_version IS 'Number of its decision policy (insp.set_decision_policy), 0: it never had one';
+COMMENT ON COLUMN insp.v_partner.decision_policy IS 'What its jobs accept';
+COMMENT ON COLUMN insp.v_partner.callback_hosts IS 'Hosts that a job''s callbackUrl may have (insp.set_callback_policy); null: any';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -91,9 +91,9 @@ COMMENT ON FUNCTION insp.request_lane(jsonb) IS
 CREATE OR REPLACE FUNCTION insp.region_hint() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT coalesce(format('Regions are %s.', string_agg(g.name, ', ' ORDER BY g.name)), 'There are no regions.')
-    FROM insp.region g
+    FROM insp.region g WHERE g.is_served OR NOT EXISTS (SELECT FROM insp.region x WHERE x.is_served)
 $$;
-COMMENT ON FUNCTION insp.region_hint() IS 'The list of regions, for the hint of a refusal';
+COMMENT ON FUNCTION insp.region_hint() IS 'The list of regions, for the hint of a refusal: those that the deployment names, if any';
 
 CREATE OR REPLACE FUNCTION insp.workflow_hint(p_capabilities text[], p_what text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -102,21 +102,32 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION insp.workflow_hint(text[], text) IS 'The workflows that accept a part that another one does not';
 
-CREATE OR REPLACE FUNCTION insp.request_region(p jsonb) RETURNS smallint
+CREATE OR REPLACE FUNCTION insp.request_region(p jsonb, partner insp.partner) RETURNS smallint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    needle constant text := insp.request_text(p, 'region');
-    region smallint;
+    needle text;
+    place smallint;
 BEGIN
-    SELECT g.id INTO region FROM insp.region g WHERE g.name = needle;
-    IF NOT FOUND THEN
-        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40), insp.region_hint());
+    IF NOT p ? 'region' THEN
+        IF partner.region IS NULL AND EXISTS (SELECT FROM insp.region g WHERE g.is_served) THEN
+            PERFORM insp.refuse('REGION_MISSING', NULL, insp.region_hint());
+        END IF;
+        RETURN coalesce(partner.region, 0);
     END IF;
-    RETURN region;
+    needle := insp.request_text(p, 'region');
+    SELECT g.id INTO place FROM insp.region g
+    WHERE g.name = needle AND (g.is_served OR NOT EXISTS (SELECT FROM insp.region x WHERE x.is_served));
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(needle), 40), insp.region_hint());
+    ELSIF place <> partner.region AND NOT partner.region_choice THEN
+        PERFORM insp.refuse('REGION_REFUSED', needle,
+            (SELECT format('Leave region out, or send %s.', g.name) FROM insp.region g WHERE g.id = partner.region));
+    END IF;
+    RETURN place;
 END
 $$;
-COMMENT ON FUNCTION insp.request_region(jsonb) IS
-    'The region of a payload';
+COMMENT ON FUNCTION insp.request_region(jsonb, insp.partner) IS
+    'The region of a payload, or that of its partner: 0 if neither has one, which is refused where the deployment names regions. A payload specifies another region than its partner''s only where that is allowed';
 
 CREATE OR REPLACE FUNCTION insp.check_document(p jsonb) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -161,6 +172,10 @@ BEGIN
     IF p ? 'callbackUrl' THEN
         problem := insp.url_problem(insp.request_text(p, 'callbackUrl'), 255, coalesce(endpoint.allow_http, false),
             insp.may_lead(endpoint, p ->> 'callbackUrl'));
+        IF problem IS NULL AND NOT insp.is_listed_host(p ->> 'callbackUrl', partner.callback_hosts) THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', 'its host is not one that the partner registered',
+                format('Hosts are %s.', array_to_string(partner.callback_hosts, ', ')));
+        END IF;
         IF problem IS NULL AND endpoint.id IS NULL THEN
             problem := 'the partner has no endpoint whose secret could sign';
         END IF;
@@ -175,22 +190,48 @@ $$;
 COMMENT ON FUNCTION insp.check_callback(jsonb, insp.partner, insp.endpoint) IS
     'Refuses the callback URL of a payload if the endpoint does not allow it';
 
+CREATE OR REPLACE FUNCTION insp.consent_hint(partner insp.partner) RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT 'consent needs ' || concat_ws(', ', 'obtained (yes), obtainedAt', 'policyVersion ' || partner.consent_policy_version,
+        'purposes with ' || nullif(array_to_string(partner.consent_purposes, ', '), '')) || '.'
+        || coalesce(' The policy is at ' || partner.consent_policy_url || '.', '')
+$$;
+COMMENT ON FUNCTION insp.consent_hint(insp.partner) IS 'What a partner''s policy requires of a consent, for the hint of a refusal';
+
 CREATE OR REPLACE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    consent constant jsonb := coalesce(p -> 'consent', '{}');
+    problem text;
 BEGIN
-    IF p ? 'consent' AND jsonb_typeof(p -> 'consent') <> 'object' THEN
+    IF jsonb_typeof(consent) <> 'object' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
-    ELSIF partner.consent_required AND NOT (
-        coalesce(p #>> '{consent,obtained}', '') IN ('yes', 'true') AND p #> '{consent}' ? 'obtainedAt') THEN
-        PERFORM insp.refuse('CONSENT_MISSING', NULL, 'consent needs obtained (yes) and obtainedAt.');
+    ELSIF consent ->> 'obtained' IN ('no', 'false') THEN
+        -- Whatever the policy: nobody may be inspected who said no.
+        PERFORM insp.refuse('CONSENT_MISSING', 'the person did not consent', insp.consent_hint(partner));
+    ELSIF consent ? 'obtained' AND coalesce(consent ->> 'obtained', '') NOT IN ('yes', 'true', 'na') THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtained', 'obtained is yes, no or na (not applicable).');
     END IF;
-    IF p #> '{consent}' ? 'obtainedAt' THEN
-        PERFORM insp.request_time(p -> 'consent', 'obtainedAt');
+    -- A minute for clocks that differ.
+    IF consent ? 'obtainedAt' AND insp.request_time(consent, 'obtainedAt') > clock_timestamp() + interval '1 minute' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtainedAt is in the future');
+    END IF;
+    IF NOT partner.consent_required THEN
+        RETURN;
+    END IF;
+    problem := CASE WHEN coalesce(consent ->> 'obtained', '') NOT IN ('yes', 'true') THEN 'obtained'
+        WHEN NOT consent ? 'obtainedAt' THEN 'obtainedAt'
+        WHEN consent ->> 'policyVersion' IS DISTINCT FROM coalesce(partner.consent_policy_version, consent ->> 'policyVersion')
+            THEN 'policyVersion'
+        WHEN partner.consent_purposes <> '{}' AND (jsonb_typeof(consent -> 'purposes') = 'array'
+            AND consent -> 'purposes' @> to_jsonb(partner.consent_purposes)) IS NOT TRUE THEN 'purposes' END;
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('CONSENT_MISSING', problem, insp.consent_hint(partner));
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.check_consent(jsonb, insp.partner) IS
-    'Refuses a payload without the consent that the partner''s policy requires';
+    'Refuses a payload whose consent says no or is of the future, and one without the consent that the partner''s policy requires';
 
 CREATE OR REPLACE FUNCTION insp.request_review(p jsonb, partner insp.partner) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
@@ -285,7 +326,7 @@ BEGIN
     r.endpoint_id := endpoint.id;
     flow := insp.request_workflow(p);
     r.lane := CASE WHEN p ? 'lane' THEN insp.request_lane(p) ELSE partner.lane END;
-    r.region := CASE WHEN p ? 'region' THEN insp.request_region(p) ELSE coalesce(partner.region, 0) END;
+    r.region := insp.request_region(p, partner);
 
     FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
         CONTINUE WHEN NOT p ? name;
@@ -353,7 +394,8 @@ BEGIN
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
         || CASE WHEN partner.passive_signals_suffice AND 'liveness' = ANY (flow.capabilities)
             THEN jsonb_build_object('passiveSignalsSuffice', true) ELSE '{}' END
-        || CASE WHEN partner.test_of IS NULL THEN '{}' ELSE '{"test": true}' END::jsonb;
+        || CASE WHEN partner.test_of IS NULL THEN '{}' ELSE '{"test": true}' END::jsonb
+        || insp.decision_stamp(partner);
     RETURN r;
 END
 $$;

@@ -16,7 +16,10 @@ BEGIN
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal,
-            j.key_id, u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+            j.key_id, j.region, u.fence, u.body,
+            -- However a job of the face SDK fails, its result has the SDK's event.
+            CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk' THEN u.summary
+                ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
                 insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
     ), result AS (
@@ -28,7 +31,7 @@ BEGIN
         FROM done d
     ), outbox AS (
         INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, definition_key, decision, is_expired,
-            has_reference, has_result, is_sealed)
+            has_reference, has_result, is_sealed, region, face)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
             coalesce(CASE WHEN d.own_callback AND p_readable THEN insp.personal(d.personal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
@@ -36,7 +39,8 @@ BEGIN
             -- The job's own URL is read only if a result must be withheld from it.
             CASE WHEN NOT p_readable THEN false WHEN e.inline_result AND d.own_callback THEN (
                 SELECT insp.endpoint_owns(x, insp.personal(d.personal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
-                ELSE e.inline_result END, d.key_id IS NOT NULL
+                ELSE e.inline_result END, d.key_id IS NOT NULL, d.region,
+            CASE WHEN d.summary ? 'faceSdk' THEN insp.face_words(d.summary -> 'faceSdk') END
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE d.own_callback AND p_readable OR e.url IS NOT NULL
     )

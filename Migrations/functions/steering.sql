@@ -224,6 +224,7 @@ DECLARE
     old insp.job;
     partner insp.partner;
     number bigint;
+    place smallint;
     fresh constant uuid := insp.random_id(insp.id_prefix());
 BEGIN
     PERFORM insp.need_read_committed();
@@ -248,14 +249,17 @@ BEGIN
     IF partner.max_waiting IS NOT NULL THEN
         PERFORM insp.take_waiting(partner.id, partner.max_waiting, 1);
     END IF;
+    -- A job of any region was accepted before the deployment named regions.
+    place := CASE old.region WHEN 0 THEN insp.request_region('{}', partner) ELSE old.region END;
     number := nextval('insp.job_id');
     INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
         document_format, review, enrollment_mode, rerun_of, own_callback, traceparent, personal, sealed, key_id, request)
-    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.person_id, old.lane, old.region, now() + partner.job_lifetime,
+    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.person_id, old.lane, place, now() + partner.job_lifetime,
         old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent,
         old.personal, old.sealed, old.key_id,
-        -- Passive signals that no longer suffice for the partner do not suffice for the rerun.
-        CASE WHEN partner.passive_signals_suffice THEN old.request ELSE old.request - 'passiveSignalsSuffice' END);
+        -- Passive signals that no longer suffice for the partner do not suffice for the rerun, and the policy of today decides it.
+        CASE WHEN partner.passive_signals_suffice THEN old.request ELSE old.request - 'passiveSignalsSuffice' END
+            - 'decisionPolicy' || insp.decision_stamp(partner));
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
     INSERT INTO insp.purge_later (due_at, what, job_id)
@@ -266,7 +270,7 @@ BEGIN
     -- Its bytes are those of the job before it, and count once against the partner's quota.
     INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, seal, location, content_id)
     SELECT number, p.kind, p.ordinal, p.size, p.sha256, p.seal, p.location, p.content_id FROM insp.part p WHERE p.job_id = old.id;
-    INSERT INTO insp.ready (queue, job_id) VALUES (insp.queue_of(old.region, old.lane, old.partner_id), number);
+    INSERT INTO insp.ready (queue, job_id) VALUES (insp.queue_of(place, old.lane, old.partner_id), number);
     UPDATE insp.dead d SET resolved_at = now(), resolved_by = session_user
     WHERE d.job_id = old.id AND d.resolved_at IS NULL;
     PERFORM insp.record('rerun', old.public_id::text, jsonb_build_object('as', fresh));

@@ -71,6 +71,16 @@ COMMENT ON FUNCTION insp.url_origin(text) IS
     'The origin of a URL (RFC 6454: scheme, host and port) in lower case and without a default port; null: not a plain http or https URL';
 GRANT EXECUTE ON FUNCTION insp.url_origin(text) TO insp_operator, insp_auditor;
 
+CREATE OR REPLACE FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A URL without an origin has no host that two parsers agree on.
+    SELECT p_hosts IS NULL OR coalesce((
+        SELECT bool_or(u.host = h OR left(h, 2) = '*.' AND right(u.host, length(h) - 1) = substr(h, 2))
+        FROM unnest(p_hosts) h, (SELECT regexp_replace(insp.url_origin(p_url), '^https?://(.*?)(:[0-9]+)?$', '\1') AS host) u), false)
+$$;
+COMMENT ON FUNCTION insp.is_listed_host(text, text[]) IS
+    'Whether a URL''s host is one of the given names, or below a domain that is given as *.domain; null: every host is';
+
 CREATE OR REPLACE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT coalesce(e.allow_private AND (e.allowed_networks IS NOT NULL OR insp.endpoint_owns(e, p_url)), false)

@@ -4,6 +4,27 @@
 -- A constraint trigger cannot be replaced.
 DROP TRIGGER IF EXISTS worker_drained ON insp.worker_drain;
 
+CREATE OR REPLACE FUNCTION insp.worker_region(p_region text) RETURNS smallint
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    place smallint := 0;
+BEGIN
+    IF p_region IS NULL THEN
+        IF EXISTS (SELECT FROM insp.region r WHERE r.is_served) THEN
+            PERFORM insp.refuse('REGION_MISSING', 'the worker has none', insp.region_hint() || ' A worker gets its own by --region.');
+        END IF;
+        RETURN place;
+    END IF;
+    SELECT r.id INTO place FROM insp.region r WHERE r.name = p_region;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p_region), 40), insp.region_hint());
+    END IF;
+    RETURN place;
+END
+$$;
+COMMENT ON FUNCTION insp.worker_region(text) IS
+    'The number of a worker''s or dispatcher''s region, 0 without one. Where the deployment names regions, each needs one';
+
 CREATE OR REPLACE FUNCTION insp.worker_register(
     p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer,
     OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]
@@ -13,13 +34,7 @@ DECLARE
     watched bigint;
     current_epoch bigint;
 BEGIN
-    region_id := 0;
-    IF p_region IS NOT NULL THEN
-        SELECT r.id INTO region_id FROM insp.region r WHERE r.name = p_region;
-        IF NOT FOUND THEN
-            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p_region), 40), insp.region_hint());
-        END IF;
-    END IF;
+    region_id := insp.worker_region(p_region);
     current_epoch := insp.check_floors();
     SELECT s.last_value INTO watched FROM insp.steady s;
     -- A new worker starts at the floors of the slowest of the fleet; otherwise it would read every row that the fleet has

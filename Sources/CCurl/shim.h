@@ -75,6 +75,19 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption 
     return curl_multi_setopt(multi, option, value);
 }
 
+/// Binds a socket to an address of 4 or 16 bytes in network order, and to no port.
+static inline int ccurl_bind(int descriptor, const uint8_t *_Nullable bytes, size_t count) {
+    if (bytes != NULL && count == 4) {
+        struct sockaddr_in address = {.sin_family = AF_INET};
+        memcpy(&address.sin_addr, bytes, 4);
+        return bind(descriptor, (const struct sockaddr *)&address, sizeof address);
+    }
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6};
+    if (bytes == NULL || count != 16) return -1;
+    memcpy(&address.sin6_addr, bytes, 16);
+    return bind(descriptor, (const struct sockaddr *)&address, sizeof address);
+}
+
 /// Copies the address's bytes in network order: 4 for IPv4, 16 for IPv6; 0 for any other family.
 /// `struct curl_sockaddr` declares a `struct sockaddr`, but longer addresses continue behind it.
 static inline int ccurl_address_bytes(const struct curl_sockaddr *_Nonnull address, uint8_t *_Nonnull bytes) {

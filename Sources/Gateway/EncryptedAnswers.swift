@@ -1,5 +1,6 @@
 internal import Custody
 internal import Foundation
+internal import HTTPServer
 internal import InspectCore
 
 extension HTTPResponse {

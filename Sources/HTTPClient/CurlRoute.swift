@@ -8,15 +8,18 @@ package final class CurlRoute: Sendable {
     let authority: (host: String, port: String)
     /// The host, if it is an address.
     let literal: IPAddress?
+    /// The way out, the same for all requests of a client.
+    let exit: EgressExit
 
     /// - Throws: ``HTTPError/Code/requestInvalid`` for a URL, a header or a pin that must not reach libcurl.
-    init(for request: HTTPRequest, policy: EgressPolicy) throws(HTTPError) {
+    init(for request: HTTPRequest, policy: EgressPolicy, exit: EgressExit = .direct) throws(HTTPError) {
         try request.validate()
         guard let authority = HTTPRequest.authority(of: request.url) else {
             throw HTTPError(.requestInvalid, "the URL cannot be parsed")
         }
         self.profile = Profile(for: request, policy: policy)
         self.authority = authority
+        self.exit = exit
         let host = authority.host
         self.literal = IPAddress(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }

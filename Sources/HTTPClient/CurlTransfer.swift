@@ -54,7 +54,12 @@ package final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_PROTOCOLS_STR, schemes)
         options.set(CURLOPT_PATH_AS_IS, 1)  // a signed object-store URL must arrive as it was signed
         options.set(CURLOPT_FOLLOWLOCATION, 0)
-        options.set(CURLOPT_PROXY, "")  // not even from the environment
+        options.set(CURLOPT_PROXY, self.route.exit.proxy ?? "")  // not even from the environment
+        options.set(CURLOPT_NOPROXY, "")  // else no_proxy of the environment would lead around it
+        if self.route.exit.proxy != nil {
+            options.set(CURLOPT_HTTPPROXYTUNNEL, 1)
+            options.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        }
         options.set(
             CURLOPT_HTTP_VERSION,
             self.request.transport.offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
@@ -133,8 +138,19 @@ package final class CurlTransfer: @unchecked Sendable {
     /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the plus
     /// sign lets the entry end with libcurl's own cache time. It needs no repetition until shortly before that time.
     private func tell(_ pin: CurlPin, _ options: inout CurlOptions) throws(HTTPError) {
-        guard let addresses, !pin.holds(addresses) else { return }
+        guard let addresses else { return }
         let (host, port) = self.route.authority
+        if self.route.exit.proxy != nil {
+            // One address, as the proxy takes one; of IPv4 if there is any, which more networks have.
+            let one = addresses.first { $0.family == .v4 }.map { "\($0)" } ?? "[\(addresses[0])]"
+            guard let entry = curl_slist_append(nil, "\(host):\(port):\(one):\(port)") else {
+                throw HTTPError(.localFault, "out of memory")
+            }
+            self.resolution = entry
+            options.set(CURLOPT_CONNECT_TO, pointer: entry)
+            return
+        }
+        guard !pin.holds(addresses) else { return }
         let list = addresses.map { $0.family == .v4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
         guard let entry = curl_slist_append(nil, "+\(host):\(port):\(list)") else {
             throw HTTPError(.localFault, "out of memory")
@@ -157,6 +173,7 @@ package final class CurlTransfer: @unchecked Sendable {
         easyHandle.content.shrink()
         guard let resolution else { return }
         _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_RESOLVE, nil)
+        _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_CONNECT_TO, nil)
         curl_slist_free_all(resolution)
         self.resolution = nil
     }
@@ -183,6 +200,7 @@ package final class CurlTransfer: @unchecked Sendable {
     private func failure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError {
         if let objection { return objection }
         let words = String(cString: curl_easy_strerror(code))
+        if self.route.exit.proxy != nil, let failure = self.proxyFailure(code, of: easy) { return failure }
         switch code {
         case CURLE_OPERATION_TIMEDOUT: return HTTPError(.timedOut)
         case CURLE_COULDNT_RESOLVE_HOST: return HTTPError(.nameNotResolved)
@@ -204,6 +222,20 @@ package final class CurlTransfer: @unchecked Sendable {
             return HTTPError(.localFault, words)
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return HTTPError(.requestInvalid, words)
         default: return HTTPError(.responseBroken, words)
+        }
+    }
+
+    /// The failure of a tunnel; `nil`: there was one.
+    private func proxyFailure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError? {
+        var answer = 0
+        _ = ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &answer)
+        switch (code, answer) {
+        case (CURLE_COULDNT_CONNECT, _), (CURLE_COULDNT_RESOLVE_PROXY, _), (CURLE_PROXY, _):
+            return HTTPError(.localFault, "the proxy cannot be reached")
+        // What the proxy says of the server: no connection, no answer.
+        case (_, 502), (_, 503), (_, 504): return HTTPError(.connectionFailed, "the proxy answered \(answer)")
+        case (_, 300...): return HTTPError(.localFault, "the proxy answered \(answer)")
+        default: return nil
         }
     }
 
@@ -281,7 +313,7 @@ package final class CurlTransfer: @unchecked Sendable {
             let bytes = buffer.assumingMemoryBound(to: UInt8.self)
             return bytes.baseAddress.flatMap { IPAddress(bytes: bytes.prefix(Int(ccurl_address_bytes(target, $0)))) }
         }
-        guard let address, self.route.profile.policy.allows(address) else {
+        guard let address, self.route.exit.allows(address, by: self.route.profile.policy) else {
             self.objection = HTTPError(.egressRefused)
             return CURL_SOCKET_BAD
         }
@@ -290,6 +322,10 @@ package final class CurlTransfer: @unchecked Sendable {
         let descriptor = socket(target.pointee.family, type, target.pointee.protocol)
         if descriptor < 0 {
             self.objection = HTTPError(.localFault, String(cString: strerror(errno)))
+        } else if let failure = self.route.exit.bind(descriptor, to: address.family) {
+            self.objection = failure
+            close(descriptor)
+            return CURL_SOCKET_BAD
         } else {
             // Another address of the same name may have been refused before this one.
             self.objection = nil
@@ -306,7 +342,9 @@ package final class CurlTransfer: @unchecked Sendable {
     fileprivate func vet(_ peer: UnsafePointer<CChar>?, _ vetted: inout CurlVetted) -> Bool {
         guard let peer else { return self.refuse() }
         if !vetted.holds(peer) {
-            guard let address = IPAddress(String(cString: peer)), self.route.profile.policy.allows(address) else {
+            guard let address = IPAddress(String(cString: peer)),
+                self.route.exit.allows(address, by: self.route.profile.policy)
+            else {
                 return self.refuse()
             }
             vetted = CurlVetted(peer)

@@ -5,6 +5,7 @@ internal import Synchronization
 package final class HTTPClient: Sendable {
     private let certificateAuthorities: String?
     private let resolver: Resolver
+    private let exit: EgressExit
     private let multi = Mutex<CurlMulti?>(nil)
     /// Routes of URLs that were checked before.
     private let routes = Mutex<[CurlRoute.Profile: CurlRoute]>([:])
@@ -13,8 +14,12 @@ package final class HTTPClient: Sendable {
     ///   - certificateAuthorities: A PEM file used instead of the system's certificate store, for partners with
     ///     certificates of a private authority.
     ///   - resolver: Looks up the hosts' names.
-    package init(certificateAuthorities: String? = nil, resolver: Resolver = Resolver()) {
+    ///   - exit: The way out of all requests.
+    package init(
+        certificateAuthorities: String? = nil, resolver: Resolver = Resolver(), exit: EgressExit = .direct
+    ) {
         self.certificateAuthorities = certificateAuthorities
+        self.exit = exit
         self.resolver = resolver
     }
 
@@ -75,7 +80,7 @@ package final class HTTPClient: Sendable {
             for header in request.headers { try header.validate() }
             return known
         }
-        let route = try CurlRoute(for: request, policy: policy)
+        let route = try CurlRoute(for: request, policy: policy, exit: self.exit)
         return self.routes.withLock { routes in
             if let known = routes[profile] { return known }
             if routes.count >= 4_096 { routes.removeAll() }

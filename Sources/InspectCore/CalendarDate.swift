@@ -37,6 +37,14 @@ package struct CalendarDate: Sendable, Hashable, Comparable {
         return "\(padded(self.year, 4))-\(padded(self.month, 2))-\(padded(self.day, 2))"
     }
 
+    /// The day so many days later.
+    package func adding(days: Int) -> CalendarDate {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .gmt
+        let start = calendar.date(from: DateComponents(year: self.year, month: self.month, day: self.day))
+        return start.flatMap { calendar.date(byAdding: .day, value: days, to: $0) }.map(CalendarDate.init) ?? self
+    }
+
     package static func < (left: CalendarDate, right: CalendarDate) -> Bool {
         (left.year, left.month, left.day) < (right.year, right.month, right.day)
     }

@@ -78,7 +78,8 @@ package struct InspectionPipeline: JobHandler {
     private static func result(_ document: ResultDocument, _ seal: JobSeal?) -> JobResult {
         JobResult(
             decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
-            body: ResultEnvelope.json(document.body), seal: seal)
+            body: ResultEnvelope.json(document.body), seal: seal,
+            asksForReview: request.decisionPolicy?.asksForReview(of: document) ?? false)
     }
 
     /// A job of a test credential: nothing is analysed, compared, enrolled or sent to a vendor.

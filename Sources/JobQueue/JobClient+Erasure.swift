@@ -16,6 +16,20 @@ extension JobClient {
         }
     }
 
+    /// Stops a person's jobs and erases them, with the person's faces; the proofs of the consents stay.
+    ///
+    /// - Parameter index: As of ``erasePerson(_:of:)``.
+    package func withdrawConsent(
+        of index: Data, partner: String
+    ) async throws -> (cancelled: Int, erased: Int) {
+        try await self.translating { connection in
+            let row = try await connection.query(
+                "SELECT cancelled, erased FROM insp.withdraw_by_index($1, $2)", [.text(partner), .bytes(index)]
+            ).single()
+            return (Int(try row.int(0)), Int(try row.int(1)))
+        }
+    }
+
     /// Ends a partner for good, as the first step of its erasure.
     ///
     /// - Returns: Its number, for its key.

@@ -9,6 +9,8 @@ internal import Postgres
 package struct JobResult: Sendable {
     /// Decides whether the result waits for a review.
     package let decision: DecisionType
+    /// Whether the partner's decision policy has it wait for a review, besides what the payload asks for.
+    let asksForReview: Bool
     /// `nil` if it is no JSON that PostgreSQL can store; the job then ends with an error.
     package let stored: StorableResult?
 
@@ -16,8 +18,12 @@ package struct JobResult: Sendable {
     ///   - summary: The part that the database reads, as JSON: ``ResultSummary``.
     ///   - body: The rest, as JSON: ``ResultBody``. The database does not read it, so it is checked here.
     ///   - seal: The job's; `nil`: it is not sealed.
-    package init(decision: DecisionType, summary: Data, body: Data, seal: JobSeal? = nil) {
+    ///   - asksForReview: Whether it waits for a review by the partner's decision policy.
+    package init(
+        decision: DecisionType, summary: Data, body: Data, seal: JobSeal? = nil, asksForReview: Bool = false
+    ) {
         self.decision = decision
+        self.asksForReview = asksForReview
         self.stored = StorableJSON.checked(body).map {
             StorableResult(summary: StorableJSON.text(summary), body: seal?.seal(result: $0) ?? $0)
         }

@@ -50,7 +50,8 @@ package final class JobWorker: Sendable {
     /// Runs until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
     /// ``JobWorkerConfiguration/drains``, the queue is empty. Waits for a lost database.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist.
+    /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist, and
+    ///   ``ErrorCode/regionMissing`` if the deployment names regions and the configuration none.
     package func run() async throws {
         try await self.register()
         await withTaskCancellationHandler {
@@ -155,7 +156,8 @@ package final class JobWorker: Sendable {
         do {
             let result = try await self.handler.run(JobContext(job, self))
             // Before the lock is taken: only jobs that mention a review take time.
-            return .success(result.stored, waitsForReview: job.waitsForReview(of: result.decision))
+            return .success(
+                result.stored, waitsForReview: result.asksForReview || job.waitsForReview(of: result.decision))
         } catch {
             return .failure(error, random: .random(in: -1...1))
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Gateway
+import HTTPServer
 import JobQueue
 import Postgres
 import TestSupport
@@ -199,6 +200,7 @@ import Testing
             #expect(try row.textArray("capabilities").isEmpty == whole.contains(label), "\(label)")
             #expect(try capabilities.isSuperset(of: row.textArray("capabilities")), "\(label)")
             #expect(try row.bool("is_given") == (DecisionLabel(rawValue: label)?.isGiven ?? true), "\(label)")
+            #expect(try row.int("risk") == Int64(DecisionLabel(rawValue: label)?.risk ?? 0), "\(label)")
         }
     }
 
@@ -275,7 +277,14 @@ import Testing
             }
         }
         #expect(try rows("Statuses") == JobStatus.allCases.map { "\($0.rawValue) \($0.name)" })
-        #expect(try rows("Decisions") == DecisionType.allCases.map { "\($0.rawValue) \($0.riskScore)" })
+        let bands = DecisionType.allCases.map { type in
+            let band = type.riskBand
+            let end = band.count == 1 ? "" : "–\(band.upperBound)"
+            return "\(type.rawValue) \(band.lowerBound)\(end)"
+        }
+        #expect(try rows("Decisions") == bands)
+        let circumstances = RiskRules.Circumstance.allCases.map { "`\($0.rawValue)` \($0.weight)" }
+        #expect(try rows("Risk") == circumstances)
     }
 
     @Test func `Each error has its codes of the apps' contracts, as the program knows them`() async throws {
@@ -292,7 +301,34 @@ import Testing
             // Results say them, whichever side composes the error.
             let told = try JSONDecoder().decode(ContractCodes.self, from: Data(try row.string("told").utf8))
             #expect(told == code.contractCodes && ErrorRecord(InspectError(code)).contractCodes == told, "\(code)")
+            // So do problem documents.
+            struct Problem: Decodable { var contractCodes: ContractCodes }
+            let problem = HTTPResponse.problem(InspectError(code)).body
+            #expect(try JSONDecoder().decode(Problem.self, from: problem).contractCodes == told, "\(code)")
         }
+    }
+
+    @Test func `Each letter of the mobile SDK has its codes, or a reason why it has none`() async throws {
+        let fixture = try await QueueFixture()
+        let used = try await fixture.admin.query(
+            """
+            SELECT DISTINCT left(c, 1) AS letter, c AS code
+            FROM (SELECT mobile_code AS c FROM insp.v_error UNION SELECT mobile_code FROM insp.reasons() WHERE mobile_code IS NOT NULL) x
+            ORDER BY 2
+            """)
+        var codes: [String: [String]] = [:]
+        for row in used { codes[try row.string("letter"), default: []].append(try row.string("code")) }
+        let guide = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/RESULTS.md", encoding: .utf8)
+        let section = try #require(guide.components(separatedBy: "\n## Letters of the mobile SDK\n").dropFirst().first)
+        let rows = section.components(separatedBy: "\n## ")[0].components(separatedBy: "\n")
+            .drop { !$0.hasPrefix("|--") }.dropFirst().filter { $0.hasPrefix("|") }
+            .map { $0.components(separatedBy: "|").map { $0.trimmingCharacters(in: .whitespaces) } }
+        #expect(rows.map { $0[1] } == ["A", "B", "C", "E", "F", "G", "H", "I", "J", "N", "Y", "Z"])
+        for row in rows {
+            #expect(row[2] == codes[row[1]]?.joined(separator: ", ") ?? "–" && !row[3].isEmpty, "\(row[1])")
+        }
+        #expect(Set(codes.keys).isSubset(of: rows.map { $0[1] }))
+        #expect(Reason.allCases.compactMap(\.mobileCode) == codes["Z"])
     }
 
     @Test func `A face's job that ends with an error ends as the table says`() async throws {

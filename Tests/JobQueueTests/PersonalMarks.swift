@@ -30,7 +30,7 @@ struct PersonalMarks: Sendable {
         "object_gone": "made of a day and random numbers", "country": "a list",
         "credential": "a partner's", "credential_token": "a partner's",
         "callback.event": "a name", "callback.webhook_id": "made of the job's id",
-        "callback.body": "of an endpoint's event", "callback.decision": "a word",
+        "callback.body": "of an endpoint's event", "callback.decision": "a word", "callback.face": "words and a number",
         "callback.definition_key": "a workflow's",
         "callback_attempt.code": "an error code",
         "callback_attempt.worker": "a host's name", "callback_waiting.state": "a word", "dead.code": "an error code",

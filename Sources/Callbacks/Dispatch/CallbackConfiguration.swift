@@ -1,4 +1,5 @@
 package import Custody
+package import HTTPClient
 
 /// The settings of a ``CallbackDispatcher``.
 package struct CallbackConfiguration: Sendable {
@@ -13,6 +14,8 @@ package struct CallbackConfiguration: Sendable {
     package var keys: KeyStore?
     /// Name under which attempts are recorded.
     package var worker: String
+    /// The region whose jobs' callbacks it sends, besides those of jobs without a region.
+    package var region: String?
     /// Callbacks under way at once, over all endpoints. Each may hold a socket: stay well below `RLIMIT_NOFILE`.
     package var maximumInFlight = 512
     /// Callbacks claimed at once. On a busy machine a round trip takes 60 ms, and fewer callbacks a trip would limit the throughput.
@@ -28,6 +31,8 @@ package struct CallbackConfiguration: Sendable {
     package var grace: Duration = .seconds(10)
     /// A PEM file used instead of the system's certificate store.
     package var certificateAuthorities: String?
+    /// The way out of callbacks and of requests for access tokens: a proxy, or source addresses.
+    package var exit = EgressExit.direct
     /// Providers of access tokens in addition to `client_credentials`, under the names that `insp.callback_authorize` accepts.
     package var providers: [String: any AuthorizationProvider] = [:]
     /// Value of `User-Agent`.

@@ -42,7 +42,8 @@ package final class CallbackDispatcher: Sendable {
         self.configuration = configuration
         self.keys = configuration.keys.map { PatientKeys($0) }
         self.machine = Mutex(DispatchMachine(configuration))
-        let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
+        let client = HTTPClient(
+            certificateAuthorities: configuration.certificateAuthorities, resolver: resolver, exit: configuration.exit)
         let tokens = TokenStore(
             databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements,
             keys: configuration.keys)
@@ -252,6 +253,6 @@ package final class CallbackDispatcher: Sendable {
     ) async throws -> CallbackStore {
         CallbackStore(
             connection: try await connection.open(), worker: self.configuration.worker, lease: self.configuration.lease,
-            holder: self.holder, keys: self.keys, endpoints: known)
+            holder: self.holder, region: self.configuration.region, keys: self.keys, endpoints: known)
     }
 }

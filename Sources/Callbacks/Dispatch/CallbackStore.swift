@@ -85,18 +85,21 @@ struct CallbackStore: Sendable {
     /// The number of a dispatcher that obeys ``CallbackClaim/permits`` and so may claim ahead; `nil`: all claimed callbacks will be
     /// sent at once.
     let holder: Int64?
+    /// The region whose callbacks are claimed, besides those without one.
+    private let region: String?
     /// The endpoints of earlier claims, whose keys are already decoded.
     private let endpoints: CallbackEndpoints
 
     init(
-        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, keys: PatientKeys? = nil,
-        endpoints: CallbackEndpoints = CallbackEndpoints()
+        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil, region: String? = nil,
+        keys: PatientKeys? = nil, endpoints: CallbackEndpoints = CallbackEndpoints()
     ) {
         self.connection = connection
         self.worker = worker
         self.lease = lease
         self.keys = keys
         self.holder = holder
+        self.region = region
         self.endpoints = endpoints
     }
 
@@ -111,12 +114,12 @@ struct CallbackStore: Sendable {
     ) async throws -> CallbackClaim {
         let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
         let statement = PostgresStatement(
-            "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5, $6, $7, p_holder => $8)",
+            "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5, $6, $7, $8, $9)",
             [
                 .int(Int64(limit)), .double(self.lease / .seconds(1)), .int(Int64(retries ?? limit)),
                 .optional(floors.base), .bigints(endpoints),
                 .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
-                .bigints(endpoints.map { floors.claims[$0] ?? 0 }), .optional(self.holder),
+                .bigints(endpoints.map { floors.claims[$0] ?? 0 }), .optional(self.holder), .optional(self.region),
             ])
         let rows = try await self.connection.pipeline([statement])[0]
         return try await self.read(rows, floors)

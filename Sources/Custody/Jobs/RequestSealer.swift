@@ -283,19 +283,24 @@ struct RequestDraft {
         guard let consent = value as? [String: Any], let form else { return 0 }
         var kept: [String: Any] = ["digest": index.pseudonym(form.text, use: "consent")]
         if let obtained = consent["obtained"] {
-            let isWord = ["yes", "no", "true", "false"].contains(obtained as? String ?? "")
-            kept["obtained"] = isWord || obtained is Bool ? obtained : "no"
+            let isWord = ["yes", "no", "na", "true", "false"].contains(obtained as? String ?? "")
+            kept["obtained"] = isWord || obtained is Bool ? obtained : "invalid"
         }
         if let time = consent["obtainedAt"] {
             let isTime = (time as? String)?.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
             kept["obtainedAt"] = isTime == true ? time : isTime == nil ? 0 : "invalid"
         }
-        if let version = consent["policyVersion"] as? String, version.utf8.count <= 32,
-            version.utf8.allSatisfy({ isalnum(CInt($0)) != 0 || [0x2d, 0x2e, 0x5f].contains($0) })
-        {
-            kept["policyVersion"] = version
+        if let version = consent["policyVersion"] as? String, Self.isName(version) { kept["policyVersion"] = version }
+        if let purposes = consent["purposes"] as? [Any] {
+            kept["purposes"] = Array(purposes.compactMap { $0 as? String }.filter(Self.isName).prefix(16))
         }
         return kept
+    }
+
+    /// Whether a text is short and plain enough to name a version or a purpose, and no person.
+    private static func isName(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy({ isalnum(CInt($0)) != 0 || [0x2d, 0x2e, 0x5f].contains($0) })
     }
 
     private static func json(_ object: [String: Any]) throws(InspectError) -> Data {

@@ -127,6 +127,7 @@ extension OpenAPIDocument {
                 "id": { "type": "string", "format": "uuid" },
                 "status": { "$ref": "#/components/schemas/Status" },
                 "decision": { "anyOf": [{ "$ref": "#/components/schemas/DecisionType" }, { "type": "null" }], "description": "Of a finished job; null: it was erased" },
+                "faceSdk": { "$ref": "#/components/schemas/FaceOutcome" },
                 "result": { "$ref": "#/components/schemas/Job" }
               }
             }

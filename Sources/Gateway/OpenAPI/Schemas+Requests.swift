@@ -105,7 +105,13 @@ extension OpenAPIDocument {
             },
             "consent": {
               "type": "object",
-              "properties": { "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] }, "obtainedAt": { "type": "string", "format": "date-time" } }
+              "description": "The end user's consent. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
+              "properties": {
+                "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
+                "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },
+                "policyVersion": { "type": "string", "description": "The version of the policy that the end user saw" },
+                "purposes": { "type": "array", "items": { "type": "string" }, "description": "What the end user consented to" }
+              }
             }
           }
         },

@@ -29,6 +29,7 @@ extension OpenAPIDocument {
             "userReference": { "type": "string" },
             "reportingCriteria": { "type": "string" },
             "decision": { "$ref": "#/components/schemas/Decision" },
+            "policyVersion": { "type": "integer", "minimum": 1, "description": "The version of your decision policy that decided; absent if you have none" },
             "capabilities": { "$ref": "#/components/schemas/Capabilities" },
             "reasons": { "type": "array", "items": { "$ref": "#/components/schemas/Reason" } },
             "rejectReasons": { "type": "array", "items": { "$ref": "#/components/schemas/RejectReason" } },
@@ -49,7 +50,22 @@ extension OpenAPIDocument {
           "properties": {
             "type": { "$ref": "#/components/schemas/DecisionType" },
             "details": { "type": "object", "required": ["label"], "properties": { "label": { "$ref": "#/components/schemas/Label" } } },
-            "risk": { "type": "object", "required": ["score"], "properties": { "score": { "type": "integer", "minimum": -1, "maximum": 100 } } }
+            "risk": {
+              "type": "object",
+              "required": ["score"],
+              "properties": {
+                "score": { "type": "integer", "minimum": -1, "maximum": 100 },
+                "findings": { "type": "array", "items": { "$ref": "#/components/schemas/RiskFinding" }, "description": "What the score is made of; absent if nothing was found. RESULTS.md has the formula" }
+              }
+            }
+          }
+        },
+        "RiskFinding": {
+          "type": "object",
+          "required": ["name", "weight"],
+          "properties": {
+            "name": { "type": "string", "description": "A capability and its label, such as dataChecks.MRZ_CHECKSUM" },
+            "weight": { "type": "integer", "minimum": 1, "maximum": 100, "description": "In hundredths" }
           }
         },
         "Label": { "type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": "RESULTS.md lists those that are given; a reviewer may choose others" },
@@ -71,6 +87,7 @@ extension OpenAPIDocument {
             "code": { "type": "string", "description": "RESULTS.md lists them, with advice in several languages" },
             "label": { "$ref": "#/components/schemas/Label" },
             "part": { "$ref": "#/components/schemas/PartKind" },
+            "mobileCode": { "type": "string", "pattern": "^[A-Z][0-9]{5}$", "description": "The error of Jumio's mobile SDK that asks for the same" },
             "advice": { "type": "string", "description": "What to tell the person in front of the camera" }
           }
         },
@@ -98,6 +115,17 @@ extension OpenAPIDocument {
             "status": { "enum": ["success", "error", "cancelled"] },
             "code": { "type": "integer" },
             "error": { "type": "string" },
+            "result": { "enum": ["Verify", "Not Verify"] }
+          }
+        },
+        "FaceOutcome": {
+          "type": "object",
+          "description": "What a callback tells of an enrolment, authentication or liveness job: enrolled, matched, not matched; absent for other jobs, and once the job is erased",
+          "required": ["type", "outcome"],
+          "properties": {
+            "type": { "enum": ["enrollment", "verification", "liveness"] },
+            "outcome": { "enum": [\#(Self.words(FaceSDKEvent.Outcome.allCases.map(\.rawValue)))] },
+            "code": { "type": "integer" },
             "result": { "enum": ["Verify", "Not Verify"] }
           }
         },

@@ -21,7 +21,9 @@ extension GatewayRoute {
                     .query(
                         "endpoint", #"{ "type": "integer", "minimum": 1, "maximum": 9007199254740991 }"#,
                         "Needed by partners with several endpoints whose events are pulled"),
-                ], answers: [.json("A page; empty: there was nothing until the wait was over", "EventPage")],
+                ], answers: [
+                    .json("A page; empty: there was nothing until the wait was over", "EventPage").encrypted
+                ],
                 refusals: [404, 409, 410]),
             .scope(.events) { (call) throws(InspectError) in
                 let (search, wait) = (try EventSearch(call), try call.wait())
@@ -33,7 +35,9 @@ extension GatewayRoute {
                     {
                         page = try await call.store.events(call.credential, search)
                     }
-                    return GatewayAnswer(response: try .json(EventList(events: page.events, next: page.next)))
+                    return GatewayAnswer(
+                        response: try await call.sealed(
+                            .json(EventList(events: page.events, next: page.next)), .events))
                 }
             }),
         GatewayRoute(

@@ -38,8 +38,9 @@ extension ErrorCode {
         "\(what) is \(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")."
     }
 
-    /// The row of the table. Letters: N = required input missing or unusable, A = network, F = service not available,
-    /// C = not authorised, J = session over, G = cancelled.
+    /// The row of the table. Letters: A = network, B = no secure connection, C = not authorised, E = no connection, F = service not
+    /// available, G = cancelled, I = encryption key not valid, J = session over, N = required input missing or unusable. Z is a
+    /// reason's (``Reason/mobileCode``); H and Y are for what an app alone can notice.
     package var row: Row {
         func refusal(
             _ state: String, _ message: String, status: Int? = 400, hint: String? = nil, jumio: String = "N00000",
@@ -57,8 +58,8 @@ extension ErrorCode {
                 sqlState: state, message: message, retryable: retryable, httpStatus: status, hint: nil, jumio: jumio,
                 faceSDK: faceSDK, iZettle: iZettle)
         }
-        func network(_ state: String, _ message: String, iZettle: Int? = nil) -> Row {
-            failure(state, message, retryable: true, jumio: "A10000", iZettle: iZettle)
+        func network(_ state: String, _ message: String, jumio: String = "A10000", iZettle: Int? = nil) -> Row {
+            failure(state, message, retryable: true, jumio: jumio, iZettle: iZettle)
         }
         return switch self {
         case .payloadInvalid: refusal("IN001", "the request is not valid")
@@ -105,6 +106,8 @@ extension ErrorCode {
             refusal("IN019", "no document format of that name exists", hint: "A document format is TD1, TD2 or TD3.")
         case .laneUnknown: refusal("IN020", "no lane of that name exists", hint: "A lane is urgent, normal or bulk.")
         case .regionInvalid: refusal("IN021", "no region of that name exists")
+        case .regionMissing: refusal("IN097", "the deployment names regions, and none was given")
+        case .regionRefused: refusal("IN098", "the partner's jobs may not specify another region")
         case .consentMissing: refusal("IN022", "the partner's policy requires a recorded consent")
         case .idempotencyConflict:
             refusal("IN023", "the idempotency key was used before with another request", status: 409)
@@ -222,7 +225,7 @@ extension ErrorCode {
         case .decryptionFailed:
             failure("IN120", "an encrypted part could not be decrypted", retryable: false, jumio: "N00000")
         case .decryptionKeyUnknown:
-            failure("IN121", "this worker has no key for an encrypted part", retryable: true, jumio: "F00000")
+            failure("IN121", "this worker has no key for an encrypted part", retryable: true, jumio: "I00000")
         case .workflowNotImplemented:
             failure("IN045", "this version cannot run the workflow", retryable: false, jumio: "F00000", iZettle: -501)
         case .analyzerCrashed:
@@ -311,11 +314,12 @@ extension ErrorCode {
         case .internalError: failure("IN099", "an unexpected error", status: 500, retryable: true, jumio: "F00000")
 
         case .egressRefused: network("IN070", "the server's address is one that the egress policy refuses")
-        case .nameNotResolved: network("IN071", "the server's name could not be resolved")
-        case .connectionFailed: network("IN072", "no connection to the server could be made")
-        case .tlsFailed: network("IN073", "no TLS connection of version 1.2 or newer could be made")
-        case .certificateInvalid: network("IN074", "the server's certificate is not valid for its name")
-        case .pinMismatch: network("IN075", "the server's public key does not match a pinned one")
+        case .nameNotResolved: network("IN071", "the server's name could not be resolved", jumio: "E10000")
+        case .connectionFailed: network("IN072", "no connection to the server could be made", jumio: "E10000")
+        case .tlsFailed: network("IN073", "no TLS connection of version 1.2 or newer could be made", jumio: "B10000")
+        case .certificateInvalid:
+            network("IN074", "the server's certificate is not valid for its name", jumio: "B10000")
+        case .pinMismatch: network("IN075", "the server's public key does not match a pinned one", jumio: "B10000")
         case .timedOut: network("IN076", "the server did not answer in time")
         case .responseTooLarge: network("IN077", "the server's answer exceeds its limit")
         case .responseBroken: network("IN078", "the server's answer is not valid HTTP, or was cut off")

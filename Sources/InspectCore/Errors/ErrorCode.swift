@@ -25,6 +25,8 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case documentFormatUnknown = "DOCUMENT_FORMAT_UNKNOWN"
     case laneUnknown = "LANE_UNKNOWN"
     case regionInvalid = "REGION_INVALID"
+    case regionMissing = "REGION_MISSING"
+    case regionRefused = "REGION_REFUSED"
     case consentMissing = "CONSENT_MISSING"
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case jobUnknown = "JOB_UNKNOWN"

@@ -18,6 +18,8 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var passiveSignalsSuffice = false
     /// Whether it is a job of a test credential, whose parts are ``TestSpecimen``s. Written by the database as well.
     package var isTest = false
+    /// What the partner accepts; `nil`: it has no policy of its own.
+    package var decisionPolicy: DecisionPolicy?
 
     package init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
@@ -34,6 +36,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case workflow, documentFormat, documentTypes, countries, threshold, challenge, passiveSignalsSuffice
+        case decisionPolicy
         case faceID = "faceId"
         case isTest = "test"
     }
@@ -49,6 +52,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
         self.passiveSignalsSuffice = try container.decodeIfPresent(Bool.self, forKey: .passiveSignalsSuffice) ?? false
         self.isTest = try container.decodeIfPresent(Bool.self, forKey: .isTest) ?? false
+        self.decisionPolicy = try container.decodeIfPresent(DecisionPolicy.self, forKey: .decisionPolicy)
     }
 }
 

@@ -73,8 +73,10 @@ package enum TestSpecimen: String, Sendable, CaseIterable {
         capabilities.enrollment = record(.enrollment)
         let overall: DecisionType =
             types.contains(.rejected) ? .rejected : Set(types) == [.passed] ? .passed : .warning
+        var decision = Decision(overall, overall.rawValue)
+        decision.risk = RiskRules.risk(of: overall, capabilities)
         var document = ResultDocument(
-            decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
+            decision: decision, capabilities: capabilities,
             reasons: ReasonRecord.all(
                 overall, capabilities.outcomes.map { ($0.parts, $0.decision) }, numbered: []),
             rejectReasons: [], faces: [], error: nil, engine: EngineRecord())

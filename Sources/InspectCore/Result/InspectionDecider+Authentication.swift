@@ -63,10 +63,15 @@ extension InspectionDecider {
         let enrolled = self.facts.enrolled ?? EnrolledFace(generation: 0, templates: [])
         let mode = enrolled.isToBeReplaced ? "replace" : "add"
         let faces = self.selfie?.faces ?? []
-        let liveness = self.livenessRecord(isOpen: true).1
+        let (record, liveness) = self.livenessRecord(isOpen: true)
         var obstacles = AuthenticationRules.obstacles(
             faces, to: enrolled, liveness: liveness, calibration: self.facts.calibration)
         if obstacles.isEmpty, self.lacksProofOfLife { obstacles = [liveness.label] }
+        if obstacles.isEmpty, let least = self.facts.request.decisionPolicy?.enrollmentAssurance,
+            liveness.type != .passed || !record.reaches(least)
+        {
+            obstacles = [DecisionLabel.livenessUndetermined.rawValue]
+        }
         guard isOpen, obstacles.isEmpty, let embedding = faces.first?.embedding else {
             let decision = CapabilityDecision(type: .rejected, label: .notEnrolled)
             let data = EnrollmentData(mode: mode, reasons: obstacles)

@@ -4,8 +4,22 @@ extension InspectionDecider {
     /// Signals and frames are measured only where a conforming face was found.
     var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }
 
-    /// Decides liveness by a vendor's answer, by a challenge, or by the passive signals of one image.
+    /// What was found of liveness, passed only with the assurance that the partner's policy needs.
     func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
+        let (record, decision) = self.foundLiveness(isOpen: isOpen)
+        guard decision.type == .passed, let least = self.facts.request.decisionPolicy?.livenessAssurance,
+            !record.reaches(least)
+        else { return (record, decision) }
+        var lesser = record
+        let undetermined = CapabilityDecision(type: .warning, label: .livenessUndetermined)
+        lesser.decision = Decision(undetermined)
+        lesser.data?.reason = "the partner's policy needs \(least.rawValue)"
+        lesser.data?.resultCode = nil
+        return (lesser, undetermined)
+    }
+
+    /// Decides liveness by a vendor's answer, by a challenge, or by the passive signals of one image.
+    private func foundLiveness(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         if isOpen, self.hasVendorSession, let vendor = self.facts.liveness?.vendor {
             return self.record([.sessionBlob], VendorSessionRules.decide(vendor), VendorSessionRules.data(vendor))
         }
@@ -58,5 +72,12 @@ extension InspectionDecider {
         _ parts: [PartKind], _ decision: CapabilityDecision, _ data: LivenessData?
     ) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         (CapabilityRecord(parts: parts.map(\.rawValue), decision: Decision(decision), data: data), decision)
+    }
+}
+
+extension CapabilityRecord<LivenessData> {
+    /// Whether it was found with an assurance, or a better one.
+    func reaches(_ least: Assurance) -> Bool {
+        self.data.flatMap { Assurance(rawValue: $0.assurance) }.map { $0 >= least } ?? false
     }
 }

@@ -61,7 +61,8 @@ package struct InspectionDecider {
         }
         if wanted.contains(.dataChecks) {
             let isOpen = self.isOpen(after: outcomes) && (extraction.hasData || extraction.chip != nil)
-            let checks = DataCheckRules(extraction: extraction, today: self.today)
+            let checks = DataCheckRules(
+                extraction: extraction, today: self.today, policy: self.facts.request.decisionPolicy)
             let decision = isOpen ? checks.decision : .preconditionNotFulfilled
             capabilities.dataChecks = [
                 CapabilityRecord(
@@ -96,7 +97,8 @@ package struct InspectionDecider {
         var seen: Set<RejectReason> = []
         let numbered = outcomes.flatMap(\.reasons).filter { seen.insert($0).inserted }
         var document = ResultDocument(
-            decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
+            decision: Decision(overall, overall.rawValue, risk: RiskRules.risk(of: overall, capabilities)),
+            policyVersion: self.facts.request.decisionPolicy?.version, capabilities: capabilities,
             reasons: ReasonRecord.all(
                 overall, capabilities.outcomes.map { ($0.parts, $0.decision) }, numbered: numbered),
             rejectReasons: numbered,
@@ -176,7 +178,7 @@ extension ResultDocument {
     package static func notExecuted(_ error: InspectError) -> ResultDocument {
         ResultDocument(
             decision: Decision(
-                .notExecuted, DecisionLabel.technicalError.rawValue, risk: DecisionType.notExecuted.riskScore),
+                .notExecuted, DecisionLabel.technicalError.rawValue, risk: DecisionType.notExecuted.riskBand.lowerBound),
             capabilities: Capabilities(), reasons: [], rejectReasons: [], faces: [], error: ErrorRecord(error),
             engine: EngineRecord())
     }

@@ -6,6 +6,8 @@ package struct ResultDocument: Codable, Sendable {
     package static let schemaVersion = 1
 
     package var decision: Decision
+    /// The version of the partner's decision policy that the job was decided by; `nil`: the partner has none.
+    package var policyVersion: Int?
     package var capabilities: Capabilities
     /// Why it was not passed; empty for other decisions.
     package var reasons: [ReasonRecord]
@@ -26,6 +28,8 @@ package struct Decision: Codable, Sendable, Equatable {
     }
     package struct Risk: Codable, Sendable, Equatable {
         package var score: Int
+        /// What the score is made of; `nil`: nothing was found.
+        package var findings: [RiskRules.Finding]?
     }
 
     package var type: DecisionType
@@ -37,18 +41,10 @@ package struct Decision: Codable, Sendable, Equatable {
         self.details = Details(label: label)
         self.risk = risk.map { Risk(score: $0) }
     }
-}
 
-extension DecisionType {
-    /// The lower end of the class's band of risk scores (Jumio retrieval API: −1 not executed, 0–30 passed, 31–70 warning,
-    /// 71–100 rejected). The score is no finer than the class.
-    var riskScore: Int {
-        switch self {
-        case .notExecuted: -1
-        case .passed: 0
-        case .warning: 31
-        case .rejected: 71
-        }
+    init(_ type: DecisionType, _ label: String, risk: Risk) {
+        self.init(type, label)
+        self.risk = risk
     }
 }
 

@@ -7,6 +7,7 @@ package struct ResultSummary: Encodable, Sendable {
     }
 
     package var decision: Decision
+    package var policyVersion: Int?
     package var reasons: [ReasonRecord]
     package var rejectReasons: [RejectReason]
     package var error: ErrorRecord?
@@ -25,7 +26,8 @@ extension ResultDocument {
     package var summary: ResultSummary {
         let labels = self.capabilities.labels
         return ResultSummary(
-            decision: self.decision, reasons: self.reasons, rejectReasons: self.rejectReasons, error: self.error,
+            decision: self.decision, policyVersion: self.policyVersion, reasons: self.reasons,
+            rejectReasons: self.rejectReasons, error: self.error,
             faceSdk: self.faceSdk,
             labels: labels.isEmpty ? nil : labels)
     }

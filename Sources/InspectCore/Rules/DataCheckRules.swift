@@ -3,15 +3,22 @@ struct DataCheckRules {
     package let data: DataCheckData
     package let decision: CapabilityDecision
 
-    /// - Parameter today: The day on which the document must not have expired.
-    package init(extraction: ExtractionRules, today: CalendarDate) {
+    /// The reason of a check that an expired document passes.
+    static let withinGrace = "the document has expired, within the days that the partner grants"
+
+    /// - Parameters:
+    ///   - today: The day on which the document must not have expired.
+    ///   - policy: What the partner accepts; `nil`: the usual.
+    package init(extraction: ExtractionRules, today: CalendarDate, policy: DecisionPolicy? = nil) {
         var checks: [DataCheckData.Check] = []
         let mrzs = extraction.mrzs.map(\.value) + [extraction.chipMRZ].compactMap { $0 }
         checks.append(Self.checkDigits(extraction))
         checks.append(Self.calendar(mrzs))
         checks.append(Self.sources(extraction))
         checks.append(Self.plausibility(mrzs, extraction, today: today))
-        checks.append(Self.expiry(mrzs, extraction.cards.map(\.value), today: today))
+        checks.append(
+            Self.expiry(mrzs, extraction.cards.map(\.value), today: today, grace: policy?.expiryGraceDays ?? 0))
+        if let age = policy?.minimumAge { checks.append(Self.age(mrzs, extraction, today: today, least: age)) }
         checks.append(Self.vizAgreement(extraction))
         if let chip = extraction.chip {
             checks.append(Self.authenticity(chip))
@@ -19,7 +26,10 @@ struct DataCheckRules {
         }
         self.data = DataCheckData(checks: checks)
 
-        func failed(_ name: String) -> Bool { checks.contains { $0.name == name && $0.outcome == .fail } }
+        func has(_ outcome: DataCheckData.Outcome, _ name: String) -> Bool {
+            checks.contains { $0.name == name && $0.outcome == outcome }
+        }
+        func failed(_ name: String) -> Bool { has(.fail, name) }
         self.decision =
             if failed("chipAuthentic") {
                 CapabilityDecision(type: .rejected, label: .nfcCertificate)
@@ -29,10 +39,16 @@ struct DataCheckRules {
                 CapabilityDecision(type: .rejected, label: .mismatchVIZMRZData)
             } else if failed("datesPlausible") || failed("calendar") || failed("sourcesAgree") || failed("chipAgrees") {
                 CapabilityDecision(type: .rejected, label: .mismatchingDatapoints)
+            } else if failed("minimumAge") {
+                CapabilityDecision(type: .rejected, label: .underage)
+            } else if failed("notExpired"), policy?.rejectExpired == true {
+                CapabilityDecision(type: .rejected, label: .documentExpiry)
             } else if extraction.chip?.isExpiredOnly == true {
                 CapabilityDecision(type: .warning, label: .nfcCertificate)
             } else if failed("notExpired") {
                 CapabilityDecision(type: .warning, label: .documentExpiry)
+            } else if has(.inconclusive, "minimumAge") {
+                CapabilityDecision(type: .warning, label: .ageUndetermined)
             } else {
                 .passed
             }
@@ -119,15 +135,32 @@ struct DataCheckRules {
     }
 
     private static func expiry(
-        _ mrzs: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate
+        _ mrzs: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate, grace: Int
     ) -> DataCheckData.Check {
         let name = "notExpired"
         let dates = mrzs.compactMap { $0.expiryDate?.date } + cards.compactMap(\.expiryDate)
         guard let first = dates.min() else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of expiry was read")
         }
-        return first >= today
-            ? DataCheckData.Check(name: name, outcome: .pass)
+        if first >= today { return DataCheckData.Check(name: name, outcome: .pass) }
+        return grace > 0 && first.adding(days: grace) >= today
+            ? DataCheckData.Check(name: name, outcome: .pass, reason: Self.withinGrace)
             : DataCheckData.Check(name: name, outcome: .fail, reason: "the document has expired")
+    }
+
+    /// By the latest date of birth that any source has: none may make the person older.
+    private static func age(
+        _ mrzs: [MRZDocument], _ extraction: ExtractionRules, today: CalendarDate, least: Int
+    ) -> DataCheckData.Check {
+        let name = "minimumAge"
+        let dates = mrzs.compactMap { $0.birthDate?.date } + extraction.cards.compactMap(\.value.birthDate)
+        guard let birth = dates.max() else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of birth was read")
+        }
+        // Who was born on 29 February has the next birthday on 1 March, as the day after 28 February.
+        let birthday = CalendarDate(year: birth.year + least, month: birth.month, day: birth.day)
+        return birthday <= today
+            ? DataCheckData.Check(name: name, outcome: .pass)
+            : DataCheckData.Check(name: name, outcome: .fail, reason: "below the partner's minimum age")
     }
 }

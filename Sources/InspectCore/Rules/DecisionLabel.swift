@@ -31,6 +31,8 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case mismatchVIZMRZData = "MISMATCH_HRZ_MRZ_DATA"
     case mismatchingDatapoints = "MISMATCHING_DATAPOINTS"
     case documentExpiry = "DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT"
+    case underage = "UNDERAGE"
+    case ageUndetermined = "AGE_UNDETERMINED"
 
     // The person.
     case badQuality = "BAD_QUALITY"

@@ -22,6 +22,8 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case mrzChecksum = "MRZ_CHECKSUM"
     case mismatchingData = "MISMATCHING_DATA"
     case documentExpired = "DOCUMENT_EXPIRED"
+    case underage = "UNDERAGE"
+    case ageUndetermined = "AGE_UNDETERMINED"
     case faceBlackWhite = "FACE_BLACK_WHITE"
     case faceDigitalCopy = "FACE_DIGITAL_COPY"
     case faceBlurry = "FACE_BLURRY"
@@ -78,6 +80,12 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
                 "Photograph the document again, sharp and complete. If this repeats, use another document."
             )
         case .documentExpired: ([.documentExpiry], [.front, .back, .dg1], "Use a document that has not expired.")
+        case .underage: ([.underage], [.front, .back, .dg1], "You are below the age that is required.")
+        case .ageUndetermined:
+            (
+                [.ageUndetermined], [.front, .back, .dg1],
+                "Use a document that shows your date of birth, and photograph it sharp and complete."
+            )
         case .faceBlackWhite: ([.blackWhite], [.face, .frames], "Take the selfie in colour.")
         case .faceDigitalCopy: ([.digitalCopy], [.face, .frames], "Show your own face, not a screen or a print.")
         case .faceBlurry: ([.blurred], [.face], "Hold the camera still and let it focus.")
@@ -110,6 +118,8 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
     package var label: String
     /// The part that it concerns; `nil` for the whole job.
     package var part: String?
+    /// The error of Jumio's mobile SDK that asks the person for this; `nil`: it has none.
+    package var mobileCode: String?
     /// What to tell the person, in English; `insp.reasons` has further languages.
     package var advice: String
 
@@ -117,6 +127,7 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
         self.code = code
         self.label = label
         self.part = part
+        self.mobileCode = code.mobileCode
         self.advice = code.row.advice
     }
 
@@ -158,5 +169,8 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
 }
 
 extension Reason {
+    /// The error of Jumio's mobile SDK that asks for the same: Z00000, turn the document over.
+    package var mobileCode: String? { self == .missingBack ? "Z00000" : nil }
+
     fileprivate func explains(_ label: String) -> Bool { self.row.labels.contains { $0.rawValue == label } }
 }

@@ -28,6 +28,9 @@ struct Configuration: Sendable {
     var auditKey: String?
     /// The region whose jobs a worker claims.
     var region: String?
+    /// The way out of callbacks: a proxy's URL, maybe with a login and so never logged, and source addresses.
+    var callbackProxy: String
+    var callbackSources: [String]
     /// The address for probes and scrapes; `nil`: none.
     var health: String?
     /// The liveness vendor's server; from the environment alone, since its key is a secret.
@@ -93,6 +96,11 @@ struct Configuration: Sendable {
             keys.isEmpty ? (environment["INSPECTD_DECRYPTION_KEYS"] ?? "").split(separator: ":").map(String.init) : keys
         self.auditKey = file("audit-key", "INSPECTD_AUDIT_KEY_FILE")
         self.region = environment["INSPECTD_REGION"]
+        self.callbackProxy = setting("callback-proxy", "INSPECTD_CALLBACK_PROXY", default: "")
+        let origins = arguments.all("callback-source")
+        self.callbackSources =
+            origins.isEmpty
+            ? (environment["INSPECTD_CALLBACK_SOURCE"] ?? "").split(separator: ",").map(String.init) : origins
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
         self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in
             url.isEmpty

@@ -6,25 +6,36 @@ import JobQueue
 extension Command {
     static let partner = Command(
         name: "partner",
-        summary: "registers a partner's public key, or erases a partner permanently",
+        summary: "sets a partner's policies or public key, or erases a partner permanently, its key first",
         synopsis: """
-            key --partner NAME (--jwk FILE | --remove)
+            consent --partner NAME [--required] [--policy-url URL] [--policy-version V] [--purpose P]...
+                   inspectd partner region --partner NAME --region REGION [--may-choose]
+                   inspectd partner regions [REGION...]
+                   inspectd partner callbacks --partner NAME [--host HOST]...
+                   inspectd partner decisions --partner NAME --policy FILE
+                   inspectd partner key --partner NAME (--jwk FILE | --remove)
                    inspectd partner erase --partner NAME --confirm NAME
             """,
-        words: ["key", "erase"],
+        words: Self.policyWords + ["key", "erase"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "the partner"),
+            .value("partner", "NAME", "the partner").of("consent", "region", "callbacks", "decisions", "key", "erase"),
             .value(
-                "jwk", "FILE",
-                "key: results and callbacks are encrypted for this public key (RFC 7517); - is standard input"),
-            .flag("remove", "key: they are sent plain"),
-            .value("confirm", "NAME", "erase: the same name again"),
-        ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
+                "jwk", "FILE", "results and callbacks are encrypted for this public key (RFC 7517); - is standard input"
+            ).of("key"),
+            .flag("remove", "they are sent plain").of("key"),
+            .value("confirm", "NAME", "the same name again").of("erase"),
+        ] + Self.policyOptions + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
+            if let word = arguments.operands.first, Self.policyWords.contains(word) {
+                return try await Self.setPolicy(arguments.operands, arguments, configuration)
+            }
             guard arguments.operands == ["erase"] || arguments.operands == ["key"], let partner = arguments["partner"]
-            else { throw UsageError("'partner' needs key or erase, and --partner") }
+            else {
+                throw UsageError(
+                    "'partner' needs consent, region, callbacks, decisions, key or erase with --partner, or regions")
+            }
             if arguments.operands == ["key"] { return try await Self.setKey(of: partner, configuration, arguments) }
             guard arguments["confirm"] == partner else {
                 throw UsageError("an erased partner cannot be restored: --confirm must repeat the name")

@@ -6,15 +6,16 @@ import JobQueue
 extension Command {
     static let person = Command(
         name: "person",
-        summary: "erases a person and the person's key, exports all of a person's jobs, or verifies a consent",
+        summary: "erases a person with all keys, exports all of a person's jobs, withdraws or verifies a consent",
         synopsis: "erase --partner NAME --reference R\n"
+            + "       inspectd person withdraw --partner NAME --reference R\n"
             + "       inspectd person export --partner NAME --reference R [--purpose P]\n"
             + "       inspectd person consent --partner NAME --job ID --consent FILE",
-        words: ["erase", "export", "consent"],
+        words: ["erase", "withdraw", "export", "consent"],
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner"),
-            .value("reference", "R", "the partner's userReference of the person").of("erase", "export"),
+            .value("reference", "R", "the partner's userReference of the person").of("erase", "withdraw", "export"),
             .purpose.of("export"),
             .value("job", "ID", "the job, which may be erased").of("consent"),
             .value("consent", "FILE", "the request's consent: a JSON object; - is standard input").of("consent"),
@@ -22,16 +23,17 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"], arguments.operands.count == 1 else {
-                throw UsageError("'person' needs erase, export or consent, and --partner")
+                throw UsageError("'person' needs erase, withdraw, export or consent, and --partner")
             }
             if arguments.operands == ["consent"] { return try await Self.prove(arguments, partner, configuration) }
-            guard let reference = arguments["reference"], ["erase", "export"].contains(arguments.operands[0]) else {
-                throw UsageError("'person erase' and 'person export' need --reference")
+            let word = arguments.operands[0]
+            guard let reference = arguments["reference"], ["erase", "withdraw", "export"].contains(word) else {
+                throw UsageError("'person erase', 'person withdraw' and 'person export' need --reference")
             }
             let keys = try await configuration.checkedKeyStore()
             let client = JobClient(databaseURL: configuration.databaseURL, keys: keys)
-            if arguments.operands == ["erase"] {
-                try await Self.erase(reference, partner, client, keys)
+            if word != "export" {
+                try await Self.erase(reference, partner, client, keys, stopping: word == "withdraw")
             } else {
                 try await Self.export(reference, partner, arguments["purpose"], client, keys)
             }
@@ -62,17 +64,28 @@ extension Command {
         /// Spellings of the reference that had jobs: the pseudonym, the plain text.
         var persons = 0
         var keyDestroyed = false
+        /// Jobs that a withdrawal stopped.
+        var cancelled: Int?
     }
 
+    /// - Parameter isWithdrawal: Whether the person withdrew the consent: what is under way stops as well.
+    ///
     /// The key goes last: a repeated call finds by it what an interrupted one has left.
     private static func erase(
-        _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
+        _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?, stopping isWithdrawal: Bool
     ) async throws {
-        var outcome = Erasure()
+        var outcome = Erasure(cancelled: isWithdrawal ? 0 : nil)
         var faces: [String] = []
         for index in try await Self.indexes(reference, partner, client, keys) {
             faces += try await client.faces(of: index, partner: partner)
-            let jobs = try await client.erasePerson(index, of: partner)
+            let jobs: Int
+            if isWithdrawal {
+                let withdrawn = try await client.withdrawConsent(of: index, partner: partner)
+                outcome.cancelled = (outcome.cancelled ?? 0) + withdrawn.cancelled
+                jobs = withdrawn.erased
+            } else {
+                jobs = try await client.erasePerson(index, of: partner)
+            }
             outcome.jobs += jobs
             outcome.persons += jobs > 0 ? 1 : 0
         }

@@ -18,13 +18,21 @@ extension Command {
         options: [
             .value("slots", "N", "jobs at once, each on an analyzer process; by default one per core"),
             .value("lanes", "LIST", "lanes to serve, most urgent first [urgent,normal,bulk]"),
-            .value("region", "REGION", "claims this region's jobs and those without a region [INSPECTD_REGION]"),
+            .value(
+                "region", "REGION",
+                "claims this region's jobs and callbacks, and those without a region [INSPECTD_REGION]"),
             .value("roles", "LIST", "inspect, callback, maintain [all three]"),
             .flag("drain", "exits when the queue is empty and no callback is due"),
             .value("stop-after", "SECONDS", "time for running jobs on SIGTERM, after which they are released [20]"),
             .value(
                 "callback-timeout", "SECONDS",
                 "for one attempt of a callback; its claim lapses after four times that [15]"),
+            .value(
+                "callback-proxy", "URL",
+                "HTTP proxy for callbacks, asked for tunnels to vetted addresses [INSPECTD_CALLBACK_PROXY]"),
+            .list(
+                "callback-source", "ADDRESS",
+                "source address of callbacks, one for IPv4 and one for IPv6 [INSPECTD_CALLBACK_SOURCE]"),
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is killed [30]"),
             .value(
                 "fetch-permits", "N",
@@ -145,11 +153,25 @@ private struct WorkerService {
         var callbacks = CallbackConfiguration(
             databaseURL: configuration.databaseURL, listenURL: listenURL,
             worker: "\(host):\(ProcessInfo.processInfo.processIdentifier)")
+        callbacks.region = queue.region
+        callbacks.exit = try Self.exit(configuration)
         if let seconds = try arguments.integer("callback-timeout", in: 1...60) {
             callbacks.timeout = .seconds(seconds)
             callbacks.lease = .seconds(4 * seconds)
         }
         self.callbacks = callbacks
+    }
+
+    private static func exit(_ configuration: Configuration) throws(UsageError) -> EgressExit {
+        let sources = configuration.callbackSources.compactMap { IPAddress($0) }
+        guard sources.count == configuration.callbackSources.count, Set(sources.map(\.family)).count == sources.count
+        else { throw UsageError("--callback-source takes a numeric address, at most one of IPv4 and one of IPv6") }
+        let proxy = configuration.callbackProxy
+        guard let exit = EgressExit(proxy: proxy.isEmpty ? nil : proxy, sources: sources) else {
+            // Not what was given: it may have a password.
+            throw UsageError("--callback-proxy takes http:// or https://, a host and a port")
+        }
+        return exit
     }
 
     /// Runs until a signal, which cancels: also one that arrives while the key store is away or the models are loaded ends the worker

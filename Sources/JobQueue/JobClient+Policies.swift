@@ -1,0 +1,52 @@
+package import Foundation
+internal import Postgres
+
+/// What operators set for a partner's jobs, and for the deployment's. Each call sets everything of its kind, and returns in words what
+/// changed.
+extension JobClient {
+    /// What consent a partner's jobs need.
+    package func setConsentPolicy(
+        of partner: String, isRequired: Bool, url: String?, version: String?, purposes: [String]
+    ) async throws -> String {
+        try await self.set(
+            "SELECT insp.set_consent_policy($1, $2, $3, $4, $5)",
+            [.text(partner), .bool(isRequired), .optional(url), .optional(version), .texts(purposes)])
+    }
+
+    /// The region of a partner's jobs.
+    ///
+    /// - Parameter region: `any`: workers of every region may process them.
+    package func setRegionPolicy(of partner: String, region: String, mayChoose: Bool) async throws -> String {
+        try await self.set(
+            "SELECT insp.set_region_policy($1, $2, $3)", [.text(partner), .text(region), .bool(mayChoose)])
+    }
+
+    /// The regions of the deployment; empty: none.
+    package func setRegions(_ regions: [String]) async throws -> String {
+        try await self.set("SELECT insp.set_regions($1)", [.texts(regions)])
+    }
+
+    /// The hosts that a job's `callbackUrl` may have; empty: any.
+    package func setCallbackHosts(_ hosts: [String], of partner: String) async throws -> String {
+        try await self.set(
+            "SELECT insp.set_callback_policy($1, nullif($2::text[], '{}'))", [.text(partner), .texts(hosts)])
+    }
+
+    /// What a partner's decisions accept.
+    ///
+    /// - Parameter policy: A JSON object, as `insp.set_decision_policy` describes it.
+    /// - Returns: The version, which results name.
+    package func setDecisionPolicy(_ policy: Data, of partner: String) async throws -> Int {
+        let text = try PostgresValue.json(policy)
+        return try await self.translating {
+            Int(
+                try await $0.query(
+                    "SELECT insp.set_decision_policy($1, $2::jsonb)", [.text(partner), .text(text)]
+                ).single().int(0))
+        }
+    }
+
+    private func set(_ statement: String, _ parameters: [PostgresValue]) async throws -> String {
+        try await self.translating { try await $0.query(statement, parameters).single().string(0) }
+    }
+}

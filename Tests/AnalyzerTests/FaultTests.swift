@@ -130,7 +130,7 @@ struct FaultTests {
                 try await waitUntil("a request is under way") { pool.freeSlots == 0 }
                 try await Task.sleep(for: .milliseconds(100))
                 task.cancel()
-                await #expect(throws: CancellationError.self) { try await task.value }
+                await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
             }
             #expect(!isAlive(pid))
             #expect(log.losses.count == 2)
@@ -143,9 +143,9 @@ struct FaultTests {
         try await withPool(slots: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let task = Task { try await pool.perform("echo") }
-                try await Task.sleep(for: .milliseconds(50))
+                try await waitUntil("it waits") { pool.state.withLock { $0.waiting.count } == 1 }
                 task.cancel()
-                await #expect(throws: CancellationError.self) { try await task.value }
+                await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
                 #expect(try await session.perform("echo", "mine") == "mine")
             }
             try await waitUntil("every slot is free") { pool.freeSlots == 1 }

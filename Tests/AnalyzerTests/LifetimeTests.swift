@@ -87,7 +87,7 @@ struct LifetimeTests {
             try await waitUntil("a request is under way") { pool.freeSlots == 1 }
             try await Task.sleep(for: .milliseconds(100))
             kill(parent, SIGKILL)
-            let error = await running.value
+            let error = try await running.value(within: .seconds(120))
             #expect(error?.code == .analyzerCrashed)
             #expect(error?.detail.contains("parent") == true)
             try await waitUntil("the analyzers have ended with their parent") { children.allSatisfy { !isAlive($0) } }
@@ -138,7 +138,7 @@ struct LifetimeTests {
         try await waitUntil("a request is under way") { pool.freeSlots == 0 }
         let pids = pool.allProcessIDs
         await pool.stop()
-        for task in tasks { #expect(await task.value?.code == .analyzerUnavailable) }
+        for task in tasks { #expect(try await task.value(within: .seconds(120))?.code == .analyzerUnavailable) }
         #expect(pids.filter(isAlive) == [])
         #expect(await inspectError { try await pool.perform("echo") }?.code == .analyzerUnavailable)
     }

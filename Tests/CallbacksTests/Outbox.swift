@@ -141,7 +141,7 @@ struct Outbox {
         let result: Result<Value, any Error>
         do { result = .success(try await body(dispatcher, events)) } catch { result = .failure(error) }
         run.cancel()
-        await run.value
+        try await run.value(within: .seconds(120))
         return try result.get()
     }
 

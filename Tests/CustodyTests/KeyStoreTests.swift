@@ -298,7 +298,7 @@ import Testing
             try await fixture.admin.query("SELECT count(*) FROM pg_locks WHERE NOT granted")[0].int(0) > 0
         }
         try await holder.execute("COMMIT")
-        let added = try await adding.value
+        let added = try await adding.value(within: .seconds(120))
         let fresh = try fixture.store()
         for key in [late, added, jobs[2]] { _ = try await fresh.key(key.id) }
         #expect(late.parent == jobs[0].parent && added.parent != jobs[1].parent)

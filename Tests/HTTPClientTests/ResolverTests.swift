@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HTTPClient
@@ -44,7 +45,7 @@ struct ResolverTests {
         #expect(
             silence.asked.withLock { $0.filter { $0.hasSuffix("hung.example") }.count } == Resolver.threadsForDomain)
         silence.end()
-        for task in hung { #expect((try? await task.value.get()) == [Self.address]) }
+        for task in hung { #expect((try? await task.value(within: .seconds(120)).get()) == [Self.address]) }
     }
 
     @Test func `A look-up takes no longer than its caller allows`() async {
@@ -66,9 +67,9 @@ struct ResolverTests {
         defer { silence.end() }
         let resolver = silence.resolver
         let task = Task { await resolver.addresses(of: "hung.example", within: .seconds(600)) }
-        try await Task.sleep(for: .milliseconds(50))
+        try await waitUntil("the name is asked for") { silence.asked.withLock { !$0.isEmpty } }
         task.cancel()
-        guard case .failure(.silent) = await task.value else {
+        guard case .failure(.silent) = try await task.value(within: .seconds(120)) else {
             Issue.record("an answer came from nowhere")
             return
         }

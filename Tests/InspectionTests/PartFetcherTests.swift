@@ -112,7 +112,7 @@ struct PartFetcherTests {
         }
         try await Task.sleep(for: .milliseconds(100))
         task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
+        await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
     }
 
     @Test func `A list of networks narrows what private addresses may be fetched from`() async throws {

@@ -103,9 +103,11 @@ import Testing
             try await Task.sleep(for: .seconds(300))
             worker.stop()
         }
-        try await running.value
+        try await running.value(within: .seconds(120))
         limit.cancel()
-        await #expect(throws: CancellationError.self, "the worker ended by itself") { try await limit.value }
+        await #expect(throws: CancellationError.self, "the worker ended by itself") {
+            try await limit.value(within: .seconds(120))
+        }
         #expect(try await fixture.violations().isEmpty)
     }
 }

@@ -81,7 +81,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(10))
         }
         try await holder.execute("COMMIT")
-        try await trying.value
+        try await trying.value(within: .seconds(120))
         await holder.close()
         await contender.close()
     }
@@ -194,8 +194,8 @@ import Testing
         let first = try await erase("SELECT insp.erase_person('acme', 'zqmark user')", on: person)
         let second = try await erase("SELECT insp.erase('\(target.id)')", on: job)
         try await holder.execute("COMMIT")
-        try await first.value
-        try await second.value
+        try await first.value(within: .seconds(120))
+        try await second.value(within: .seconds(120))
         #expect(try await fixture.holding() == [])
         for connection in [holder, person, job] { await connection.close() }
     }

@@ -228,7 +228,7 @@ import Testing
                     try await Task.sleep(for: .milliseconds(40))
                 }
                 killer.cancel()
-                #expect(try await killer.value > 10)
+                #expect(try await killer.value(within: .seconds(120)) > 10)
                 try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 60)
                 try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.lease)")
             }
@@ -267,7 +267,7 @@ import Testing
         try await fixture.admin.execute("NOTIFY insp_ready, 'the last'")
         try await fixture.wait { received.withLock { $0.last } == "the last" }
         await listener.close()
-        await reading.value
+        try await reading.value(within: .seconds(120))
         let count = received.withLock { $0.count } - 1
         #expect(count >= 1)
         #expect(count <= ticks)

@@ -49,7 +49,7 @@ import Testing
             for: "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
         )
         try await holder.execute("COMMIT")
-        let refused = await #expect(throws: PostgresError.self) { try await erasing.value }
+        let refused = await #expect(throws: PostgresError.self) { try await erasing.value(within: .seconds(120)) }
         #expect(refused?.sqlState == ErrorCode.jobNotFinished.sqlState)
         await holder.close()
         await eraser.close()

@@ -240,7 +240,7 @@ import Testing
         let before = try await fixture.admin.query("SELECT beat FROM insp.worker")[0].int(0)
         try await fixture.wait(for: "(SELECT beat FROM insp.worker) > \(before)")
         isOpen.withLock { $0 = true }
-        try await running.value
+        try await running.value(within: .seconds(120))
         #expect(try await fixture.count("insp.job WHERE status = 128") == 1)
         #expect(try await fixture.violations().isEmpty)
     }
@@ -363,9 +363,10 @@ import Testing
         }
         try await withWorker(configuration, handler) { _ in
             try await fixture.wait(
-                for: "EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database())"
-            )
-            try await Task.sleep(for: .milliseconds(300))
+                for: """
+                    EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND state = 'idle'
+                        AND datname = current_database())
+                    """)
             let before = ContinuousClock.now
             _ = try await fixture.enqueue(1)
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")

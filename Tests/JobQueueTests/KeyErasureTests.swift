@@ -93,7 +93,7 @@ import Testing
                 """, [.int(pid)])[0].bool(0)
         }
         try await one.execute("COMMIT")
-        _ = try await second.value
+        _ = try await second.value(within: .seconds(120))
         try await two.execute("COMMIT")
         #expect(try await self.listed(fixture) == [1])
     }

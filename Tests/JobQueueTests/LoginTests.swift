@@ -59,6 +59,7 @@ import Testing
             }
             #expect(error?.sqlState == "0A000")
             try await producer.execute("ROLLBACK")
+            // As above.
             try await Task.sleep(for: .milliseconds(120))
             try await producer.execute(
                 "BEGIN; SET LOCAL insp.notify = off; SELECT \(enqueue); PREPARE TRANSACTION 'quiet'")
@@ -81,6 +82,7 @@ import Testing
                     ARRAY(SELECT 4 FROM insp.queue q), 2147483647, 0, 0, false) c
                 """)
             #expect(try await owner.query("SELECT FROM insp.lease").count == 1)
+            // Past the 50 ms in which a lane is announced once.
             try await Task.sleep(for: .milliseconds(120))
             try await producer.execute("BEGIN")
             if isQuiet { try await producer.execute("SET LOCAL insp.notify = off") }
@@ -103,6 +105,7 @@ import Testing
         // Only that transaction is quiet.
         let listener = try await owned.connect()
         let messages = try await listener.listen("insp_ready")
+        // Past the 50 ms in which a lane is announced once.
         try await Task.sleep(for: .milliseconds(120))
         let client = JobClient(databaseURL: loginDatabase.url)
         _ = try await client.enqueue(payload: request)

@@ -169,11 +169,11 @@ func withWorker<Result: Sendable>(
     do {
         let result = try await body(worker)
         worker.stop()
-        try await running.value
+        try await running.value(within: .seconds(120))
         return result
     } catch {
         worker.stop()
-        _ = try? await running.value
+        _ = try? await running.value(within: .seconds(120))
         throw error
     }
 }

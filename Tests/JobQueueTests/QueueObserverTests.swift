@@ -98,7 +98,7 @@ import Testing
         #expect(after.accepted >= 60)
         #expect(after.callbacks.pending == 60 && !after.callbacks.isMore && after.callbacks.retrying == 0)
         worker.stop()
-        try await run.value
+        try await run.value(within: .seconds(120))
         await observer.close()
     }
 

@@ -195,7 +195,7 @@ import Testing
             for: "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
         )
         try await first.execute("COMMIT")
-        try await other.value
+        try await other.value(within: .seconds(120))
         let ends = try await fixture.admin.query(
             "SELECT detail ->> 'outcome' FROM insp.record WHERE action = 'session_end'")
         #expect(try ends.map { try $0.string(0) } == ["answered"])

@@ -29,7 +29,7 @@ import Testing
         _ = try await fixture.admin.query("SELECT * FROM insp.purge()")
         #expect(try await fixture.count("insp.job_key WHERE key = 'a'") == 0)
         try await holder.execute("ROLLBACK")
-        let error = await #expect(throws: InspectError.self) { try await call.value }
+        let error = await #expect(throws: InspectError.self) { try await call.value(within: .seconds(120)) }
         #expect(error?.code == .databaseUnavailable && error?.code.isRetryable == true)
         // Sent again, both are jobs that exist.
         let ids = try await fixture.enqueue(many: payloads)

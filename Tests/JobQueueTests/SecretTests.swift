@@ -173,7 +173,7 @@ import Testing
         )
         try await open.execute("COMMIT")
         // It sees that the certificate is gone.
-        #expect(await late.value?.sqlState == ErrorCode.clientIDInvalid.sqlState)
+        #expect(try await late.value(within: .seconds(120))?.sqlState == ErrorCode.clientIDInvalid.sqlState)
     }
 
     @Test func `An endpoint's keys are set, replaced and taken away together with what they belong to`() async throws {

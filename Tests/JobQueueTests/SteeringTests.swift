@@ -14,7 +14,6 @@ import Testing
                 EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN insp_control%' AND state = 'idle'
                     AND datname = current_database())
                 """)
-        try await Task.sleep(for: .milliseconds(100))
     }
 
     private func sqlState(_ fixture: QueueFixture, _ sql: String) async -> String? {
@@ -239,7 +238,7 @@ import Testing
         #expect(stopped.withLock { $0.count } == 1)
         let drained = ContinuousClock.now
         #expect(try await fixture.count("insp.worker WHERE insp.drain_worker(id)") == 1)
-        try await running.value
+        try await running.value(within: .seconds(120))
         #expect(ContinuousClock.now - drained < .seconds(3))
         #expect(try await fixture.errorCode(of: ids[0]) == "CANCELLED")
         #expect(try await fixture.count("insp.ready WHERE attempt = 0") == 1)
@@ -251,7 +250,7 @@ import Testing
         let running = Task { try await worker.run() }
         try await fixture.wait(for: "EXISTS (SELECT FROM insp.worker)")
         _ = try await fixture.admin.query("SELECT insp.drain_worker(id) FROM insp.worker")
-        try await running.value
+        try await running.value(within: .seconds(120))
         #expect(try await fixture.count("insp.worker") == 0)
     }
 

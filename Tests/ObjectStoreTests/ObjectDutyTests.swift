@@ -77,7 +77,7 @@ import Testing
             try await site.admin.query("SELECT count(*) FROM pg_locks WHERE NOT granted")[0].int(0) > 0
         }
         _ = try await one.query("COMMIT")
-        _ = try await other.value
+        _ = try await other.value(within: .seconds(120))
         // A worker that looks now finds the row held.
         #expect(try await site.texts("SELECT insp.objects_gone('s3:parts/inspectd/', 10)").isEmpty)
         _ = try await two.query("COMMIT")

@@ -76,7 +76,7 @@ struct ObjectSite: Sendable {
             throw error
         }
         worker.stop()
-        try await running.value
+        try await running.value(within: .seconds(120))
     }
 }
 

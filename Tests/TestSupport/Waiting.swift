@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Waits until a condition holds.
 ///
 /// - Throws: ``WaitTimedOut`` once the time is over, so that a test fails where it waits instead of hanging.
@@ -9,6 +11,27 @@ package func waitUntil(
     while try await !condition() {
         guard .now < deadline else { throw WaitTimedOut(what: what, limit: limit) }
         try await Task.sleep(for: interval)
+    }
+}
+
+extension Task where Success: Sendable {
+    /// What the task returns or throws. A task that takes longer than the limit is cancelled.
+    ///
+    /// - Throws: ``WaitTimedOut`` as well: `value` alone would hang with a task that hangs, whatever time limit the test has.
+    package func value(within limit: Duration) async throws -> Success {
+        let result = Mutex<Result<Success, Failure>?>(nil)
+        let watching = Task<Void, Never> {
+            let ended = await self.result
+            result.withLock { $0 = ended }
+        }
+        defer { watching.cancel() }
+        do {
+            try await waitUntil("the task ends", within: limit) { result.withLock { $0 != nil } }
+        } catch {
+            self.cancel()
+            throw error
+        }
+        return try result.withLock { $0 }!.get()
     }
 }
 

@@ -72,10 +72,12 @@ package struct InspectionPipeline: JobHandler {
             }
             try await context.hand(over: template, generation: known.generation)
         }
-        return Self.result(outcome.document, seal)
+        return Self.result(outcome.document, of: request, seal)
     }
 
-    private static func result(_ document: ResultDocument, _ seal: JobSeal?) -> JobResult {
+    private static func result(
+        _ document: ResultDocument, of request: InspectionRequest, _ seal: JobSeal?
+    ) -> JobResult {
         JobResult(
             decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
             body: ResultEnvelope.json(document.body), seal: seal,
@@ -93,7 +95,8 @@ package struct InspectionPipeline: JobHandler {
                 .partMissing, "a specimen",
                 hint: "A test job has inspectd-specimen:passed, or another specimen, in place of an image.")
         }
-        return Self.result(specimen.document(of: request.workflow, parts: parts.map(\.kind)), seal)
+        let document = specimen.document(of: request.workflow, parts: parts.map(\.kind))
+        return Self.result(document, of: request, seal)
     }
 
     /// The vendor server's answer about a session, as the liveness stage's facts. Each access is recorded before and after

@@ -63,6 +63,11 @@ CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURN
     SET lock_timeout TO '50ms'
     AS ...
 
+CREATE FUNCTION insp.announce_pulls() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.approval_call(p_action text, p_arguments jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -81,6 +86,11 @@ CREATE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
 
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.base64url(p_text text) RETURNS bytea
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.batch_events() RETURNS trigger
@@ -130,11 +140,11 @@ CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
+CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean, p_region smallint) RETURNS tid[]
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer)
+CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint, p_region text DEFAULT NULL::text) RETURNS TABLE(floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -177,6 +187,8 @@ CREATE TABLE insp.callback (
     is_sealed boolean DEFAULT false NOT NULL,
     is_erased boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
+    face text,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
     CONSTRAINT callback_created_at_check CHECK (((created_at > '-infinity'::timestamp with time zone) AND (created_at < 'infinity'::timestamp with time zone))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
@@ -184,6 +196,10 @@ CREATE TABLE insp.callback (
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');
 ALTER TABLE ONLY insp.callback ALTER COLUMN url SET STATISTICS 0;
 ALTER TABLE ONLY insp.callback ALTER COLUMN traceparent SET STATISTICS 0;
+
+CREATE FUNCTION insp.callback_decision(c insp.callback) RETURNS text
+    LANGUAGE sql STABLE
+    AS ...
 
 CREATE FUNCTION insp.callback_delivered_at(c insp.callback) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
@@ -196,7 +212,7 @@ CREATE FUNCTION insp.callback_disable(p_endpoint bigint) RETURNS bigint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) RETURNS record
+CREATE FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) RETURNS record
     LANGUAGE plpgsql
     AS ...
 
@@ -209,7 +225,7 @@ CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS vo
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(tuple tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
+CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer, p_region smallint) RETURNS TABLE(tuple tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -401,6 +417,19 @@ CREATE TABLE insp.partner (
     max_bytes bigint,
     keep_references interval,
     erased_at timestamp with time zone,
+    test_of integer,
+    consent_policy_url text,
+    consent_policy_version text,
+    consent_purposes text[] DEFAULT '{}'::text[] NOT NULL,
+    region_choice boolean DEFAULT false NOT NULL,
+    callback_hosts text[],
+    decision_policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    decision_version integer DEFAULT 0 NOT NULL,
+    CONSTRAINT partner_callback_hosts_check CHECK (((cardinality(callback_hosts) >= 1) AND (cardinality(callback_hosts) <= 64))),
+    CONSTRAINT partner_consent_policy_url_check CHECK ((length(consent_policy_url) <= 255)),
+    CONSTRAINT partner_consent_policy_version_check CHECK ((consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'::text)),
+    CONSTRAINT partner_consent_purposes_check CHECK ((cardinality(consent_purposes) <= 16)),
+    CONSTRAINT partner_decision_policy_check CHECK ((jsonb_typeof(decision_policy) = 'object'::text)),
     CONSTRAINT partner_face_attempts_check CHECK ((face_attempts > 0)),
     CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
     CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
@@ -534,6 +563,11 @@ CREATE FUNCTION insp.check_indexes(p_indexes bytea[], p_most integer DEFAULT 2) 
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.check_jwk(p_jwk jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval DEFAULT '01:00:00'::interval) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -541,6 +575,11 @@ CREATE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_lea
 
 CREATE FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) RETURNS void
     LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_origins(p_origins text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) RETURNS bytea
@@ -597,6 +636,10 @@ CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline inter
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.consent_hint(partner insp.partner) RETURNS text
+    LANGUAGE sql STABLE
+    AS ...
+
 CREATE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -622,7 +665,17 @@ CREATE FUNCTION insp.content_freed() RETURNS trigger
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.create_credential(partner text, scopes text[] DEFAULT ARRAY['create'::text, 'read'::text], note text DEFAULT NULL::text, expires interval DEFAULT NULL::interval, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer, OUT key_id text, OUT secret text, OUT bearer text) RETURNS record
+CREATE FUNCTION insp.count_usage(p_limit integer DEFAULT 2000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.create_credential(partner text, scopes text[] DEFAULT ARRAY['create'::text, 'read'::text], note text DEFAULT NULL::text, expires interval DEFAULT NULL::interval, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer, origins text[] DEFAULT '{}'::text[], OUT key_id text, OUT secret text, OUT bearer text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -633,6 +686,11 @@ CREATE FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http bo
     AS ...
 
 CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NULL::text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, p_make_secret boolean DEFAULT true, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.create_test_credential(partner text, scopes text[] DEFAULT ARRAY['create'::text, 'read'::text], note text DEFAULT NULL::text, expires interval DEFAULT NULL::interval, origins text[] DEFAULT '{}'::text[], OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -656,6 +714,20 @@ CREATE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes tex
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.decision_problem(p_policy jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.decision_stamp(partner insp.partner) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.decryption_keys() RETURNS jsonb
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.definition_key(p_workflow text) RETURNS text
@@ -762,6 +834,11 @@ CREATE FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) RETURNS boolean
 
 CREATE FUNCTION insp.endpoint_partner(p_endpoint bigint) RETURNS integer
     LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_problem(p_url text, p_allow_http boolean, p_allow_private boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1005,6 +1082,11 @@ CREATE FUNCTION insp.face_templates(partner text, face_id text, purpose text DEF
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.face_words(p_event jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text DEFAULT NULL::text) RETURNS SETOF text
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1020,6 +1102,13 @@ CREATE FUNCTION insp.faces_of_person(partner text, reference text, purpose text 
 CREATE FUNCTION insp.faces_remove(p_partner text, p_faces text[]) RETURNS jsonb
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.failed_face_event(p_workflow text, p_code text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
@@ -1120,6 +1209,12 @@ CREATE FUNCTION insp.free_producer(login text) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.is_unnumbered(p_callback bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.url_origin(p_url text) RETURNS text
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1148,7 +1243,8 @@ CREATE TABLE insp.callback_lease (
     released integer NOT NULL,
     ordering_key text,
     recorded integer DEFAULT 0,
-    holder bigint
+    holder bigint,
+    region smallint DEFAULT 0 NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
 ALTER TABLE ONLY insp.callback_lease ALTER COLUMN ordering_key SET STATISTICS 0;
@@ -1159,6 +1255,7 @@ CREATE TABLE insp.callback_waiting (
     due_at timestamp with time zone NOT NULL,
     attempts integer NOT NULL,
     released integer NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
     state text NOT NULL,
     ordering_key text,
     recorded integer DEFAULT 0,
@@ -1179,8 +1276,8 @@ CREATE VIEW insp.v_callback AS
     c.created_at,
     COALESCE(w.state,
         CASE
-            WHEN (l.callback_id IS NULL) THEN 'delivered'::text
-            ELSE 'pending'::text
+            WHEN ((l.callback_id IS NOT NULL) OR ((c.url = 'pull:'::text) AND insp.is_unnumbered(c.id))) THEN 'pending'::text
+            ELSE 'delivered'::text
         END) AS state,
     COALESCE((l.lease_until > now()), false) AS is_claimed,
     COALESCE(w.due_at, l.due_at) AS due_at,
@@ -1238,8 +1335,13 @@ CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) RETURNS SETOF record
+CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_encryption(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1263,6 +1365,17 @@ CREATE FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 byte
 CREATE FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_events(p_credential bigint, p_secret_sha256 bytea, p_place text DEFAULT NULL::text, p_limit integer DEFAULT 100, p_endpoint bigint DEFAULT NULL::bigint) RETURNS TABLE(next text, start_epoch bigint, start_position bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint, sealed bytea, sealed_body bytea, partner_id integer)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
     AS ...
 
 CREATE FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 20) RETURNS TABLE(id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
@@ -1316,7 +1429,17 @@ CREATE FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
+CREATE FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_origins() RETURNS text[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_scope text DEFAULT 'images'::text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1341,10 +1464,27 @@ CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 b
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[], p_positions bigint[]) RETURNS SETOF integer
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review'::text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL::text, OUT id uuid, OUT repeated boolean) RETURNS record
@@ -1356,11 +1496,16 @@ CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) RETURNS record
+CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb DEFAULT NULL::jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[] DEFAULT NULL::text[], OUT token text, OUT seconds integer) RETURNS record
@@ -1376,6 +1521,11 @@ CREATE FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_s
 
 CREATE FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text DEFAULT 'en'::text, OUT code text, OUT advice text) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1428,6 +1578,11 @@ CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
     AS ...
 
 CREATE FUNCTION insp.is_length(p_interval interval) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1686,12 +1841,29 @@ CREATE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURN
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.note_withdrawal(p_jobs bigint[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.number_pulls(p_limit integer DEFAULT 5000) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1744,6 +1916,14 @@ CREATE FUNCTION insp.objects_swept(p_to text) RETURNS void
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.oldest_unnumbered() RETURNS double precision
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE TABLE insp.proposal (
     id bigint NOT NULL,
     action text NOT NULL,
@@ -1786,6 +1966,11 @@ CREATE FUNCTION insp.partner_lock(p_partner text) RETURNS insp.partner
 
 CREATE FUNCTION insp.partner_number(p_partner text) RETURNS integer
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.partner_region(p_region text) RETURNS smallint
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1878,6 +2063,26 @@ CREATE FUNCTION insp.propose(action text, arguments jsonb, expires interval DEFA
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.pull_place(p_epoch bigint, p_position bigint) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.pull_waiting(p_callbacks bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.pulled_endpoint(p_partner integer, p_endpoint bigint) RETURNS insp.endpoint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.purge(p_limit integer DEFAULT 1000, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1964,11 +2169,16 @@ CREATE FUNCTION insp.random_token() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.read_place(p_place text, OUT epoch bigint, OUT "position" bigint) RETURNS record
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.readable_personal(p_personal bytea) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.reasons(language text DEFAULT 'en'::text) RETURNS TABLE(code text, labels text[], parts text[], contract_code integer, advice text)
+CREATE FUNCTION insp.reasons(language text DEFAULT 'en'::text) RETURNS TABLE(code text, labels text[], parts text[], contract_code integer, advice text, mobile_code text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2127,6 +2337,15 @@ CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS bigint[]
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.remove_pulls(p_callbacks bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2157,7 +2376,7 @@ CREATE FUNCTION insp.request_personal(p jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     AS ...
 
-CREATE FUNCTION insp.request_region(p jsonb) RETURNS smallint
+CREATE FUNCTION insp.request_region(p jsonb, partner insp.partner) RETURNS smallint
     LANGUAGE plpgsql STABLE
     AS ...
 
@@ -2392,10 +2611,25 @@ CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.set_callback_policy(partner text, hosts text[]) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text DEFAULT NULL::text, policy_version text DEFAULT NULL::text, purposes text[] DEFAULT '{}'::text[]) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.set_decision_policy(partner text, policy jsonb) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
@@ -2423,7 +2657,17 @@ CREATE FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice b
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.set_origins(key_id text, origins text[]) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.set_partner(partner text, enabled boolean DEFAULT NULL::boolean, region text DEFAULT NULL::text, lane text DEFAULT NULL::text, review text DEFAULT NULL::text, consent_required boolean DEFAULT NULL::boolean, callback_required boolean DEFAULT NULL::boolean, job_lifetime interval DEFAULT NULL::interval) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_partner_key(partner text, jwk jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2432,6 +2676,16 @@ CREATE FUNCTION insp.set_quota(partner text, max_waiting bigint DEFAULT NULL::bi
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.set_region_policy(partner text, region text, may_choose boolean DEFAULT false) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_regions(regions text[]) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.set_retention(partner text DEFAULT NULL::text, keep_parts interval DEFAULT NULL::interval, keep_results interval DEFAULT NULL::interval, what text DEFAULT NULL::text, keep interval DEFAULT NULL::interval, keep_references interval DEFAULT NULL::interval) RETURNS text
@@ -2502,6 +2756,20 @@ CREATE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
     LANGUAGE sql STABLE
     AS ...
 
+CREATE FUNCTION insp.stop_chains(p_jobs bigint[], OUT jobs bigint[], OUT stopped integer) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.store_partner_key(p_partner integer, p_jwk jsonb, p_by text) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2555,6 +2823,11 @@ CREATE FUNCTION insp.templates_gone() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.test_partner(p_partner text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2590,6 +2863,11 @@ CREATE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
 
 CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.usage(p_partner text, p_since date, p_until date) RETURNS TABLE(month date, workflow text, decision text, error text, jobs bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.verify_record(p_chain text, p_seq bigint DEFAULT NULL::bigint, p_hash text DEFAULT NULL::text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) RETURNS record
@@ -2639,6 +2917,27 @@ CREATE FUNCTION insp.why_waiting(p_queues integer[]) RETURNS TABLE(queue integer
     SET jit TO 'off'
     AS ...
 
+CREATE FUNCTION insp.withdraw_by_index(partner text, user_index bytea, OUT cancelled integer, OUT erased integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.withdraw_consent(id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.withdraw_person(partner text, reference text, OUT cancelled integer, OUT erased integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.within_limits(p_queues integer[], p_floors bigint[], p_limits integer[]) RETURNS integer[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2657,6 +2956,16 @@ CREATE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
 
 CREATE FUNCTION insp.worker_drained() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.worker_keys(p_worker bigint, p_keys jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.worker_region(p_region text) RETURNS smallint
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -2715,6 +3024,26 @@ ALTER TABLE insp.callback ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE insp.callback_pull (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    callback_id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    epoch bigint,
+    "position" bigint,
+    numbered_at timestamp with time zone
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
+ALTER TABLE insp.callback_pull ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.callback_pull_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE insp.challenge (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     partner_id integer NOT NULL,
@@ -2761,6 +3090,7 @@ CREATE TABLE insp.credential (
     scopes text[] NOT NULL,
     rate_per_second double precision,
     rate_burst integer,
+    origins text[] DEFAULT '{}'::text[] NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     created_by text DEFAULT SESSION_USER NOT NULL,
     expires_at timestamp with time zone,
@@ -3095,7 +3425,9 @@ CREATE TABLE insp.label (
     capabilities text[] NOT NULL,
     is_objection boolean NOT NULL,
     is_given boolean DEFAULT true NOT NULL,
-    CONSTRAINT label_label_check CHECK ((label ~ '^[A-Z][A-Z0-9_]{0,63}$'::text))
+    risk smallint DEFAULT 0 NOT NULL,
+    CONSTRAINT label_label_check CHECK ((label ~ '^[A-Z][A-Z0-9_]{0,63}$'::text)),
+    CONSTRAINT label_risk_check CHECK (((risk >= 0) AND (risk <= 99)))
 );
 
 CREATE TABLE insp.lease (
@@ -3154,6 +3486,13 @@ ALTER TABLE insp.partner ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE insp.partner_key (
+    partner_id integer NOT NULL,
+    jwk jsonb NOT NULL,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    set_by text DEFAULT SESSION_USER NOT NULL
+);
+
 CREATE TABLE insp.partner_policy (
     partner_id integer NOT NULL,
     version integer NOT NULL,
@@ -3199,6 +3538,29 @@ ALTER TABLE insp.proposal ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE insp.pull_cursor (
+    single boolean DEFAULT true NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    next_xid xid8 DEFAULT '0'::xid8 NOT NULL,
+    open_xids xid8[] DEFAULT '{}'::xid8[] NOT NULL,
+    CONSTRAINT pull_cursor_single_check CHECK (single)
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE TABLE insp.pull_epoch (
+    epoch bigint NOT NULL,
+    former_epoch bigint,
+    former_position bigint
+);
+
+CREATE TABLE insp.pull_gone (
+    endpoint_id bigint NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
 CREATE TABLE insp.purge_later (
     due_at timestamp with time zone NOT NULL,
@@ -3265,8 +3627,10 @@ CREATE TABLE insp.reason (
     labels text[] NOT NULL,
     parts text[] NOT NULL,
     contract_code integer,
+    mobile_code text,
     CONSTRAINT reason_code_check CHECK ((code ~ '^[A-Z][A-Z_]+$'::text)),
-    CONSTRAINT reason_labels_check CHECK ((labels <> '{}'::text[]))
+    CONSTRAINT reason_labels_check CHECK ((labels <> '{}'::text[])),
+    CONSTRAINT reason_mobile_code_check CHECK ((mobile_code ~ '^[A-Z][0-9]{5}$'::text))
 );
 
 CREATE TABLE insp.reason_advice (
@@ -3308,6 +3672,7 @@ ALTER TABLE insp.record ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE insp.region (
     id smallint NOT NULL,
     name text NOT NULL,
+    is_served boolean DEFAULT false NOT NULL,
     CONSTRAINT region_name_check CHECK ((name ~ '^[A-Z][A-Z0-9-]{1,15}$'::text)),
     CONSTRAINT region_not_any CHECK ((id > 0))
 );
@@ -3390,6 +3755,26 @@ CREATE SEQUENCE insp.steady
     MINVALUE 0
     NO MAXVALUE
     CACHE 1;
+
+CREATE TABLE insp.usage_count (
+    partner_id integer NOT NULL,
+    month date NOT NULL,
+    workflow text NOT NULL,
+    decision text NOT NULL,
+    error text DEFAULT ''::text NOT NULL,
+    jobs bigint NOT NULL,
+    CONSTRAINT usage_count_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.2', autovacuum_vacuum_threshold='1000');
+
+CREATE TABLE insp.usage_cursor (
+    single boolean DEFAULT true NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    counted_to timestamp with time zone,
+    CONSTRAINT usage_cursor_single_check CHECK (single)
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 CREATE VIEW insp.v_access AS
  SELECT r.at,
@@ -3502,7 +3887,9 @@ CREATE VIEW insp.v_credential AS
     c.expires_at,
     c.revoked_at,
     c.rate_per_second,
-    c.rate_burst
+    c.rate_burst,
+    c.origins,
+    (p.test_of IS NOT NULL) AS is_test
    FROM (insp.credential c
      JOIN insp.partner p ON ((p.id = c.partner_id)));
 
@@ -3529,6 +3916,77 @@ CREATE VIEW insp.v_dead AS
    FROM ((insp.dead d
      JOIN insp.job j ON ((j.id = d.job_id)))
      JOIN insp.partner p ON ((p.id = j.partner_id)));
+
+CREATE VIEW insp.v_partner_policy AS
+ SELECT n.name AS partner,
+    p.version,
+    p.valid_from,
+    lead(p.valid_from) OVER (PARTITION BY p.partner_id ORDER BY p.version) AS valid_until,
+    p.changed_by,
+    p.policy
+   FROM (insp.partner_policy p
+     JOIN insp.partner n ON ((n.id = p.partner_id)));
+
+CREATE VIEW insp.v_decision_policy AS
+ SELECT p.partner,
+    ((p.policy ->> 'decision_version'::text))::integer AS version,
+    min(p.valid_from) AS valid_from,
+    NULLIF(max(COALESCE(p.valid_until, 'infinity'::timestamp with time zone)), 'infinity'::timestamp with time zone) AS valid_until,
+    (array_agg(p.changed_by ORDER BY p.version))[1] AS changed_by,
+    (p.policy -> 'decision_policy'::text) AS policy
+   FROM insp.v_partner_policy p
+  WHERE (((p.policy ->> 'decision_version'::text))::integer > 0)
+  GROUP BY p.partner, (p.policy ->> 'decision_version'::text), (p.policy -> 'decision_policy'::text);
+
+CREATE TABLE insp.worker (
+    id bigint NOT NULL,
+    incarnation uuid NOT NULL,
+    host text NOT NULL,
+    process integer NOT NULL,
+    version text NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
+    lanes smallint[] NOT NULL,
+    slots integer NOT NULL,
+    busy integer DEFAULT 0 NOT NULL,
+    draining boolean DEFAULT false NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    floor_queues integer[] DEFAULT '{}'::integer[] NOT NULL,
+    floor_seqs bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    fence_floor bigint DEFAULT 0 NOT NULL,
+    beat bigint DEFAULT 0 NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
+
+CREATE TABLE insp.worker_key (
+    worker_id bigint NOT NULL,
+    kid text NOT NULL,
+    jwk jsonb NOT NULL
+);
+
+CREATE VIEW insp.v_decryption_key AS
+ WITH live AS (
+         SELECT w.id
+           FROM insp.worker w
+          WHERE ((NOT w.draining) AND ((now() - w.heartbeat_at) <= '00:00:15'::interval))
+        ), fleet AS (
+         SELECT l.id
+           FROM live l
+        UNION
+         SELECT k_1.worker_id
+           FROM insp.worker_key k_1
+          WHERE (NOT (EXISTS ( SELECT
+                   FROM live)))
+        )
+ SELECT k.kid,
+    (jsonb_agg(k.jwk ORDER BY k.worker_id DESC) -> 0) AS jwk,
+    count(*) AS workers,
+    ((count(*) = ( SELECT count(*) AS count
+           FROM fleet)) AND (count(DISTINCT k.jwk) = 1)) AS is_listed
+   FROM (insp.worker_key k
+     JOIN fleet f ON ((f.id = k.worker_id)))
+  GROUP BY k.kid;
 
 CREATE VIEW insp.v_endpoint_events AS
  SELECT r.at,
@@ -3568,27 +4026,6 @@ CREATE VIEW insp.v_faces AS
    FROM (insp.face_template t
      JOIN insp.partner p ON ((p.id = t.partner_id)))
   GROUP BY p.name, t.engine, t.model_sha256;
-
-CREATE TABLE insp.worker (
-    id bigint NOT NULL,
-    incarnation uuid NOT NULL,
-    host text NOT NULL,
-    process integer NOT NULL,
-    version text NOT NULL,
-    region smallint DEFAULT 0 NOT NULL,
-    lanes smallint[] NOT NULL,
-    slots integer NOT NULL,
-    busy integer DEFAULT 0 NOT NULL,
-    draining boolean DEFAULT false NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
-    floor_queues integer[] DEFAULT '{}'::integer[] NOT NULL,
-    floor_seqs bigint[] DEFAULT '{}'::bigint[] NOT NULL,
-    fence_floor bigint DEFAULT 0 NOT NULL,
-    beat bigint DEFAULT 0 NOT NULL,
-    epoch bigint DEFAULT 0 NOT NULL
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
 
 CREATE VIEW insp.v_floor AS
  SELECT u.queue,
@@ -3649,7 +4086,15 @@ CREATE VIEW insp.v_partner AS
     p.consent_required,
     p.callback_required,
     p.job_lifetime,
-    p.erased_at
+    p.erased_at,
+    (p.test_of IS NOT NULL) AS is_test,
+    p.consent_policy_url,
+    p.consent_policy_version,
+    p.consent_purposes,
+    p.region_choice,
+    p.callback_hosts,
+    p.decision_version,
+    p.decision_policy
    FROM ((((((insp.partner p
      LEFT JOIN insp.region g ON ((g.id = p.region)))
      LEFT JOIN ( SELECT q.partner_id,
@@ -3679,16 +4124,6 @@ CREATE VIEW insp.v_partner AS
            FROM insp.endpoint x
           WHERE x.enabled
           GROUP BY x.partner_id) e ON ((e.partner_id = p.id)));
-
-CREATE VIEW insp.v_partner_policy AS
- SELECT n.name AS partner,
-    p.version,
-    p.valid_from,
-    lead(p.valid_from) OVER (PARTITION BY p.partner_id ORDER BY p.version) AS valid_until,
-    p.changed_by,
-    p.policy
-   FROM (insp.partner_policy p
-     JOIN insp.partner n ON ((n.id = p.partner_id)));
 
 CREATE VIEW insp.v_producer AS
  SELECT (b.login)::text AS login,
@@ -4013,6 +4448,13 @@ CREATE SEQUENCE insp.wake_normal
     NO MAXVALUE
     CACHE 1;
 
+CREATE SEQUENCE insp.wake_pull
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
 CREATE SEQUENCE insp.wake_urgent
     START WITH 0
     INCREMENT BY 1
@@ -4043,6 +4485,8 @@ ALTER TABLE ONLY insp.callback_lease
     ADD CONSTRAINT callback_lease_pkey PRIMARY KEY (endpoint_id, claim_id, callback_id);
 ALTER TABLE ONLY insp.callback
     ADD CONSTRAINT callback_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.callback_pull
+    ADD CONSTRAINT callback_pull_pkey PRIMARY KEY (callback_id, id);
 ALTER TABLE ONLY insp.callback_waiting
     ADD CONSTRAINT callback_waiting_pkey PRIMARY KEY (callback_id);
 ALTER TABLE ONLY insp.challenge
@@ -4131,12 +4575,16 @@ ALTER TABLE ONLY insp.part_kind
     ADD CONSTRAINT part_kind_place_key UNIQUE (place);
 ALTER TABLE ONLY insp.part
     ADD CONSTRAINT part_pkey PRIMARY KEY (job_id, kind, ordinal);
+ALTER TABLE ONLY insp.partner_key
+    ADD CONSTRAINT partner_key_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_name_key UNIQUE (name);
 ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.partner_policy
     ADD CONSTRAINT partner_policy_pkey PRIMARY KEY (partner_id, version);
+ALTER TABLE ONLY insp.partner
+    ADD CONSTRAINT partner_test_of_key UNIQUE (test_of);
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.person
@@ -4147,6 +4595,12 @@ ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
 ALTER TABLE ONLY insp.proposal
     ADD CONSTRAINT proposal_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.pull_cursor
+    ADD CONSTRAINT pull_cursor_pkey PRIMARY KEY (single);
+ALTER TABLE ONLY insp.pull_epoch
+    ADD CONSTRAINT pull_epoch_pkey PRIMARY KEY (epoch);
+ALTER TABLE ONLY insp.pull_gone
+    ADD CONSTRAINT pull_gone_pkey PRIMARY KEY (endpoint_id);
 ALTER TABLE ONLY insp.purge_later
     ADD CONSTRAINT purge_later_pkey PRIMARY KEY (what, job_id, due_at);
 ALTER TABLE ONLY insp.queue
@@ -4191,10 +4645,16 @@ ALTER TABLE ONLY insp.secret
     ADD CONSTRAINT secret_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.step
     ADD CONSTRAINT step_pkey PRIMARY KEY (job_id, status);
+ALTER TABLE ONLY insp.usage_count
+    ADD CONSTRAINT usage_count_pkey PRIMARY KEY (partner_id, month, workflow, decision, error);
+ALTER TABLE ONLY insp.usage_cursor
+    ADD CONSTRAINT usage_cursor_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.worker_drain
     ADD CONSTRAINT worker_drain_pkey PRIMARY KEY (worker_id);
 ALTER TABLE ONLY insp.worker
     ADD CONSTRAINT worker_incarnation_key UNIQUE (incarnation);
+ALTER TABLE ONLY insp.worker_key
+    ADD CONSTRAINT worker_key_pkey PRIMARY KEY (worker_id, kid);
 ALTER TABLE ONLY insp.worker
     ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.workflow
@@ -4206,6 +4666,8 @@ ALTER TABLE ONLY insp.workflow
 CREATE INDEX callback_attempt_time ON insp.callback_attempt USING brin (started_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX callback_lease_order ON insp.callback_lease USING btree (endpoint_id, ordering_key, callback_id) WHERE (ordering_key IS NOT NULL);
 CREATE INDEX callback_named ON insp.callback USING btree (webhook_id) WHERE (job_id < 0);
+CREATE UNIQUE INDEX callback_pull_place ON insp.callback_pull USING btree (endpoint_id, epoch, "position") WHERE ("position" IS NOT NULL);
+CREATE INDEX callback_pull_waiting ON insp.callback_pull USING btree (xid, id) WHERE ("position" IS NULL);
 CREATE INDEX callback_waiting_due ON insp.callback_waiting USING btree (endpoint_id, LEAST(attempts, 1), due_at, callback_id) WHERE (state = 'pending'::text);
 CREATE INDEX callback_waiting_idle ON insp.callback_waiting USING btree (state, endpoint_id, due_at) WHERE (state <> 'pending'::text);
 CREATE INDEX callback_waiting_order ON insp.callback_waiting USING btree (endpoint_id, ordering_key, callback_id) WHERE ((ordering_key IS NOT NULL) AND (state = ANY (ARRAY['pending'::text, 'held'::text])));
@@ -4219,7 +4681,8 @@ CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
 CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
-CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (NOT (events @> ARRAY['job.finished'::text])));
+CREATE INDEX endpoint_pulled ON insp.endpoint USING btree (partner_id) WHERE (url = 'pull:'::text);
+CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (url = 'pull:'::text) OR (NOT (events @> ARRAY['job.finished'::text])));
 CREATE UNIQUE INDEX event_batch_place ON insp.event_batch USING btree (epoch, "position") WHERE ("position" IS NOT NULL);
 CREATE INDEX event_batch_waiting ON insp.event_batch USING btree (xid, id) WHERE ("position" IS NULL);
 CREATE INDEX face_index ON insp.face USING btree (partner_id, sha256((replace(face_id, '\'::text, '\\'::text))::bytea));
@@ -4256,6 +4719,7 @@ CREATE UNIQUE INDEX record_session_end ON insp.record USING btree (subject, ((de
 CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
+CREATE INDEX region_served ON insp.region USING btree (id) WHERE is_served;
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
 CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE ((valid_until IS NULL) AND (owner <> 'inspectd'::text));
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
@@ -4332,10 +4796,14 @@ ALTER TABLE ONLY insp.error_contract
     ADD CONSTRAINT error_contract_face_outcome_fkey FOREIGN KEY (face_outcome) REFERENCES insp.face_outcome(outcome);
 ALTER TABLE ONLY insp.face_template
     ADD CONSTRAINT face_template_partner_id_face_id_fkey FOREIGN KEY (partner_id, face_id) REFERENCES insp.face(partner_id, face_id);
+ALTER TABLE ONLY insp.partner_key
+    ADD CONSTRAINT partner_key_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.partner_policy
     ADD CONSTRAINT partner_policy_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_region_fkey FOREIGN KEY (region) REFERENCES insp.region(id);
+ALTER TABLE ONLY insp.partner
+    ADD CONSTRAINT partner_test_of_fkey FOREIGN KEY (test_of) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.quota
@@ -4354,11 +4822,13 @@ REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.announce_pulls() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approve(proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.base64url(p_text text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_objects() FROM PUBLIC;
@@ -4372,9 +4842,9 @@ GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url tex
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_permits integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean, p_region smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint, p_region text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint, p_region text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_counts() TO insp_operator;
 GRANT ALL ON FUNCTION insp.callback_counts() TO insp_auditor;
@@ -4412,16 +4882,21 @@ GRANT SELECT(is_erased) ON TABLE insp.callback TO insp_operator;
 GRANT SELECT(is_erased) ON TABLE insp.callback TO insp_auditor;
 GRANT SELECT(form) ON TABLE insp.callback TO insp_operator;
 GRANT SELECT(form) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(region) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(region) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(face) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(face) ON TABLE insp.callback TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.callback_decision(c insp.callback) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_operator;
 GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_free(p_moment timestamp with time zone) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer, p_region smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_is_reduced(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) FROM PUBLIC;
@@ -4497,8 +4972,10 @@ REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_r
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_floors() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_indexes(p_indexes bytea[], p_most integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_jwk(p_jwk jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_origins(p_origins text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_overhead integer, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
@@ -4511,18 +4988,23 @@ GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_limits integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_limits integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.consent_hint(partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operator;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.content_freed() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.count_usage(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.count_usage(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, origins text[], OUT key_id text, OUT secret text, OUT bearer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, origins text[], OUT key_id text, OUT secret text, OUT bearer text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.create_test_credential(partner text, scopes text[], note text, expires interval, origins text[], OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_test_credential(partner text, scopes text[], note text, expires interval, origins text[], OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.custody_partner(partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_operator;
@@ -4535,6 +5017,12 @@ GRANT ALL ON FUNCTION insp.database_id() TO insp_auditor;
 GRANT ALL ON FUNCTION insp.database_id() TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.decision_problem(p_policy jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.decision_stamp(partner insp.partner) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.decryption_keys() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.decryption_keys() TO insp_producer;
+GRANT ALL ON FUNCTION insp.decryption_keys() TO insp_gateway;
+GRANT ALL ON FUNCTION insp.decryption_keys() TO insp_operator;
 REVOKE ALL ON FUNCTION insp.definition_key(p_workflow text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.delayed_by_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.delayed_by_queue() TO insp_operator;
@@ -4566,6 +5054,7 @@ REVOKE ALL ON FUNCTION insp.endpoint_options(e insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_partner(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.endpoint_partner(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.endpoint_problem(p_url text, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) TO insp_producer;
 GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) TO insp_operator;
@@ -4630,11 +5119,13 @@ REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.face_words(p_event jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.faces_of_person(partner text, reference text, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.faces_remove(p_partner text, p_faces text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.failed_face_event(p_workflow text, p_code text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
@@ -4652,6 +5143,9 @@ REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.free_producer(login text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.free_producer(login text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.is_unnumbered(p_callback bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.is_unnumbered(p_callback bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.is_unnumbered(p_callback bigint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_auditor;
@@ -4675,6 +5169,8 @@ GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_operator;
 GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_auditor;
 GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_operator;
 GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(region) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(region) ON TABLE insp.callback_lease TO insp_auditor;
 GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_operator;
 GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_auditor;
 GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_operator;
@@ -4685,6 +5181,8 @@ GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_operator;
 GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_auditor;
 GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_operator;
 GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(region) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(region) ON TABLE insp.callback_waiting TO insp_auditor;
 GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_operator;
 GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_auditor;
 GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_operator;
@@ -4702,8 +5200,10 @@ REVOKE ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha2
 GRANT ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_encryption(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_encryption(p_credential bigint, p_secret_sha256 bytea, p_scope text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_endpoint(p_partner integer, p_endpoint bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 bytea, p_endpoint bigint, p_action text, p_options jsonb, p_secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 bytea, p_endpoint bigint, p_action text, p_options jsonb, p_secret text) TO insp_gateway;
@@ -4711,6 +5211,8 @@ REVOKE ALL ON FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha2
 GRANT ALL ON FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_erase(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_events(p_credential bigint, p_secret_sha256 bytea, p_place text, p_limit integer, p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_events(p_credential bigint, p_secret_sha256 bytea, p_place text, p_limit integer, p_endpoint bigint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_export(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid, p_limit integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_face(p_credential bigint, p_secret_sha256 bytea, p_face text, p_index bytea) FROM PUBLIC;
@@ -4723,24 +5225,36 @@ GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_job(p_partner integer, p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[], p_status smallint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[], p_status smallint, p_after uuid, p_limit integer) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_origins() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_origins() TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_scope text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_scope text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[], p_positions bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[], p_positions bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_try(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_kinds text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
@@ -4753,6 +5267,7 @@ REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FR
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
@@ -4817,9 +5332,13 @@ REVOKE ALL ON FUNCTION insp.needs_purpose() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.note_withdrawal(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.number_pulls(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.number_pulls(p_limit integer) TO insp_worker;
+GRANT ALL ON FUNCTION insp.number_pulls(p_limit integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.object_key(p_location text) FROM PUBLIC;
@@ -4836,6 +5355,7 @@ GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_worker
 GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.objects_swept(p_to text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.objects_swept(p_to text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.oldest_unnumbered() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.proposal TO insp_operator;
 GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
@@ -4843,6 +5363,7 @@ REVOKE ALL ON FUNCTION insp.partner_counts(p_parts bigint[], p_results bigint[],
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_region(p_region text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_settings(p insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_units() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) FROM PUBLIC;
@@ -4866,6 +5387,9 @@ REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.pull_place(p_epoch bigint, p_position bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.pull_waiting(p_callbacks bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.pulled_endpoint(p_partner integer, p_endpoint bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_worker;
 GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_operator;
@@ -4880,6 +5404,7 @@ REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partn
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.read_place(p_place text, OUT epoch bigint, OUT "position" bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.readable_personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
@@ -4934,12 +5459,13 @@ GRANT ALL ON FUNCTION insp.reject_proposal(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.remove_pulls(p_callbacks bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_lane(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_partner(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_personal(p jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.request_region(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_region(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_review(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_run_at(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_text(p_payload jsonb, p_key text) FROM PUBLIC;
@@ -5003,8 +5529,14 @@ GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_produce
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_callback_policy(partner text, hosts text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_callback_policy(partner text, hosts text[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text, policy_version text, purposes text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text, policy_version text, purposes text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_decision_policy(partner text, policy jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_decision_policy(partner text, policy jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;
@@ -5014,10 +5546,18 @@ REVOKE ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) FROM PUBL
 GRANT ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_liveness_policy(partner text, passive_signals_suffice boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_origins(key_id text, origins text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_origins(key_id text, origins text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_partner(partner text, enabled boolean, region text, lane text, review text, consent_required boolean, callback_required boolean, job_lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_partner(partner text, enabled boolean, region text, lane text, review text, consent_required boolean, callback_required boolean, job_lifetime interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_partner_key(partner text, jwk jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_partner_key(partner text, jwk jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_region_policy(partner text, region text, may_choose boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_region_policy(partner text, region text, may_choose boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_regions(regions text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_regions(regions text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
@@ -5041,6 +5581,8 @@ GRANT SELECT(stored_at) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(summary) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(seal) ON TABLE insp.step TO insp_operator;
 REVOKE ALL ON FUNCTION insp.step_document(s insp.step) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.stop_chains(p_jobs bigint[], OUT jobs bigint[], OUT stopped integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.store_partner_key(p_partner integer, p_jwk jsonb, p_by text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.sweep(p_limit integer) FROM PUBLIC;
@@ -5050,6 +5592,7 @@ REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_by
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.test_partner(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
@@ -5063,6 +5606,9 @@ GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_oper
 REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.usage(p_partner text, p_since date, p_until date) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.usage(p_partner text, p_since date, p_until date) TO insp_operator;
+GRANT ALL ON FUNCTION insp.usage(p_partner text, p_since date, p_until date) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_auditor;
@@ -5076,9 +5622,18 @@ REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FRO
 REVOKE ALL ON FUNCTION insp.why_waiting(p_queues integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_operator;
 GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.withdraw_by_index(partner text, user_index bytea, OUT cancelled integer, OUT erased integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.withdraw_by_index(partner text, user_index bytea, OUT cancelled integer, OUT erased integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.withdraw_consent(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.withdraw_consent(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.withdraw_person(partner text, reference text, OUT cancelled integer, OUT erased integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.withdraw_person(partner text, reference text, OUT cancelled integer, OUT erased integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.within_limits(p_queues integer[], p_floors bigint[], p_limits integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_drained() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.worker_keys(p_worker bigint, p_keys jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.worker_keys(p_worker bigint, p_keys jsonb) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.worker_region(p_region text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) FROM PUBLIC;
@@ -5100,6 +5655,8 @@ GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT ON TABLE insp.approval TO insp_operator;
 GRANT SELECT ON TABLE insp.approval TO insp_auditor;
+GRANT SELECT ON TABLE insp.callback_pull TO insp_operator;
+GRANT SELECT ON TABLE insp.callback_pull TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_auditor;
 GRANT SELECT(partner_id) ON TABLE insp.challenge TO insp_operator;
@@ -5171,10 +5728,18 @@ GRANT SELECT ON TABLE insp.part_kind TO insp_producer;
 GRANT SELECT ON TABLE insp.part_kind TO insp_gateway;
 GRANT SELECT ON TABLE insp.part_kind TO insp_operator;
 GRANT SELECT ON TABLE insp.part_kind TO insp_auditor;
+GRANT SELECT ON TABLE insp.partner_key TO insp_operator;
+GRANT SELECT ON TABLE insp.partner_key TO insp_auditor;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
+GRANT SELECT ON TABLE insp.pull_cursor TO insp_operator;
+GRANT SELECT ON TABLE insp.pull_cursor TO insp_auditor;
+GRANT SELECT ON TABLE insp.pull_epoch TO insp_operator;
+GRANT SELECT ON TABLE insp.pull_epoch TO insp_auditor;
+GRANT SELECT ON TABLE insp.pull_gone TO insp_operator;
+GRANT SELECT ON TABLE insp.pull_gone TO insp_auditor;
 GRANT SELECT ON TABLE insp.queue_sample TO insp_operator;
 GRANT SELECT ON TABLE insp.queue_sample TO insp_auditor;
 GRANT SELECT ON TABLE insp.quota TO insp_operator;
@@ -5216,6 +5781,10 @@ GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_auditor;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_auditor;
+GRANT SELECT ON TABLE insp.usage_count TO insp_operator;
+GRANT SELECT ON TABLE insp.usage_count TO insp_auditor;
+GRANT SELECT ON TABLE insp.usage_cursor TO insp_operator;
+GRANT SELECT ON TABLE insp.usage_cursor TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_access TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_callback_dead TO insp_operator;
@@ -5232,14 +5801,22 @@ GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;
+GRANT SELECT ON TABLE insp.v_partner_policy TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_decision_policy TO insp_operator;
+GRANT SELECT ON TABLE insp.v_decision_policy TO insp_auditor;
+GRANT SELECT ON TABLE insp.worker TO insp_operator;
+GRANT SELECT ON TABLE insp.worker TO insp_auditor;
+GRANT SELECT ON TABLE insp.worker_key TO insp_operator;
+GRANT SELECT ON TABLE insp.worker_key TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_decryption_key TO insp_operator;
+GRANT SELECT ON TABLE insp.v_decryption_key TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_operator;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_error TO insp_operator;
 GRANT SELECT ON TABLE insp.v_error TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_faces TO insp_operator;
 GRANT SELECT ON TABLE insp.v_faces TO insp_auditor;
-GRANT SELECT ON TABLE insp.worker TO insp_operator;
-GRANT SELECT ON TABLE insp.worker TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_floor TO insp_operator;
 GRANT SELECT ON TABLE insp.v_floor TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_maintenance TO insp_worker;
@@ -5249,8 +5826,6 @@ GRANT SELECT ON TABLE insp.v_operator_events TO insp_operator;
 GRANT SELECT ON TABLE insp.v_operator_events TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.v_partner TO insp_auditor;
-GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;
-GRANT SELECT ON TABLE insp.v_partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_producer TO insp_operator;
 GRANT SELECT ON TABLE insp.v_producer TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_proposal TO insp_operator;

@@ -53,7 +53,6 @@ DECLARE
     ids bigint[];
     epochs bigint[];
     positions bigint[];
-    results uuid[];
 BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.');
     -- Before the events are read: then each up to this place is among them.
@@ -123,6 +122,11 @@ $$;
 COMMENT ON FUNCTION insp.gateway_events(bigint, bytea, text, integer, bigint) IS
     'Events of an endpoint that are pulled, in the order in which they were numbered: those after a cursor, or from the oldest on. The first row is the page itself: next is the cursor for the next one, start_epoch and start_position are the place after which it begins, endpoints has the endpoint with its keys; each other row is an event as insp.callback_claim returns it. EVENTS_GONE: events after the cursor were removed, or its history is not this one''s';
 GRANT EXECUTE ON FUNCTION insp.gateway_events(bigint, bytea, text, integer, bigint) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_number_pulls() RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$ SELECT insp.number_pulls() $$;
+COMMENT ON FUNCTION insp.gateway_number_pulls() IS 'insp.number_pulls before a page is read, so that no event waits for the duty';
+GRANT EXECUTE ON FUNCTION insp.gateway_number_pulls() TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[], p_positions bigint[]) RETURNS SETOF integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -218,7 +218,7 @@ BEGIN
             AND NOT (jsonb_typeof(entry.value) = 'string' AND assurances @> entry.value) THEN
             RETURN entry.key || ' is not evidence, challenge or certified-vendor';
         ELSIF entry.key = 'reviewLabels' AND (jsonb_typeof(entry.value) <> 'array' OR EXISTS (
-            SELECT FROM jsonb_array_elements(CASE jsonb_typeof(entry.value) WHEN 'array' THEN entry.value ELSE '[]' END) l
+            SELECT FROM jsonb_array_elements(CASE jsonb_typeof(entry.value) WHEN 'array' THEN entry.value ELSE '[]'::jsonb END) l
             WHERE NOT EXISTS (SELECT FROM insp.label x WHERE to_jsonb(x.label) = l))) THEN
             RETURN 'reviewLabels is not an array of labels (insp.label)';
         END IF;

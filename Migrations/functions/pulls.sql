@@ -80,7 +80,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.number_pulls(integer) IS
     'Gives committed events that are pulled their place (epoch, position), and notifies gateways; returns how many got one. A job''s later event has the later place. Commit before the places are used';
-GRANT EXECUTE ON FUNCTION insp.number_pulls(integer) TO insp_worker, insp_gateway;
+GRANT EXECUTE ON FUNCTION insp.number_pulls(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.is_unnumbered(p_callback bigint) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

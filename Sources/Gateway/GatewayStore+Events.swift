@@ -17,7 +17,7 @@ extension GatewayStore {
     /// A page of events. Those that were committed before are numbered first.
     func events(_ credential: GatewayCredential, _ search: EventSearch) async throws -> EventPage {
         // In a transaction of its own: no client sees a place before it is committed.
-        _ = try await self.ask("SELECT insp.number_pulls()", [])
+        _ = try await self.ask("SELECT insp.gateway_number_pulls()", [])
         let rows = try await self.ask(
             "SELECT * FROM insp.gateway_events($1, $2, $3, $4, $5)",
             [
@@ -29,7 +29,7 @@ extension GatewayStore {
 
     /// Which of these places have an event after them, counted from 0.
     func pulls(_ places: [EventPage.Place]) async throws -> [Int] {
-        _ = try await self.ask("SELECT insp.number_pulls()", [], on: self.looker)
+        _ = try await self.ask("SELECT insp.gateway_number_pulls()", [], on: self.looker)
         return try await self.ask(
             "SELECT insp.gateway_pulls($1, $2, $3)",
             [

@@ -87,7 +87,7 @@ import Testing
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
         "p_number": ["1"], "p_at": ["1"], "p_key_id": ["repeat('0', 16)"], "p_heads": ["insp.record_heads()::text"],
         "p_signature": ["decode(repeat('00', 64), 'hex')"], "purpose": ["'export'"], "p_purpose": ["'export'"],
-        "key_store": ["'00000000-0000-0000-0000-000000000001'"], "wrapping_key": ["'first'"],
+        "key_store": ["'00000000-0000-0000-0000-000000000001'"], "database": ["insp.database_id()"], "wrapping_key": ["'first'"],
         "action": ["'create_endpoint'", "'escrow'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'", "'{user}'"],
         "p_action": ["'pause'", "'test'", "'replay'", "'rotate'"], "p_state": ["'dead'", "'pending'"],
@@ -228,6 +228,7 @@ import Testing
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
             SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
             SELECT insp.create_endpoint('acme', 'pull:');
+            SELECT insp.set_partner_key('acme', \(publicKey));
             SELECT insp.create_partner('gone'), insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');

@@ -30,7 +30,7 @@ import Testing
             try await fixture.wait(
                 for: "NOT EXISTS (SELECT FROM insp.v_maintenance WHERE finished_at IS NULL)")
         }
-        #expect(try await fixture.count("insp.v_maintenance WHERE state = 'well' AND run_by LIKE 'test/%'") == 12)
+        #expect(try await fixture.count("insp.v_maintenance WHERE state = 'well' AND run_by LIKE 'test/%'") == 14)
         #expect(
             try await fixture.count(
                 "insp.v_maintenance WHERE duty = 'rescue' AND outcome = '{\"requeued\":0,\"dead_lettered\":0,\"workers\":0}'"

@@ -20,12 +20,16 @@ import Testing
             self.partner = partner
             self.endpoint = try await fixture.admin.query(
                 "SELECT endpoint_id FROM insp.create_partner($1, 'pull:')", [.text(partner)])[0].int(0)
-            let row = try await fixture.admin.query(
+            let made = try await fixture.admin.query(
                 """
-                SELECT c.id, sha256(convert_to(m.secret, 'UTF8')) FROM insp.create_credential($1, '{events,callbacks,read}') m
-                    JOIN insp.credential c ON c.key_id = m.key_id
-                """, [.text(partner)])[0]
-            (self.credential, self.digest) = (try row.int(0), try row.data(1))
+                SELECT key_id, sha256(convert_to(secret, 'UTF8'))
+                FROM insp.create_credential($1, '{events,callbacks,read}')
+                """, [.text(partner)]
+            ).single()
+            self.digest = try made.data(1)
+            self.credential = try await fixture.admin.query(
+                "SELECT id FROM insp.credential WHERE key_id = $1", [.text(try made.string(0))]
+            ).single().int(0)
         }
 
         /// Waiting jobs; returns their internal numbers.

@@ -177,4 +177,31 @@ import Testing
         #expect(result["capabilities"] != nil)
         #expect(!worker.standardError.contains("\"level\":\"error\""))
     }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A key that a stolen worker reported as destroyed is destroyed by the sweep`() async throws {
+        let site = try await SealedSite()
+        let faces = try await TestInputs.folder.appendingPathComponent("faces").path
+        for _ in 0..<2 { _ = try await site.enqueue("--workflow", "liveness", "--face", "\(faces)/obama.jpg") }
+        let jobs = try await site.connection.query("SELECT public_id::text, sealed FROM insp.job ORDER BY id")
+            .map { (try $0.string(0), try $0.data(1)) }
+        for (id, _) in jobs { _ = try await site.connection.query("SELECT insp.cancel($1)", [.text(id)]) }
+        _ = try await site.connection.query("SELECT insp.erase($1)", [.text(jobs[0].0)])
+        #expect(try await site.count("insp.key_gone") == 1)
+        let thief = try await site.service.database.connect()
+        try await thief.execute("SET ROLE insp_worker")
+        _ = try await thief.query(
+            """
+            SELECT insp.keys_destroyed(array_agg(g.key_id), array_agg(g.partner_id), array_agg(false))
+            FROM insp.keys_gone(100) g
+            """)
+        await thief.close()
+        #expect(try await site.count("insp.key_gone") == 0)
+        #expect(try await site.opens(jobs[0].1))
+        try await site.store.execute("UPDATE insp.key SET created_at = now() - interval '2 hours'")
+        let swept = try members(try await site.run("keys", "sweep"))
+        #expect(swept["destroyed"] as? Int == 1, "\(swept)")
+        #expect(try await !site.opens(jobs[0].1))
+        #expect(try await site.opens(jobs[1].1))
+    }
 }

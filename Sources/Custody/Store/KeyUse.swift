@@ -2,7 +2,7 @@ package import Postgres
 
 /// What the main database knows of keys, as an operator asks it.
 package enum KeyUse {
-    /// Those of the keys that no job of the database has.
+    /// Those of the keys that have nothing to open in the database.
     package static func unused(_ keys: [KeyID], on connection: PostgresConnection) async throws -> [KeyID] {
         try await connection.query(
             "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(keys.map(\.text))]

@@ -219,8 +219,8 @@ extension Command {
         try await Self.finish(outcome, store, configuration)
     }
 
-    /// Destroys keys that no job of the database has, an hour after they were made: their requests were refused, repeated or never
-    /// arrived. Not a duty of workers, as a database that was restored to an older state lacks jobs whose keys must stay.
+    /// Destroys keys that have nothing to open in the database, an hour after they were made: their requests were refused, repeated or
+    /// never arrived, or a stolen worker has reported them as destroyed. Not a duty of workers, as a database that was restored to an older state lacks jobs whose keys must stay.
     private static func sweep(_ configuration: Configuration) async throws {
         let store = try Self.keyStore(configuration)
         let connection = try await Self.mainDatabase(configuration)

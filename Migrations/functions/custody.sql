@@ -174,6 +174,18 @@ COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
     'Which of these keys have nothing to open in any job or template: their requests were refused, repeated or never arrived, or their jobs are erased or history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.key_writers() RETURNS SETOF text
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- pg_locks, as every login may see all of it, and it has prepared transactions. Who has inserted a row holds this lock until the end.
+    SELECT DISTINCT l.virtualtransaction FROM pg_locks l
+    WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()
+        AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+        AND l.relation = ANY (ARRAY['insp.job', 'insp.face_template', 'insp.face_pending']::regclass[]::oid[])
+$$;
+COMMENT ON FUNCTION insp.key_writers() IS
+    'The open transactions, also prepared ones, that may have stored a job or a template which insp.keys_of_no_job does not see yet';
+GRANT EXECUTE ON FUNCTION insp.key_writers() TO insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) RETURNS SETOF integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT n FROM unnest(p_numbers) AS n WHERE NOT EXISTS (SELECT FROM insp.partner p WHERE p.id = n)

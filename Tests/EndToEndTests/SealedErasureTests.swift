@@ -1,3 +1,4 @@
+import Custody
 import Foundation
 import InspectCore
 import Postgres
@@ -203,5 +204,28 @@ import Testing
         #expect(swept["destroyed"] as? Int == 1, "\(swept)")
         #expect(try await !site.opens(jobs[0].1))
         #expect(try await site.opens(jobs[1].1))
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A sweep leaves the key of a job that is committed late`() async throws {
+        let site = try await SealedSite()
+        let bank = try await site.partner()
+        let keys = try await site.keys.jobKeys([KeyOwner(partner: bank), KeyOwner(partner: bank)])
+        try await site.store.execute("UPDATE insp.key SET created_at = now() - interval '2 hours'")
+        let late = try await site.service.database.connect()
+        try await late.execute("BEGIN")
+        _ = try await late.query(
+            """
+            SELECT insp.enqueue_parts('{"partner":"bank","workflow":"id"}', '{FRONT}', ARRAY[b.bytes], b.bytes, sha256('x'))
+            FROM decode('01' || $1 || repeat('00', 40), 'hex') AS b (bytes)
+            """, [.text(keys[0].id.text.replacing("-", with: ""))])
+        let open = try await Program.run(["keys", "sweep"], environment: site.environment)
+        #expect(open.status == 1 && open.errors.contains("ROW_LOCKED"), "\(open.errors)")
+        let waiting = try Program(["keys", "sweep"], environment: site.environment)
+        try await late.execute("COMMIT")
+        #expect(try await waiting.wait() == 0, "\(waiting.standardError)")
+        #expect(try members(waiting.standardOutput)["destroyed"] as? Int == 1)
+        let left = try await site.store.query("SELECT id::text FROM insp.key WHERE kind = 'job'")
+        #expect(try left.map { try $0.string(0) } == [keys[0].id.text])
     }
 }

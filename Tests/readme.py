@@ -237,6 +237,7 @@ def run_runbooks(environment, server, keys_server):
     assert said["Secrets"] == "plain: 0\n", said["Secrets"]
     assert "ik_" in said["A stolen worker or gateway host"]
     destroyed = said["Keys that must be destroyed"]
+    assert '{"destroyed":0,"partners":0,"persons":0}' in destroyed, destroyed
     assert len(re.findall(r"^[\da-f-]{36} 1$", destroyed, re.M)) == 1, destroyed
     older = said["A key store restored older than the data"]
     assert '"opened":5' in older and re.search(r"to_destroy \n-+\n +1\n", older) and re.search(r"bank +\| +[\da-f-]{36} \| +1 ", older), older

@@ -171,6 +171,37 @@ import Testing
         _ = try await (try setting.client()).key(kept.id)
     }
 
+    @Test func `No file of the key store has a destroyed key after a rewrite, which only the owner can do`()
+        async throws
+    {
+        let setting = try await KeySetting()
+        _ = try await (try setting.client()).jobKeys((0..<3).map { _ in KeyOwner(partner: 1) })
+        let wrapped = try await setting.admin.query("SELECT wrapped FROM insp.key ORDER BY ctid").map {
+            try $0.data(0)
+        }
+        // The last one of its page: the room of others is filled by those behind them.
+        _ = try await setting.admin.query(
+            "SELECT insp.destroy_keys(ARRAY(SELECT id FROM insp.key ORDER BY ctid DESC LIMIT 1))")
+        /// Which of the keys the table's file has.
+        func found() async throws -> [Bool] {
+            for sql in ["VACUUM insp.key", "CHECKPOINT"] { try await setting.admin.execute(sql) }
+            let file = try await setting.admin.query("SELECT pg_read_binary_file(pg_relation_filepath('insp.key'))")[0]
+                .data(0)
+            return wrapped.map { file.range(of: $0) != nil }
+        }
+        #expect(try await found() == [true, true, true, true])
+        let login = "s_" + UUID().uuidString.lowercased().replacing("-", with: "")
+        try await setting.admin.execute("CREATE ROLE \(login) LOGIN IN ROLE keys_custodian, keys_sweeper")
+        let name = String(URLComponents(string: setting.store.url)!.path.dropFirst())
+        let environment = setting.environment.merging(
+            ["INSPECTD_KEYS_URL": setting.store.database(name, role: login).url]) { $1 }
+        let refused = try await Program.run(["keys", "sweep", "--rewrite"], environment: environment)
+        #expect(refused.status != 0 && refused.errors.contains("does not own"), "\(refused.errors)")
+        let done = try await setting.run("sweep", "--rewrite")
+        #expect(done.status == 0, "\(done.errors)")
+        #expect(try await found() == [true, true, true, false])
+    }
+
     @Test func `Migrate makes a missing key file beside a local database, and the key store is ready`() async throws {
         let setting = try await KeySetting(begins: false)
         #expect(try await setting.run("init", "--roles").status == 0)

@@ -9,7 +9,7 @@ extension Command {
         summary: "creates, lists, rotates, verifies and escrows the keys of stored data",
         synopsis: """
             init|list|rewrap|verify
-                   inspectd keys sweep [--now]
+                   inspectd keys sweep [--now] [--rewrite]
                    inspectd keys make --key-file FILE [--name NAME]
                    inspectd keys rotate --to NAME
                    inspectd keys escrow --public-key FILE > ESCROW
@@ -27,6 +27,7 @@ extension Command {
             .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
             .flag("now", "also keys of unknown partners that are younger than an hour; create no partner meanwhile").of(
                 "sweep"),
+            .flag("rewrite", "also removes destroyed keys from the key store's files; run by its owner").of("sweep"),
             .value(
                 "in-place-of", "ID", "the main database that this one replaces, as the error KEY_MISMATCH names it"
             ).of("init"),
@@ -279,6 +280,7 @@ extension Command {
         while try await store.sweep() > 0 {}
         await connection.close()
         await store.close()
+        if arguments.has("rewrite") { try await KeyStoreSchema.rewrite(configuration) }
         try await Self.record("sweep", destroyed + persons + partners, configuration)
         Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons, "partners": partners]))
     }

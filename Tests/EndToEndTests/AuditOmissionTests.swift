@@ -131,14 +131,21 @@ import Testing
         defer { site.end() }
         let session = try await site.database.connect()
         try await session.execute("SET ROLE insp_signer")
-        for number in 2...3 {
-            #expect(
-                try await session.query(
-                    """
-                    SELECT insp.add_checkpoint(\(number), 4102444800000000, repeat('a', 16), insp.record_heads()::text,
-                        decode(repeat('ab', 64), 'hex'))
-                    """)[0].bool(0))
+        // None of a time to come, which would stay until then.
+        for (ahead, isTaken) in [("10 min", false), ("73 years", false), ("1 min", true)] {
+            let answer = try? await session.query(
+                """
+                SELECT insp.add_checkpoint(2, (extract(epoch FROM now() + interval '\(ahead)') * 1000000)::bigint,
+                    repeat('a', 16), insp.record_heads()::text, decode(repeat('ab', 64), 'hex'))
+                """)
+            #expect((answer != nil) == isTaken, "\(ahead)")
         }
+        #expect(
+            try await session.query(
+                """
+                SELECT insp.add_checkpoint(3, (extract(epoch FROM now()) * 1000000)::bigint, repeat('a', 16),
+                    insp.record_heads()::text, decode(repeat('ab', 64), 'hex'))
+                """)[0].bool(0))
         await session.close()
         try await site.write(2)
         let done = try await site.run(["sign", "--once", "--state", site.path("state")])

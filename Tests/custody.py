@@ -311,6 +311,7 @@ class CustodyTrial(Trial):
     def erase(self):
         """Erases every second job, and a face of the others, and waits until their keys are destroyed."""
         gone = [job for place, (job, _) in enumerate(self.jobs) if place % 2 == 0]
+        before = {row[0]: bytes(row[1]) for row in self.keys.query("SELECT id, wrapped FROM insp.key")}
         start = time.time()
         for job in gone:
             self.main.query("SELECT insp.erase(%s)", job)
@@ -319,7 +320,23 @@ class CustodyTrial(Trial):
             deleted = json.loads(self.command("face", "delete", "--partner", "bank", "--face-id", kept[0]).stdout)
             self.expect(deleted["templates"] == 1, f"a face is not deleted: {deleted}")
         self.wait("SELECT count(*) FROM insp.key_gone", "keys of erased jobs are not destroyed", 60)
-        return gone, round(time.time() - start, 1)
+        seconds = round(time.time() - start, 1)
+        self.rewrite(before)
+        return gone, seconds
+
+    def rewrite(self, before):
+        """No file of the key store has a destroyed key after the step that the manual names before a copy of the files."""
+        self.command("keys", "sweep", "--rewrite")
+        self.keys.query("CHECKPOINT")
+        present = {row[0] for row in self.keys.query("SELECT id FROM insp.key")}
+        files = []
+        for folder, _, names in os.walk(os.path.join(self.keys.data, "base")):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as file:
+                    files.append(file.read())
+        left = {key for key, wrapped in before.items() if any(wrapped in content for content in files)}
+        self.expect(before.keys() - present, "no key was destroyed")
+        self.expect(left == before.keys() & present, f"{len(left - present)} destroyed keys are in the key store's files, and {len(present & before.keys() - left)} others are not")
 
     def restore(self, gone):
         """The backup from before, with today's key store."""

@@ -192,6 +192,9 @@ for url in "$INSPECTD_DATABASE_URL" "$INSPECTD_KEYS_URL"; do
 done
 psql -XqAt "$INSPECTD_KEYS_URL" -c "SELECT 'keys: ' || m.member::regrole || ' ' || m.roleid::regrole FROM pg_auth_members m
     WHERE m.roleid::regrole::text ~ '^keys_' AND m.member::regrole::text ~ '^(worker|gateway)' ORDER BY 1"
+echo '@@Secrets'
+psql -XqAt "$INSPECTD_DATABASE_URL" -c "SELECT 'plain: ' || count(*) FROM insp.secret
+    WHERE seal = 0 AND purpose IN ('signing_secret', 'signing_key')"
 """
 
 
@@ -228,9 +231,13 @@ def run_runbooks(environment, server, keys_server):
     assert re.search(r"FRONT +\| +0 +\| +1 ", breach) and re.search(r"FRONT +\| +1 +\| +1 ", breach), breach
     theft = said["A stolen wrapping key"]
     assert '"rewrapped":1,"unreadable":0,"wrappingKey":"after-theft"' in theft and "formerKey" not in theft, theft
-    assert said["A stolen dump, backup or WAL archive"].count("whsec_") == 2
+    stolen = said["A stolen dump, backup or WAL archive"]
+    assert stolen.count("whsec_") == 2 and stolen.count('"isSealed":true') == 2, stolen
+    # The new secrets are nowhere in plain text.
+    assert said["Secrets"] == "plain: 0\n", said["Secrets"]
     assert "ik_" in said["A stolen worker or gateway host"]
     destroyed = said["Keys that must be destroyed"]
+    assert '{"destroyed":0,"partners":0,"persons":0}' in destroyed, destroyed
     assert len(re.findall(r"^[\da-f-]{36} 1$", destroyed, re.M)) == 1, destroyed
     older = said["A key store restored older than the data"]
     assert '"opened":5' in older and re.search(r"to_destroy \n-+\n +1\n", older) and re.search(r"bank +\| +[\da-f-]{36} \| +1 ", older), older

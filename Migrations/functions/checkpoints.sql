@@ -70,6 +70,9 @@ BEGIN
     PERFORM insp.require(p_number > 0 AND p_at BETWEEN 0 AND 4102444800000000 AND p_key_id ~ '^[0-9a-f]{16}$'
         AND length(p_signature) = 64, 'number, at, key_id or signature',
         'number is above 0, at microseconds since 1970, key_id 16 hexadecimal digits, signature 64 bytes.');
+    -- One from the future would never be thinned out, and the time of no later one could precede it.
+    PERFORM insp.require(p_at <= extract(epoch FROM clock_timestamp() + interval '5 min') * 1000000, 'at',
+        'at is at most five minutes ahead of the database''s clock: set the clocks.');
     BEGIN
         ends := p_heads::jsonb;
     EXCEPTION WHEN data_exception OR program_limit_exceeded THEN

@@ -161,13 +161,30 @@ GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO i
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    SELECT k FROM unnest(p_keys) AS k WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k)
+    -- Of the jobs only those that still have something sealed: a key that was taken off insp.key_gone without being destroyed would
+    -- stay for as long as its job's row otherwise.
+    SELECT k FROM unnest(p_keys) AS k
+    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.key_id = k AND (j.sealed IS NOT NULL
+            OR EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]))
+            OR EXISTS (SELECT FROM insp.step s WHERE s.job_id = ANY (ARRAY[j.id]) AND s.seal > 0)))
         AND NOT EXISTS (SELECT FROM insp.face_template t WHERE t.key_id = k)
         AND NOT EXISTS (SELECT FROM insp.face_pending f WHERE f.key_id = k)
 $$;
 COMMENT ON FUNCTION insp.keys_of_no_job(uuid[]) IS
-    'Which of these keys belong to no job and no template: their requests were refused, repeated or never arrived, or their jobs are history';
+    'Which of these keys have nothing to open in any job or template: their requests were refused, repeated or never arrived, or their jobs are erased or history';
 GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.key_writers() RETURNS SETOF text
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- pg_locks, as every login may see all of it, and it has prepared transactions. Who has inserted a row holds this lock until the end.
+    SELECT DISTINCT l.virtualtransaction FROM pg_locks l
+    WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()
+        AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+        AND l.relation = ANY (ARRAY['insp.job', 'insp.face_template', 'insp.face_pending']::regclass[]::oid[])
+$$;
+COMMENT ON FUNCTION insp.key_writers() IS
+    'The open transactions, also prepared ones, that may have stored a job or a template which insp.keys_of_no_job does not see yet';
+GRANT EXECUTE ON FUNCTION insp.key_writers() TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) RETURNS SETOF integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -38,7 +38,7 @@ CREATE TABLE insp.key (
     CHECK ((parent IS NULL) = (kind = 'partner')),
     CHECK ((wrapping_key IS NULL) = (kind <> 'partner')),
     CHECK ((subject IS NULL) = (kind <> 'person'))
-    -- A destroyed key's bytes stay in the file until VACUUM, so this happens soon.
+    -- VACUUM lets new rows overwrite the bytes of destroyed keys; only inspectd keys sweep --rewrite removes all of them from the file.
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 -- The parent is no foreign key: a partner or a person is destroyed at once, by one row, however many keys are below.
 CREATE UNIQUE INDEX key_partner ON insp.key (partner_id) WHERE kind = 'partner';

@@ -101,6 +101,7 @@ package final class RecordSigner {
     /// Verifies all rows since the last known checkpoint; without one, the whole record.
     private func verify(_ heads: RecordHeads, _ newest: RecordCheckpoint?) async throws {
         let known = self.last ?? newest
+        for checkpoint in [known, newest].compactMap({ $0 }) { try self.verifyEnds(heads, checkpoint) }
         try self.verifyStarts(heads, known)
         var verifier = RecordVerifier(keys: self.trusted, needsCheckpoint: false)
         var starts: [String: RecordPlace] = [:]
@@ -128,6 +129,24 @@ package final class RecordSigner {
         verifier.end()
         if let fault = verifier.finish().faults.first {
             throw Refusal(description: "the record is not what was signed: \(fault.message)")
+        }
+    }
+
+    /// Neither end of a chain ever moves back. Otherwise the owner could have a shorter chain signed, let other rows follow, and
+    /// remove the checkpoints that tell the difference. A chain that is not there at all is the verifier's fault to find.
+    private func verifyEnds(_ heads: RecordHeads, _ checkpoint: RecordCheckpoint) throws {
+        for (name, before) in checkpoint.heads.chains.sorted(by: { $0.key < $1.key }) {
+            guard let ends = heads.chains[name] else { continue }
+            guard ends.head.seq >= before.head.seq else {
+                throw Refusal(
+                    description: "rows \(ends.head.seq + 1) to \(before.head.seq) of chain \(name) were removed at the "
+                        + "end: checkpoint \(checkpoint.number) has them")
+            }
+            guard ends.anchor.seq >= before.anchor.seq else {
+                throw Refusal(
+                    description: "chain \(name) begins behind row \(ends.anchor.seq), and checkpoint "
+                        + "\(checkpoint.number) says that retention removed all up to row \(before.anchor.seq)")
+            }
         }
     }
 

@@ -342,7 +342,7 @@ import Testing
                 "fetch_keys", "destroyed_keys", "partner_keys", "custody", "begin_custody", "begin_rotation",
                 "end_rotation",
                 "rewrap_keys",
-                "all_partner_keys", "all_keys", "count_keys", "sweep_keys",
+                "all_partner_keys", "all_keys", "count_keys", "sweep_keys", "partner_key_uses",
             ],
         ]
         let guide = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/SEALING.md", encoding: .utf8)
@@ -379,6 +379,7 @@ import Testing
             ("keys_eraser", "drop_idle_persons(ARRAY['\(key.id.text)']::uuid[])", false),
             ("keys_eraser", "abandon_keys('first', 'second', '\\x00')", false),
             ("keys_eraser", "destroy_job_keys(ARRAY['\(key.id.text)']::uuid[], ARRAY[8])", true),
+            ("keys_eraser", "partner_key_uses(NULL, 9)", false), ("keys_locksmith", "partner_key_uses(NULL, 9)", true),
             ("keys_sweeper", "fetch_keys(ARRAY['\(key.id.text)']::uuid[])", false),
             ("keys_sweeper", "old_job_keys(NULL, '0', 9)", true),
         ] {

@@ -131,14 +131,21 @@ import Testing
         defer { site.end() }
         let session = try await site.database.connect()
         try await session.execute("SET ROLE insp_signer")
-        for number in 2...3 {
-            #expect(
-                try await session.query(
-                    """
-                    SELECT insp.add_checkpoint(\(number), 4102444800000000, repeat('a', 16), insp.record_heads()::text,
-                        decode(repeat('ab', 64), 'hex'))
-                    """)[0].bool(0))
+        // None of a time to come, which would stay until then.
+        for (ahead, isTaken) in [("10 min", false), ("73 years", false), ("1 min", true)] {
+            let answer = try? await session.query(
+                """
+                SELECT insp.add_checkpoint(2, (extract(epoch FROM now() + interval '\(ahead)') * 1000000)::bigint,
+                    repeat('a', 16), insp.record_heads()::text, decode(repeat('ab', 64), 'hex'))
+                """)
+            #expect((answer != nil) == isTaken, "\(ahead)")
         }
+        #expect(
+            try await session.query(
+                """
+                SELECT insp.add_checkpoint(3, (extract(epoch FROM now()) * 1000000)::bigint, repeat('a', 16),
+                    insp.record_heads()::text, decode(repeat('ab', 64), 'hex'))
+                """)[0].bool(0))
         await session.close()
         try await site.write(2)
         let done = try await site.run(["sign", "--once", "--state", site.path("state")])
@@ -217,5 +224,85 @@ import Testing
                 refused.status == 1 && refused.errors.contains("rows 4 to 5 of chain operator were removed"),
                 "\(refused.errors)")
         }
+    }
+
+    /// Cuts the operators' chain behind a place, as the owner can.
+    private func cut(_ site: AuditSite, behind place: Int) async throws {
+        try await site.tamper(
+            """
+            DELETE FROM insp.record WHERE chain = 'operator' AND (seq > \(place) OR seq IS NULL);
+            UPDATE insp.record_chain c SET seq = r.seq, hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq, c.chain) = ('operator', \(place), 'operator')
+            """)
+    }
+
+    @Test func `A chain that is shorter than at the last checkpoint is signed no more, however it grows again`()
+        async throws
+    {
+        let site = try await AuditSite.start()
+        defer { site.end() }
+        try await site.write(20)
+        try await site.sign(["--state", site.path("state")])
+        let end = try await site.admin.query("SELECT seq FROM insp.record_chain WHERE chain = 'operator'")[0].int(0)
+        let running = try Program(
+            ["audit", "sign", "--every", "1", "--seconds", "60"],
+            environment: [
+                "INSPECTD_DATABASE_URL": site.database.url, "INSPECTD_AUDIT_KEY_FILE": site.path("key.pem"),
+            ])
+        defer { running.send(SIGKILL) }
+        try await site.write(1)
+        try await waitUntil("the running signer has signed", within: .seconds(30)) {
+            try await site.admin.query("SELECT insp.last_checkpoint()")[0].int(0) == 2
+        }
+        try await self.cut(site, behind: 4)
+        let stopped = try await running.wait()
+        #expect(stopped == 1 && running.standardError.contains("of chain operator were removed at the end"))
+        // Shorter; shorter and grown, with other rows, to less than before, to as much, and to more.
+        for more in [0, Int(end) - 6, 2, 3] {
+            try await site.write(more)
+            for state in [["--state", site.path("state")], []] {
+                let refused = try await site.run(["sign", "--once"] + state)
+                #expect(refused.status == 1, "\(more) more rows: \(refused.errors)")
+            }
+        }
+        #expect(try await site.admin.query("SELECT insp.last_checkpoint()")[0].int(0) == 2)
+    }
+
+    @Test func `A start that moves back is signed no more, and an end before the start is a fault`() async throws {
+        let site = try await AuditSite.start()
+        defer { site.end() }
+        try await site.write(5)
+        let kept = "SELECT * FROM insp.record WHERE chain = 'operator' AND seq <= 2"
+        try await site.admin.execute("CREATE TEMP TABLE kept AS \(kept)")
+        try await site.tamper(
+            """
+            UPDATE insp.record_chain c SET anchor_seq = 2, anchor_hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq, c.chain) = ('operator', 2, 'operator');
+            DELETE FROM insp.record WHERE chain = 'operator' AND seq <= 2
+            """)
+        try await site.sign(["--state", site.path("state")])
+        try await site.write(1)
+        try await site.tamper(
+            """
+            INSERT INTO insp.record OVERRIDING SYSTEM VALUE SELECT * FROM kept;
+            UPDATE insp.record_chain SET anchor_seq = 0, anchor_hash = decode(repeat('00', 32), 'hex') WHERE chain = 'operator'
+            """)
+        for state in [["--state", site.path("state")], []] {
+            let refused = try await site.run(["sign", "--once"] + state)
+            #expect(
+                refused.status == 1 && refused.errors.contains("chain operator begins behind row 0"),
+                "\(refused.errors)")
+        }
+        try await site.tamper(
+            """
+            UPDATE insp.record_chain c SET anchor_seq = 4, anchor_hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq, c.chain) = ('operator', 4, 'operator');
+            UPDATE insp.record_chain c SET seq = 3, hash = r.hash FROM insp.record r
+            WHERE (r.chain, r.seq, c.chain) = ('operator', 3, 'operator');
+            DELETE FROM insp.record WHERE chain = 'operator';
+            DELETE FROM insp.record_checkpoint
+            """)
+        #expect(
+            try await site.judge(arguments: []).faults == [.init(kind: "truncated", chain: "operator", place: 4)])
     }
 }

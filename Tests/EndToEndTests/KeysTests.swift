@@ -134,6 +134,74 @@ import Testing
         _ = job
     }
 
+    @Test func `A key that a thief added for a partner to come is reported, and swept before the partner is there`()
+        async throws
+    {
+        let setting = try await KeySetting()
+        let main = try await setting.main.connect()
+        for name in ["bank", "club"] { _ = try await main.query("SELECT insp.create_partner($1)", [.text(name)]) }
+        let numbers = try await main.query("SELECT insp.custody_partner(p) FROM unnest('{bank,club}'::text[]) AS p")
+            .map { try $0.int(0) }
+        // As a stolen host can, which has the wrapping key.
+        let thief = try setting.client()
+        let next = numbers[1] + 1
+        for partner in [numbers[1], next] { _ = try await thief.partnerKey(partner) }
+        let kept = try await thief.jobKeys([KeyOwner(partner: numbers[0])])[0]
+        func suspects(_ words: [String]) async throws -> ([Int64]?, [String]?) {
+            let done = try await Program.run(["keys"] + words, environment: setting.environment)
+            #expect(done.status == 0, "\(words): \(done.errors)")
+            let answer = try members(done.output)
+            return ((answer["unknownPartners"] as? [Int])?.map { Int64($0) }, answer["idlePartners"] as? [String])
+        }
+        #expect(try await suspects(["verify"]) == ([next], ["club"]))
+        #expect(try await suspects(["rewrap"]) == ([next], nil))
+        #expect(try members(try await setting.run("sweep").output)["partners"] as? Int == 0)
+        #expect(try members(try await setting.run("sweep", "--now").output)["partners"] as? Int == 1)
+        let abandoned = try await setting.run(
+            "abandon", "--partner", "club", "--confirm", "club", "--reason", "stolen")
+        #expect(abandoned.status == 0, "\(abandoned.errors)")
+        #expect(try await suspects(["verify"]) == (nil, nil))
+        #expect(try await suspects(["rotate", "--to", "two"]) == (nil, nil))
+        #expect(try await main.query("SELECT insp.create_partner('next')").count == 1)
+        #expect(try await main.query("SELECT insp.custody_partner('next')")[0].int(0) == next)
+        _ = try await (try setting.client()).partnerKey(next)
+        let keys = try await setting.admin.query(
+            "SELECT count(DISTINCT wrapping_key), min(wrapping_key) FROM insp.key WHERE kind = 'partner'")[0]
+        #expect(try keys.int(0) == 1 && keys.string(1) == "two")
+        _ = try await (try setting.client()).key(kept.id)
+    }
+
+    @Test func `No file of the key store has a destroyed key after a rewrite, which only the owner can do`()
+        async throws
+    {
+        let setting = try await KeySetting()
+        _ = try await (try setting.client()).jobKeys((0..<3).map { _ in KeyOwner(partner: 1) })
+        let wrapped = try await setting.admin.query("SELECT wrapped FROM insp.key ORDER BY ctid").map {
+            try $0.data(0)
+        }
+        // The last one of its page: the room of others is filled by those behind them.
+        _ = try await setting.admin.query(
+            "SELECT insp.destroy_keys(ARRAY(SELECT id FROM insp.key ORDER BY ctid DESC LIMIT 1))")
+        /// Which of the keys the table's file has.
+        func found() async throws -> [Bool] {
+            for sql in ["VACUUM insp.key", "CHECKPOINT"] { try await setting.admin.execute(sql) }
+            let file = try await setting.admin.query("SELECT pg_read_binary_file(pg_relation_filepath('insp.key'))")[0]
+                .data(0)
+            return wrapped.map { file.range(of: $0) != nil }
+        }
+        #expect(try await found() == [true, true, true, true])
+        let login = "s_" + UUID().uuidString.lowercased().replacing("-", with: "")
+        try await setting.admin.execute("CREATE ROLE \(login) LOGIN IN ROLE keys_custodian, keys_sweeper")
+        let name = String(URLComponents(string: setting.store.url)!.path.dropFirst())
+        let environment = setting.environment.merging(
+            ["INSPECTD_KEYS_URL": setting.store.database(name, role: login).url]) { $1 }
+        let refused = try await Program.run(["keys", "sweep", "--rewrite"], environment: environment)
+        #expect(refused.status != 0 && refused.errors.contains("does not own"), "\(refused.errors)")
+        let done = try await setting.run("sweep", "--rewrite")
+        #expect(done.status == 0, "\(done.errors)")
+        #expect(try await found() == [true, true, true, false])
+    }
+
     @Test func `Migrate makes a missing key file beside a local database, and the key store is ready`() async throws {
         let setting = try await KeySetting(begins: false)
         #expect(try await setting.run("init", "--roles").status == 0)

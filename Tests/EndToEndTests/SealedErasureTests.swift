@@ -1,3 +1,4 @@
+import Custody
 import Foundation
 import InspectCore
 import Postgres
@@ -176,5 +177,55 @@ import Testing
         let result = try members(try await site.run("status", theirs, "--purpose", "support"))
         #expect(result["capabilities"] != nil)
         #expect(!worker.standardError.contains("\"level\":\"error\""))
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A key that a stolen worker reported as destroyed is destroyed by the sweep`() async throws {
+        let site = try await SealedSite()
+        let faces = try await TestInputs.folder.appendingPathComponent("faces").path
+        for _ in 0..<2 { _ = try await site.enqueue("--workflow", "liveness", "--face", "\(faces)/obama.jpg") }
+        let jobs = try await site.connection.query("SELECT public_id::text, sealed FROM insp.job ORDER BY id")
+            .map { (try $0.string(0), try $0.data(1)) }
+        for (id, _) in jobs { _ = try await site.connection.query("SELECT insp.cancel($1)", [.text(id)]) }
+        _ = try await site.connection.query("SELECT insp.erase($1)", [.text(jobs[0].0)])
+        #expect(try await site.count("insp.key_gone") == 1)
+        let thief = try await site.service.database.connect()
+        try await thief.execute("SET ROLE insp_worker")
+        _ = try await thief.query(
+            """
+            SELECT insp.keys_destroyed(array_agg(g.key_id), array_agg(g.partner_id), array_agg(false))
+            FROM insp.keys_gone(100) g
+            """)
+        await thief.close()
+        #expect(try await site.count("insp.key_gone") == 0)
+        #expect(try await site.opens(jobs[0].1))
+        try await site.store.execute("UPDATE insp.key SET created_at = now() - interval '2 hours'")
+        let swept = try members(try await site.run("keys", "sweep"))
+        #expect(swept["destroyed"] as? Int == 1, "\(swept)")
+        #expect(try await !site.opens(jobs[0].1))
+        #expect(try await site.opens(jobs[1].1))
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A sweep leaves the key of a job that is committed late`() async throws {
+        let site = try await SealedSite()
+        let bank = try await site.partner()
+        let keys = try await site.keys.jobKeys([KeyOwner(partner: bank), KeyOwner(partner: bank)])
+        try await site.store.execute("UPDATE insp.key SET created_at = now() - interval '2 hours'")
+        let late = try await site.service.database.connect()
+        try await late.execute("BEGIN")
+        _ = try await late.query(
+            """
+            SELECT insp.enqueue_parts('{"partner":"bank","workflow":"id"}', '{FRONT}', ARRAY[b.bytes], b.bytes, sha256('x'))
+            FROM decode('01' || $1 || repeat('00', 40), 'hex') AS b (bytes)
+            """, [.text(keys[0].id.text.replacing("-", with: ""))])
+        let open = try await Program.run(["keys", "sweep"], environment: site.environment)
+        #expect(open.status == 1 && open.errors.contains("ROW_LOCKED"), "\(open.errors)")
+        let waiting = try Program(["keys", "sweep"], environment: site.environment)
+        try await late.execute("COMMIT")
+        #expect(try await waiting.wait() == 0, "\(waiting.standardError)")
+        #expect(try members(waiting.standardOutput)["destroyed"] as? Int == 1)
+        let left = try await site.store.query("SELECT id::text FROM insp.key WHERE kind = 'job'")
+        #expect(try left.map { try $0.string(0) } == [keys[0].id.text])
     }
 }

@@ -92,3 +92,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.count_keys() IS 'How many keys there are of each kind, and under each wrapping key; reads all of them';
 GRANT EXECUTE ON FUNCTION insp.count_keys() TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.partner_key_uses(p_after integer, p_limit integer) RETURNS TABLE (partner_id integer, is_idle boolean)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT k.partner_id, NOT EXISTS (SELECT FROM insp.key c WHERE c.parent = k.id) FROM insp.key k
+    WHERE k.kind = 'partner' AND (p_after IS NULL OR k.partner_id > p_after) ORDER BY k.partner_id LIMIT p_limit
+$$;
+COMMENT ON FUNCTION insp.partner_key_uses(integer, integer) IS
+    'Numbers of partners that have a key, after the given one, null: from the first on; and whether no key is below it: a stolen login may have added it';
+GRANT EXECUTE ON FUNCTION insp.partner_key_uses(integer, integer) TO keys_locksmith;

@@ -107,6 +107,15 @@ struct RecordChainVerifier {
                     + "\(witness) has another hash for row \(place.seq)")
     }
 
+    /// Compares with the end that the rows' own source names, which no retention moves before the start.
+    mutating func compareEnd(_ place: RecordPlace, _ name: String) {
+        guard place.seq < self.start.seq else { return self.compare(place, name, "the last line") }
+        guard self.fault == nil else { return }
+        self.fail(
+            .truncated, name, place.seq + 1,
+            "the chain ends at row \(place.seq), before its start, row \(self.start.seq): rows were removed at the end")
+    }
+
     /// Up to here a checkpoint had the same hash.
     private var verified: Int64 = 0
 

@@ -206,7 +206,7 @@ package struct RecordVerifier {
                     chain.checkStart(ends.head, name, checkpoint, now: end)
                 }
             }
-            for end in self.ends where end.chain == name { chain.compare(end.place, name, "the last line") }
+            for end in self.ends where end.chain == name { chain.compareEnd(end.place, name) }
             for noted in self.noted where noted.chain == name {
                 chain.compare(noted.place, name, "the row that was noted")
             }

@@ -248,12 +248,16 @@ extension KeyStore {
 
     /// Numbers of partners whose key is older than an hour, in order.
     ///
-    /// - Parameter last: The page begins after it; `nil`: with the first.
-    package func partnersWithKeys(after last: Int64?, limit: Int) async throws(InspectError) -> [Int64] {
+    /// - Parameters:
+    ///   - last: The page begins after it; `nil`: with the first.
+    ///   - isNow: Also those of younger keys.
+    package func partnersWithKeys(
+        after last: Int64?, limit: Int, isNow: Bool = false
+    ) async throws(InspectError) -> [Int64] {
         try await self.run { connection in
             try await connection.query(
-                "SELECT insp.partners_with_keys($1, interval '1 hour', $2)",
-                [last.map { .int($0) } ?? .null, .int(Int64(limit))]
+                "SELECT insp.partners_with_keys($1, $2::interval, $3)",
+                [.optional(last), .text(isNow ? "-1 hour" : "1 hour"), .int(Int64(limit))]
             ).map { try $0.int(0) }
         }
     }

@@ -175,6 +175,19 @@ extension KeyStore {
 
     // MARK: What is there
 
+    /// Partners that have a key, by number, and whether no key is below. Needs the role `keys_locksmith`.
+    ///
+    /// - Parameter last: The page begins after it; `nil`: with the first.
+    package func partnerKeyUses(
+        after last: Int64?, limit: Int
+    ) async throws(InspectError) -> [(partner: Int64, isIdle: Bool)] {
+        try await self.run { connection in
+            try await connection.query(
+                "SELECT * FROM insp.partner_key_uses($1, $2)", [.optional(last), .int(Int64(limit))]
+            ).map { (try $0.int("partner_id"), try $0.bool("is_idle")) }
+        }
+    }
+
     /// Keys of one kind.
     package struct Tally: Sendable, Encodable {
         package var kind: String

@@ -1,12 +1,30 @@
+internal import InspectCore
 package import Postgres
 
 /// What the main database knows of keys, as an operator asks it.
 package enum KeyUse {
-    /// Those of the keys that no job of the database has.
+    /// Those of the keys that have nothing to open in the database, also after the transactions that are open now.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/rowLocked`` if such a transaction is still open ten seconds later.
     package static func unused(_ keys: [KeyID], on connection: PostgresConnection) async throws -> [KeyID] {
-        try await connection.query(
+        var open = Set(try await self.writers(connection))
+        let deadline = ContinuousClock.now + .seconds(10)
+        while !open.isEmpty {
+            guard .now < deadline else {
+                throw InspectError(
+                    .rowLocked, "an open transaction writes jobs, and their keys cannot be told from unused ones",
+                    hint: "End it (insp.v_xmin_holders names open and prepared ones), or try again later.")
+            }
+            try await Task.sleep(for: .milliseconds(100))
+            open.formIntersection(try await self.writers(connection))
+        }
+        return try await connection.query(
             "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(keys.map(\.text))]
         ).compactMap { KeyID(try $0.string(0)) }
+    }
+
+    private static func writers(_ connection: PostgresConnection) async throws -> [String] {
+        try await connection.query("SELECT insp.key_writers()").map { try $0.string(0) }
     }
 
     /// Those of the numbers that no partner of the database has.

@@ -8,7 +8,8 @@ extension Command {
         name: "keys",
         summary: "creates, lists, rotates, verifies and escrows the keys of stored data",
         synopsis: """
-            init|list|rewrap|sweep|verify
+            init|list|rewrap|verify
+                   inspectd keys sweep [--now] [--rewrite]
                    inspectd keys make --key-file FILE [--name NAME]
                    inspectd keys rotate --to NAME
                    inspectd keys escrow --public-key FILE > ESCROW
@@ -24,6 +25,9 @@ extension Command {
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
             .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
+            .flag("now", "also keys of unknown partners that are younger than an hour; create no partner meanwhile").of(
+                "sweep"),
+            .flag("rewrite", "also removes destroyed keys from the key store's files; run by its owner").of("sweep"),
             .value(
                 "in-place-of", "ID", "the main database that this one replaces, as the error KEY_MISMATCH names it"
             ).of("init"),
@@ -49,7 +53,7 @@ extension Command {
             case "make": try Self.make(arguments)
             case "rotate": try await Self.rotate(configuration, arguments)
             case "rewrap": try await Self.rewrap(configuration, arguments)
-            case "sweep": try await Self.sweep(configuration)
+            case "sweep": try await Self.sweep(configuration, arguments)
             case "verify": try await Self.verify(configuration)
             case "escrow": try await Self.escrow(configuration, arguments)
             case "restore": try await Self.restore(configuration, arguments)
@@ -72,6 +76,16 @@ extension Command {
         var formerKey: String?
         var rewrapped: Int
         var unreadable: Int
+        var unknownPartners: [Int64]?
+    }
+
+    private struct Verification: Encodable {
+        var opened: Int
+        var unreadable: Int
+        var destroyed: Int
+        var examples: [String]
+        var unknownPartners: [Int64]?
+        var idlePartners: [String]?
     }
 
     private static func make(_ arguments: Arguments) throws {
@@ -173,13 +187,15 @@ extension Command {
     private static func finish(_ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration)
         async throws
     {
+        let suspects = try await Self.suspects(store, configuration)
         await store.close()
         try await Self.note(outcome.state, configuration)
         Output.line(
             ResultEnvelope.json(
                 RotationAnswer(
                     wrappingKey: outcome.state.wrappingKey, formerKey: outcome.state.formerKey,
-                    rewrapped: outcome.rewrapped, unreadable: outcome.unreadable)))
+                    rewrapped: outcome.rewrapped, unreadable: outcome.unreadable,
+                    unknownPartners: suspects.unknown)))
         guard outcome.isDone, outcome.unreadable == 0 else { throw Failure() }
     }
 
@@ -187,9 +203,14 @@ extension Command {
         let store = try Self.keyStore(configuration)
         try await store.check(try await Self.noted(configuration))
         let found = try await Self.waiting(configuration) { try await store.verify() }
+        let suspects = try await Self.suspects(store, configuration)
         await store.close()
         try await Self.record("verify", nil, configuration)
-        Output.line(ResultEnvelope.json(found))
+        Output.line(
+            ResultEnvelope.json(
+                Verification(
+                    opened: found.opened, unreadable: found.unreadable, destroyed: found.destroyed,
+                    examples: found.examples, unknownPartners: suspects.unknown, idlePartners: suspects.idle)))
         guard found.unreadable == 0 else { throw Failure() }
     }
 
@@ -219,9 +240,9 @@ extension Command {
         try await Self.finish(outcome, store, configuration)
     }
 
-    /// Destroys keys that no job of the database has, an hour after they were made: their requests were refused, repeated or never
-    /// arrived. Not a duty of workers, as a database that was restored to an older state lacks jobs whose keys must stay.
-    private static func sweep(_ configuration: Configuration) async throws {
+    /// Destroys keys that have nothing to open in the database, an hour after they were made: their requests were refused, repeated or
+    /// never arrived, or a stolen worker has reported them as destroyed. Not a duty of workers, as a database that was restored to an older state lacks jobs whose keys must stay.
+    private static func sweep(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let store = try Self.keyStore(configuration)
         let connection = try await Self.mainDatabase(configuration)
         try await store.check(try await CustodyState.noted(on: connection))
@@ -244,11 +265,12 @@ extension Command {
             let unused = try await KeyUse.unused(page.filter(\.isIdle).map(\.id), on: connection)
             if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
         }
-        // A stolen login can add keys of partners that the database does not have, which no rotation could rewrap.
+        // A stolen login can add keys of partners that the database does not have: rubbish that no rotation could rewrap, or a key that
+        // the thief knows, which the partner to come would use. One that is being created has its key before others see it.
         var partners = 0
         var number: Int64?
         while true {
-            let page = try await store.partnersWithKeys(after: number, limit: 500)
+            let page = try await store.partnersWithKeys(after: number, limit: 500, isNow: arguments.has("now"))
             guard let end = page.last else { break }
             number = end
             for partner in try await KeyUse.unknown(page, on: connection) {
@@ -258,6 +280,7 @@ extension Command {
         while try await store.sweep() > 0 {}
         await connection.close()
         await store.close()
+        if arguments.has("rewrite") { try await KeyStoreSchema.rewrite(configuration) }
         try await Self.record("sweep", destroyed + persons + partners, configuration)
         Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons, "partners": partners]))
     }
@@ -362,6 +385,13 @@ extension Command {
         let connection = try await Self.mainDatabase(configuration)
         try await KeyUse.record(action, keys: keys, on: connection)
         await connection.close()
+    }
+
+    private static func suspects(_ store: KeyStore, _ configuration: Configuration) async throws -> KeySuspects {
+        let connection = try await Self.mainDatabase(configuration)
+        let suspects = try await KeySuspects(store, connection)
+        await connection.close()
+        return suspects
     }
 
     private static func mainDatabase(_ configuration: Configuration) async throws -> PostgresConnection {

@@ -50,6 +50,25 @@ enum KeyStoreSchema {
         return created
     }
 
+    /// Rewrites the file of the keys, so that no destroyed or rewrapped key stays in it: VACUUM alone frees the bytes and leaves them
+    /// there. No function can do it, so the table stands here. Needs the key store's owner.
+    static func rewrite(_ configuration: Configuration) async throws {
+        let connection = try await Self.connect(configuration)
+        func file() async throws -> Int64 {
+            try await connection.query("SELECT pg_relation_filenode('insp.key')::bigint").single().int(0)
+        }
+        try await connection.execute("SET lock_timeout = '30s'")
+        let before = try await file()
+        _ = try await connection.query("VACUUM (FULL) insp.key", timeout: .seconds(600))
+        // Of a table of others, PostgreSQL says no more than a warning.
+        guard try await file() != before else {
+            throw InspectError(
+                .parameterInvalid, "--rewrite: the login does not own the key store",
+                hint: "Run it with the login that runs inspectd migrate.")
+        }
+        await connection.close()
+    }
+
     private static func connect(_ configuration: Configuration) async throws -> PostgresConnection {
         guard !configuration.keysURL.isEmpty else {
             throw InspectError(.keyMissing, "no key store is configured", hint: "Set --keys-url or INSPECTD_KEYS_URL.")

@@ -228,4 +228,25 @@ import Testing
         let left = try await site.store.query("SELECT id::text FROM insp.key WHERE kind = 'job'")
         #expect(try left.map { try $0.string(0) } == [keys[0].id.text])
     }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `An erasure that was interrupted finds the person's faces again`() async throws {
+        let site = try await SealedSite()
+        let worker = try site.worker(["--slots", "1"])
+        defer { worker.send(SIGKILL) }
+        let folder = try await TestInputs.folder.appendingPathComponent("faces").path
+        for more in [["obama.jpg"], ["obama2.jpg", "--user-reference", "ann"]] {
+            let words = ["--workflow", "enrollment", "--face-id", "f", "--face", "\(folder)/\(more[0])"]
+            let done = try await Program.run(
+                ["enqueue", "--partner", "bank", "--wait"] + words + more.dropFirst(), environment: site.environment)
+            #expect(done.status == 0, "\(done.errors)")
+        }
+        let words = ["person", "erase", "--partner", "bank", "--reference", "ann"]
+        try await site.store.execute("ALTER FUNCTION insp.destroy_person_key RENAME TO absent")
+        #expect(try await Program.run(words, environment: site.environment).status == 1)
+        try await site.store.execute("ALTER FUNCTION insp.absent RENAME TO destroy_person_key")
+        let again = try await Program.run(words, environment: site.environment)
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'person'")[0].int(0) == 0)
+    }
 }

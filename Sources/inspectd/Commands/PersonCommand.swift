@@ -64,23 +64,25 @@ extension Command {
         var keyDestroyed = false
     }
 
-    /// The key goes last: a repeated call finds by it what an interrupted one has left.
+    /// Faces' keys go first, as only the person's rows name the faces, and the person's key last: a repeated call finds what an
+    /// interrupted one has left.
     private static func erase(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?
     ) async throws {
         var outcome = Erasure()
-        var faces: [String] = []
+        let number = try await client.number(of: partner)
+        var gone = 0
         for index in try await Self.indexes(reference, partner, client, keys) {
-            faces += try await client.faces(of: index, partner: partner)
+            // Of jobs that named the face alone, and are erased with the person.
+            if let keys {
+                for face in try await client.faces(of: index, partner: partner)
+                where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
+            }
             let jobs = try await client.erasePerson(index, of: partner)
             outcome.jobs += jobs
             outcome.persons += jobs > 0 ? 1 : 0
         }
         if let keys {
-            let number = try await client.number(of: partner)
-            var gone = 0
-            // Of jobs that named the face alone, and are erased with the person.
-            for face in faces where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
             outcome.keyDestroyed = try await keys.destroyPerson(.user(reference), of: number)
             gone += outcome.keyDestroyed ? 1 : 0
             if gone > 0 { try await client.recordKeys("destroy_person", of: partner, keys: gone) }

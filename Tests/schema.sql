@@ -1434,6 +1434,11 @@ CREATE FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) RET
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.gateway_number_pulls() RETURNS integer
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.gateway_origins() RETURNS text[]
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1664,6 +1669,11 @@ CREATE FUNCTION insp.keep_policy() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET "IntervalStyle" TO 'iso_8601'
+    AS ...
+
+CREATE FUNCTION insp.key_writers() RETURNS SETOF text
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) RETURNS void
@@ -5227,6 +5237,8 @@ REVOKE ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 by
 GRANT ALL ON FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_kinds text[], p_plain bytea[], p_hidden bytea[], p_status smallint, p_after uuid, p_limit integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_number_pulls() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_number_pulls() TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_origins() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_origins() TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_scope text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
@@ -5292,6 +5304,8 @@ REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.keep_policy() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.key_writers() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.key_writers() TO insp_operator;
 REVOKE ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keys_destroyed(p_keys uuid[], p_partners integer[], p_existed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.keys_gone(p_limit integer) FROM PUBLIC;
@@ -5338,7 +5352,6 @@ REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.number_pulls(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_pulls(p_limit integer) TO insp_worker;
-GRANT ALL ON FUNCTION insp.number_pulls(p_limit integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.object_key(p_location text) FROM PUBLIC;

@@ -112,12 +112,13 @@ COMMENT ON FUNCTION insp.gateway_export(bigint, bytea, bytea[], uuid, integer) I
 GRANT EXECUTE ON FUNCTION insp.gateway_export(bigint, bytea, bytea[], uuid, integer) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'persons');
+    faces jsonb;
 BEGIN
     PERFORM insp.check_indexes(p_indexes);
-    RETURN (SELECT coalesce(jsonb_agg(f.face ORDER BY f.face_id), '[]') FROM (
+    faces := (SELECT coalesce(jsonb_agg(f.face ORDER BY f.face_id), '[]') FROM (
         SELECT f.face_id, jsonb_strip_nulls(jsonb_build_object(
             -- Of a sealed face the database has a pseudonym.
             'faceId', CASE WHEN bool_and(t.key_id IS NULL) THEN f.face_id END,
@@ -127,7 +128,10 @@ BEGIN
             JOIN insp.face f ON f.person_id = p.id
             JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
         GROUP BY f.face_id) f);
+    -- Also of a person without jobs, or of nobody: that a partner asked is on record.
+    PERFORM insp.record_access(p_credential, 'export', 'persons', NULL, jsonb_build_object('faces', jsonb_array_length(faces)));
+    RETURN faces;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) IS 'The faces of a person of a credential''s partner, without the embeddings';
+COMMENT ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) IS 'The faces of a person of a credential''s partner, without the embeddings. The call is recorded';
 GRANT EXECUTE ON FUNCTION insp.gateway_person_faces(bigint, bytea, bytea[]) TO insp_gateway;

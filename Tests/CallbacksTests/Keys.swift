@@ -19,7 +19,7 @@ struct Keys: Sendable {
         await admin.close()
         self.source = try Self.file()
         let store = try self.store()
-        _ = try await store.begin("one", for: UUID().uuidString)
+        _ = try await store.begin("one", for: UUID().uuidString.lowercased())
         await store.close()
     }
 

@@ -336,7 +336,7 @@ import Testing
             "keys_sweeper": [
                 "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys",
                 "idle_person_keys", "drop_idle_persons", "count_below", "abandon_keys", "custody",
-                "partners_with_keys",
+                "partners_with_keys", "key_file",
             ],
             "keys_locksmith": [
                 "fetch_keys", "destroyed_keys", "partner_keys", "custody", "begin_custody", "begin_rotation",

@@ -271,4 +271,19 @@ import Testing
             await Self.code { _ = try await key.unwrap(wrapped, Self.associated) } == nil
         }
     }
+
+    @Test func `A copy of the keys that a killed process left is removed, and no other file`() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("drafts-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("keys").path
+        _ = try KeyFile.add(to: path, name: "one")
+        let others = ["keys.old", "other.\(KeyID.new().text)"]
+        for name in others + ["keys.\(KeyID.new().text)"] {
+            try FileManager.default.copyItem(atPath: path, toPath: folder.appendingPathComponent(name).path)
+        }
+        _ = try KeyFile.add(to: path, name: "two")
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: folder.path)) == Set(others + ["keys"]))
+        #expect(try KeyFile.read(path).map(\.id) == ["one", "two"])
+    }
 }

@@ -205,4 +205,24 @@ import Testing
         #expect(try await setting.admin.query("SELECT count(*) FROM insp.key WHERE kind <> 'partner'")[0].int(0) == 1)
         #expect(try await gateway.stop() == 0)
     }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `An export of a person who has no job is recorded, once for each call`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let before = try await gateway.connection.query("SELECT count(*) FROM insp.record WHERE chain = 'access'")[0]
+            .int(0)
+        for _ in 0..<2 {
+            let answer = try await gateway.call("GET", "/persons/nobody/export")
+            #expect(answer.status == 200 && Self.jobs(answer).isEmpty, "\(answer.document)")
+        }
+        let rows = try await gateway.connection.query(
+            """
+            SELECT r.action, r.purpose, r.detail ->> 'faces' FROM insp.record r WHERE r.chain = 'access'
+            ORDER BY r.id OFFSET $1
+            """, [.int(before)])
+        #expect(
+            try rows.map { try [$0.string(0), $0.string(1), $0.string(2)] } == [
+                ["export", "export", "0"], ["export", "export", "0"],
+            ])
+    }
 }

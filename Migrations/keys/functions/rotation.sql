@@ -101,3 +101,10 @@ $$;
 COMMENT ON FUNCTION insp.partner_key_uses(integer, integer) IS
     'Numbers of partners that have a key, after the given one, null: from the first on; and whether no key is below it: a stolen login may have added it';
 GRANT EXECUTE ON FUNCTION insp.partner_key_uses(integer, integer) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.key_file(OUT key_table text, OUT file_node bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT 'insp.key', pg_relation_filenode('insp.key')::bigint
+$$;
+COMMENT ON FUNCTION insp.key_file() IS 'The table of the keys and the number of its file, which VACUUM FULL replaces';
+GRANT EXECUTE ON FUNCTION insp.key_file() TO keys_sweeper;

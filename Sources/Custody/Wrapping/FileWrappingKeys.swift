@@ -146,6 +146,7 @@ package enum KeyFile {
             for byte in key { bytes += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
         }
         bytes.append(UInt8(ascii: "\n"))
+        self.removeDrafts(of: path)
         let fresh = "\(path).\(KeyID.new().text)"
         let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -161,6 +162,17 @@ package enum KeyFile {
             throw InspectError(.keyFileInvalid, "\(path) cannot be written")
         }
         return id
+    }
+
+    /// A process that was killed before its rename has left a copy of all keys. Under the folder's lock no other process writes one.
+    private static func removeDrafts(of path: String) {
+        let file = URL(fileURLWithPath: path)
+        let folder = file.deletingLastPathComponent()
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        where name.hasPrefix(file.lastPathComponent + ".") {
+            guard KeyID(String(name.dropFirst(file.lastPathComponent.count + 1))) != nil else { continue }
+            unlink(folder.appendingPathComponent(name).path)
+        }
     }
 
     /// What another process adds between the read and the rename would be lost. The folder is locked, as the file is replaced.

@@ -50,22 +50,10 @@ enum KeyStoreSchema {
         return created
     }
 
-    /// Rewrites the file of the keys, so that no destroyed or rewrapped key stays in it: VACUUM alone frees the bytes and leaves them
-    /// there. No function can do it, so the table stands here. Needs the key store's owner.
+    /// Rewrites the file of the keys (``KeyFiles``). Needs the key store's owner.
     static func rewrite(_ configuration: Configuration) async throws {
         let connection = try await Self.connect(configuration)
-        func file() async throws -> Int64 {
-            try await connection.query("SELECT pg_relation_filenode('insp.key')::bigint").single().int(0)
-        }
-        try await connection.execute("SET lock_timeout = '30s'")
-        let before = try await file()
-        _ = try await connection.query("VACUUM (FULL) insp.key", timeout: .seconds(600))
-        // Of a table of others, PostgreSQL says no more than a warning.
-        guard try await file() != before else {
-            throw InspectError(
-                .parameterInvalid, "--rewrite: the login does not own the key store",
-                hint: "Run it with the login that runs inspectd migrate.")
-        }
+        try await KeyFiles.rewrite(on: connection)
         await connection.close()
     }
 

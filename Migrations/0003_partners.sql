@@ -60,7 +60,7 @@ CREATE TABLE insp.partner (
     max_bytes bigint CHECK (max_bytes > 0),
     keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days'),
     erased_at timestamptz,
-    test_of integer UNIQUE REFERENCES insp.partner,
+    test_of integer REFERENCES insp.partner,
     consent_policy_url text CHECK (length(consent_policy_url) <= 255),
     consent_policy_version text CHECK (consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'),
     consent_purposes text[] NOT NULL DEFAULT '{}' CHECK (cardinality(consent_purposes) <= 16),
@@ -69,6 +69,8 @@ CREATE TABLE insp.partner (
     decision_policy jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(decision_policy) = 'object'),
     decision_version integer NOT NULL DEFAULT 0
 );
+-- Partial: nearly all are null, and a search for those must not choose it.
+CREATE UNIQUE INDEX partner_test_of ON insp.partner (test_of) WHERE test_of IS NOT NULL;
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
 COMMENT ON TABLE insp.partner IS 'Tenants, which own jobs, callback endpoints and limits';

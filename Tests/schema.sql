@@ -1463,7 +1463,7 @@ CREATE FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload 
     AS ...
 
 CREATE FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -4593,8 +4593,6 @@ ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.partner_policy
     ADD CONSTRAINT partner_policy_pkey PRIMARY KEY (partner_id, version);
-ALTER TABLE ONLY insp.partner
-    ADD CONSTRAINT partner_test_of_key UNIQUE (test_of);
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.person
@@ -4718,6 +4716,7 @@ CREATE INDEX key_gone_since ON insp.key_gone USING btree (since);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
 CREATE INDEX object_gone_since ON insp.object_gone USING btree (since);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
+CREATE UNIQUE INDEX partner_test_of ON insp.partner USING btree (test_of) WHERE (test_of IS NOT NULL);
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX purge_later_due ON insp.purge_later USING btree (due_at) WHERE (what <> 'links'::text);

@@ -58,7 +58,8 @@ package final class EventReader: Sendable {
         guard let own = own.first else { throw PostgresError(.decoding, "a page returned no endpoint") }
         let given = GivenEndpoint(
             id: try own.int("endpoint_id"), keys: try own.textArray("secrets"),
-            allowsHTTP: try own.bool("allow_http"), allowsPrivate: try own.bool("allow_private"), options: try own.optionalString("options"))
+            allowsHTTP: try own.bool("allow_http"), allowsPrivate: try own.bool("allow_private"),
+            options: try own.optionalString("options"))
         var page = EventPage(
             next: try head.string("next"),
             start: EventPage.Place(

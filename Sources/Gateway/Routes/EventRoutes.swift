@@ -21,7 +21,8 @@ extension GatewayRoute {
                     .query(
                         "endpoint", #"{ "type": "integer", "minimum": 1, "maximum": 9007199254740991 }"#,
                         "Needed by partners with several endpoints whose events are pulled"),
-                ], answers: [
+                ],
+                answers: [
                     .json("A page; empty: there was nothing until the wait was over", "EventPage").encrypted
                 ],
                 refusals: [404, 409, 410]),

@@ -163,7 +163,7 @@ class Trial:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         # Numbers events beside the gateway.
-        self.start("worker", self.inspectd, "worker", "--roles", "maintain", "--log-level", "error")
+        self.start("worker", self.inspectd, "worker", "--roles", "inspect,maintain", "--log-level", "error")
         self.start_gateway()
         self.start_puller()
 

@@ -303,6 +303,8 @@ import Testing
             DELETE FROM insp.record_checkpoint
             """)
         #expect(
-            try await site.judge(arguments: []).faults == [.init(kind: "truncated", chain: "operator", place: 4)])
+            try await site.judge(arguments: ["--public-key", site.path("public.pem")]).faults == [
+                .init(kind: "truncated", chain: "operator", place: 4)
+            ])
     }
 }

@@ -100,6 +100,7 @@ struct AuditSite {
     /// Verifies what the arguments say.
     func judge(arguments: [String]) async throws -> (faults: [Fault], doubts: [Fault]) {
         let done = try await self.run(["verify"] + arguments)
+        #expect(!done.output.isEmpty, "\(done.errors)")
         let report = try members(done.output)
         func list(_ name: String) throws -> [Fault] {
             try #require(report[name] as? [[String: Any]]).map {

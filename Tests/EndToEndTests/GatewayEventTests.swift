@@ -208,7 +208,7 @@ import Testing
             let id = try #require(try await gateway.call("POST", "/inspectionjob/create", Self.job).id)
             try await Self.cancel(id, gateway)
         }
-        let worker = try gateway.service.worker(["--roles", "maintain"])
+        let worker = try gateway.service.worker(["--roles", "inspect,maintain"])
         try await waitUntil("they are counted", within: .seconds(120)) {
             try await gateway.call("GET", "/usage").document["total"] as? Int == 3
         }

@@ -184,7 +184,9 @@ import Testing
             "SELECT insp.destroy_keys(ARRAY(SELECT id FROM insp.key ORDER BY ctid DESC LIMIT 1))")
         /// Which of the keys the table's file has.
         func found() async throws -> [Bool] {
-            for sql in ["VACUUM insp.key", "CHECKPOINT"] { try await setting.admin.execute(sql) }
+            for sql in ["VACUUM insp.key", "CHECKPOINT"] {
+                try await setting.admin.execute(sql, timeout: .seconds(120))
+            }
             let file = try await setting.admin.query("SELECT pg_read_binary_file(pg_relation_filepath('insp.key'))")[0]
                 .data(0)
             return wrapped.map { file.range(of: $0) != nil }

@@ -64,7 +64,7 @@ package struct RecordHeads: Sendable, Equatable {
         self.chains = [:]
         for (name, ends) in object {
             guard ends.count == 4, let first = ends[0] as? Int64, let anchor = ends[1] as? String,
-                let last = ends[2] as? Int64, let head = ends[3] as? String, last >= first,
+                let last = ends[2] as? Int64, let head = ends[3] as? String,
                 let start = RecordPlace(seq: first, hash: anchor), let end = RecordPlace(seq: last, hash: head)
             else { return nil }
             self.chains[name] = (start, end)

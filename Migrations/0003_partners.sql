@@ -49,7 +49,7 @@ CREATE TABLE insp.partner (
     rate_per_second double precision CHECK (rate_per_second > 0),
     rate_burst integer CHECK (rate_burst > 0),
     review text NOT NULL DEFAULT 'never' CHECK (review IN ('never', 'rejected', 'warning', 'always')),
-    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts BETWEEN '1 hour' AND '36525 days'),
+    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts = '0' OR keep_parts BETWEEN '1 hour' AND '36525 days'),
     keep_results interval NOT NULL DEFAULT '30 days' CHECK (keep_results BETWEEN '1 hour' AND '36525 days'),
     face_templates smallint NOT NULL DEFAULT 5 CHECK (face_templates BETWEEN 1 AND 20),
     face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
@@ -71,6 +71,8 @@ CREATE TABLE insp.partner (
 );
 -- Partial: nearly all are null, and a search for those must not choose it.
 CREATE UNIQUE INDEX partner_test_of ON insp.partner (test_of) WHERE test_of IS NOT NULL;
+-- Every job that finishes asks whether there is such a partner.
+CREATE INDEX partner_keeps_no_parts ON insp.partner (id) WHERE keep_parts = '0';
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
 COMMENT ON TABLE insp.partner IS 'Tenants, which own jobs, callback endpoints and limits';
@@ -90,7 +92,7 @@ COMMENT ON COLUMN insp.partner.rate_per_second IS 'Maximum of jobs started per s
 COMMENT ON COLUMN insp.partner.rate_burst IS 'Jobs that may start at once after a quiet period; null: one second''s worth of the rate';
 COMMENT ON COLUMN insp.partner.review IS
     'Which decisions wait for a review: never; rejected: REJECTED; warning: WARNING and REJECTED; always: these and PASSED. A job may request a stricter one. NOT_EXECUTED never waits: nothing was decided';
-COMMENT ON COLUMN insp.partner.keep_parts IS 'How long after its end a job''s parts are kept; an hour at least';
+COMMENT ON COLUMN insp.partner.keep_parts IS 'How long after its end a job''s parts are kept; an hour at least, or 0: they are removed when it finishes';
 COMMENT ON COLUMN insp.partner.keep_results IS 'How long after its end a job''s results are kept; an hour at least';
 COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept for one face id; another one replaces the oldest';
 COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';

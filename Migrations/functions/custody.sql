@@ -144,7 +144,8 @@ CREATE OR REPLACE FUNCTION insp.record_keys(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'restore', 'sweep', 'abandon', 'destroy_person',
-        'destroy_partner'), false), 'action', 'An action is list, verify, escrow, restore, sweep, abandon, destroy_person or destroy_partner.');
+        'destroy_partner', 'sweep_begin', 'destroy_person_begin', 'destroy_partner_begin'), false), 'action',
+        'An action is list, verify, escrow, restore, abandon, or sweep, destroy_person or destroy_partner, these three also with _begin.');
     PERFORM insp.require(record_keys.action <> 'abandon' OR coalesce(record_keys.reason ~ '[^[:space:]]', false)
         AND length(record_keys.reason) <= 200, 'reason', 'Keys are abandoned for a reason of at most 200 characters.');
     IF record_keys.partner IS NOT NULL AND NOT EXISTS (SELECT FROM insp.partner p WHERE p.name = record_keys.partner) THEN
@@ -155,7 +156,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which has no record of its own';
+    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys keys is recorded with _begin before it does, so that one that was killed is on record as well';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid

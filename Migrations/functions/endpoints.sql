@@ -57,9 +57,9 @@ DECLARE
     unknown constant jsonb := CASE jsonb_typeof(p_settings) WHEN 'object' THEN p_settings - settings END;
     problem text;
 BEGIN
-    -- Where data goes: URLs, private networks, results in callbacks.
+    -- Where data goes, and to whom: URLs, private networks, results in callbacks, pins of certificates.
     PERFORM insp.need_approval('set_endpoint', (p_settings ?| ARRAY['url', 'origins', 'inlineResult', 'allowHTTP', 'allowPrivate',
-        'allowedNetworks', 'alertEndpoint']) IS TRUE);
+        'allowedNetworks', 'alertEndpoint', 'pins']) IS TRUE);
     e := insp.endpoint_lock(p_endpoint);
     PERFORM insp.require(unknown = '{}', coalesce('unknown setting '
             || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), 'the settings are not an object'),
@@ -122,6 +122,8 @@ DECLARE
     name constant text := 'endpoint ' || e.id;
     held text[];
 BEGIN
+    PERFORM insp.need_allowed_secret(e.id, p_settings ->> k)
+    FROM unnest(ARRAY['signingKey', 'clientKey', 'apiKey']) k;
     -- A sealed one is not seen: the program that seals validates it.
     IF insp.secret_seal(p_settings ->> 'signingKey') = 0
         AND insp.signing_purpose(p_settings ->> 'signingKey') IS DISTINCT FROM 'signing_key' THEN
@@ -144,6 +146,34 @@ END
 $$;
 COMMENT ON FUNCTION insp.set_endpoint_secrets(insp.endpoint, jsonb) IS
     'The secret settings of insp.set_endpoint: signingKey, clientKey, apiKey';
+
+CREATE OR REPLACE FUNCTION insp.allow_endpoint_secret(p_endpoint bigint, p_sha256 text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.endpoint_lock(p_endpoint);
+    PERFORM insp.require((p_sha256 ~ '^[0-9a-f]{64}$') IS TRUE, 'p_sha256', 'p_sha256 is 64 lowercase hexadecimal digits.');
+END
+$$;
+COMMENT ON FUNCTION insp.allow_endpoint_secret(bigint, text) IS
+    'Only for insp.approve: its proposal allows, until it expires, to give an endpoint the secret whose text has this SHA-256. So no proposal contains the secret';
+
+CREATE OR REPLACE FUNCTION insp.need_allowed_secret(p_endpoint bigint, p_secret text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF p_secret IS NOT NULL AND EXISTS (SELECT FROM insp.approval a WHERE a.action = 'allow_endpoint_secret' AND a.is_needed)
+        AND NOT EXISTS (SELECT FROM insp.proposal p
+            WHERE p.action = 'allow_endpoint_secret' AND p.outcome = 'approved' AND p.expires_at > clock_timestamp()
+                AND p.arguments ->> 'p_endpoint' = p_endpoint::text
+                AND p.arguments ->> 'p_sha256' = encode(sha256(convert_to(p_secret, 'UTF8')), 'hex')) THEN
+        -- Not the digest itself: the server's log has every hint.
+        PERFORM insp.refuse('APPROVAL_NEEDED', 'allow_endpoint_secret', format('SELECT insp.propose(''allow_endpoint_secret'', '
+            '''{"p_endpoint": %s, "p_sha256": "HEX"}''), with the SHA-256 of the text given here; another login then calls insp.approve.',
+            p_endpoint));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.need_allowed_secret(bigint, text) IS
+    'Refuses to give an endpoint a secret of the caller''s choice that no second login has allowed, where this needs four eyes';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -252,10 +282,10 @@ COMMENT ON FUNCTION insp.callback_enable(bigint) IS
     'Resumes sending to an endpoint, held callbacks first, limited by its max_inflight. Returns how many were held';
 GRANT EXECUTE ON FUNCTION insp.callback_enable(bigint) TO insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
-    p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL
+CREATE OR REPLACE FUNCTION insp.rotate_secret(
+    p_endpoint bigint, p_overlap interval, p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL
 ) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     fresh constant text := coalesce(p_secret, insp.new_secret());
@@ -281,6 +311,18 @@ BEGIN
     PERFORM insp.record('callback_rotate_secret', name, jsonb_build_object('overlap', p_overlap,
         'version', CASE purpose WHEN 'signing_key' THEN 'v1a' ELSE 'v1' END));
     RETURN fresh;
+END
+$$;
+COMMENT ON FUNCTION insp.rotate_secret(bigint, interval, text, text) IS
+    'insp.callback_rotate_secret without four eyes, for partners as well, whose secret it is';
+
+CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
+    p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.need_allowed_secret(p_endpoint, p_secret);
+    RETURN insp.rotate_secret(p_endpoint, p_overlap, p_secret, p_purpose);
 END
 $$;
 COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text, text) IS

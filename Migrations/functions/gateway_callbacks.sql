@@ -176,7 +176,7 @@ BEGIN
             PERFORM insp.refuse('KEY_MISSING', 'the gateway passes no sealed secret');
         END IF;
         answer := jsonb_build_object('secret',
-            insp.callback_rotate_secret(e.id, overlap * interval '1 second', p_secret));
+            insp.rotate_secret(e.id, overlap * interval '1 second', p_secret));
     ELSE
         PERFORM insp.refuse('PARAMETER_INVALID', 'action');
     END IF;

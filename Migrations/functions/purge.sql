@@ -152,6 +152,9 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'job');
+    -- Parts that are not kept are removed when their job finishes; this looks for what was left then, and must not turn to each open
+    -- job in every round.
+    least_age constant interval := greatest(p_keep, interval '1 hour');
     -- Few partners have their own period: the cursor passes the others' jobs without reading their parts.
     members constant integer[] := ARRAY(SELECT p.id FROM insp.partner p WHERE insp.keep_of(p, p_what) = p_keep);
     start bigint;
@@ -168,7 +171,7 @@ BEGIN
         SELECT g.*, g.status = 128 AND g.completed_at <= now() - p_keep AS is_due
         FROM page g
         WHERE g.partner_id = ANY (members)
-            AND g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > now() - p_keep), 9223372036854775807)
+            AND g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > now() - least_age), 9223372036854775807)
     ), sized AS MATERIALIZED (
         -- At most 64 MB of bytes at once, plus the first job's: they are removed in pieces of 2 KB.
         SELECT w.id, sum(w.size) OVER (ORDER BY w.id) - w.size AS before, row_number() OVER (ORDER BY w.id) AS n
@@ -180,11 +183,11 @@ BEGIN
     ), stop AS MATERIALIZED (
         SELECT coalesce(
             (SELECT min(z.id) FROM sized z WHERE z.n > p_limit OR z.before >= 67108864),
-            (SELECT min(y.id) FROM page y WHERE y.created_at > now() - p_keep),
+            (SELECT min(y.id) FROM page y WHERE y.created_at > now() - least_age),
             (SELECT max(y.id) + 1 FROM page y)) AS id
     ), later AS (
         INSERT INTO insp.purge_later (due_at, what, job_id)
-        SELECT coalesce(o.completed_at + p_keep, now() + least(p_keep, interval '1 day')), p_what, o.id
+        SELECT coalesce(o.completed_at + p_keep, now() + least(least_age, interval '1 day')), p_what, o.id
         FROM old o WHERE NOT o.is_due AND o.id < (SELECT s.id FROM stop s)
         ON CONFLICT DO NOTHING
     )
@@ -192,7 +195,7 @@ BEGIN
     INTO reached, due;
     more := EXISTS (SELECT FROM (
         SELECT j.created_at FROM insp.job j WHERE j.id >= reached AND j.id <= safe ORDER BY j.id LIMIT 1) n
-        WHERE n.created_at <= now() - p_keep);
+        WHERE n.created_at <= now() - least_age);
     removed := '{}';
     IF due IS NOT NULL THEN
         removed := insp.purge_jobs(p_what, due);
@@ -293,7 +296,7 @@ BEGIN
         WHERE t.what IN ('parts', 'results', 'references')
     ), again AS (
         INSERT INTO insp.purge_later (due_at, what, job_id)
-        SELECT coalesce(g.completed_at + g.keep, now() + least(g.keep, interval '1 day')), g.what, g.job_id
+        SELECT coalesce(g.completed_at + g.keep, now() + least(greatest(g.keep, interval '1 hour'), interval '1 day')), g.what, g.job_id
         FROM judged g WHERE NOT g.is_due
         ON CONFLICT DO NOTHING
     )

@@ -45,7 +45,7 @@ BEGIN
             AND timestamp '2023-03-01' - p_keep <= timestamp '2023-03-01' - p_least
         ELSE p_keep IS NULL END) THEN
         PERFORM insp.refuse(p_code, format('%s is %s', p_what, p_keep), format('%s is %s to 100 years, without a negative part.',
-            p_what, CASE p_least WHEN '1 hour' THEN 'an hour' ELSE p_least::text END));
+            p_what, CASE WHEN p_what = 'keep_parts' THEN '0, or an hour' WHEN p_least = '1 hour' THEN 'an hour' ELSE p_least::text END));
     END IF;
 END
 $$;
@@ -146,7 +146,9 @@ BEGIN
     PERFORM insp.need_approval('set_retention');
     IF set_retention.partner IS NOT NULL AND num_nonnulls(set_retention.what, set_retention.keep) = 0 THEN
         was := insp.partner_lock(set_retention.partner);
-        PERFORM insp.check_keep('PARTNER_INVALID', 'keep_parts', set_retention.keep_parts);
+        -- A month less 30 days is equal to 0, too.
+        PERFORM insp.check_keep('PARTNER_INVALID', 'keep_parts', set_retention.keep_parts)
+        WHERE NOT coalesce(set_retention.keep_parts = '0' AND insp.is_length(set_retention.keep_parts), false);
         PERFORM insp.check_keep('PARTNER_INVALID', 'keep_results', set_retention.keep_results);
         PERFORM insp.check_keep('PARTNER_INVALID', 'keep_references', set_retention.keep_references);
         UPDATE insp.partner p SET keep_parts = coalesce(set_retention.keep_parts, p.keep_parts),
@@ -175,7 +177,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) IS
-    'Sets how long a partner''s parts, results and references are kept, or a period for all partners (insp.retention): an hour to 100 years, access_events and operator_events at least 366 days. A partner''s periods are stored in days and hours';
+    'Sets how long a partner''s parts, results and references are kept, or a period for all partners (insp.retention): an hour to 100 years, access_events and operator_events at least 366 days. With keep_parts 0, a job''s parts are removed in the transaction that finishes it. A partner''s periods are stored in days and hours';
 GRANT EXECUTE ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_retention AS

@@ -45,10 +45,42 @@ BEGIN
         WHERE d.own_callback AND p_readable OR e.url IS NOT NULL
     )
     SELECT d.id FROM done d;
+    IF EXISTS (SELECT FROM insp.partner p WHERE p.keep_parts = '0') THEN
+        PERFORM insp.drop_unkept_parts(p_jobs);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], boolean) IS
     'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims, null for a job that was never claimed. Returns those it finished; a job that was finished before is left as it is. p_readable false: personal data is not read, and the callback goes to the endpoint''s own URL';
+
+CREATE OR REPLACE FUNCTION insp.drop_unkept_parts(p_jobs bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    due constant bigint[] := ARRAY(SELECT j.id FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
+        WHERE j.id = ANY (p_jobs) AND j.status = 128 AND p.keep_parts = '0');
+BEGIN
+    IF due = '{}' THEN
+        RETURN;
+    END IF;
+    BEGIN
+        -- As in insp.purge: a statement must see what other transactions have removed.
+        IF current_setting('transaction_isolation') = 'read committed' THEN
+            PERFORM insp.remove_parts(due);
+            RETURN;
+        END IF;
+    EXCEPTION WHEN OTHERS THEN
+        -- No job may fail to finish because of this.
+        IF SQLSTATE NOT IN ('55P03', '40P01') AND NOT insp.may_be_of_row(SQLSTATE) THEN
+            RAISE;
+        END IF;
+    END;
+    INSERT INTO insp.purge_later (due_at, what, job_id) SELECT now(), 'parts', d.id FROM unnest(due) AS d (id)
+    ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION insp.drop_unkept_parts(bigint[]) IS
+    'Removes the parts of those of these jobs that are finished and whose partner keeps none; what cannot be removed now is left to insp.purge';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]

@@ -14,6 +14,7 @@ BEGIN
     PERFORM insp.need_approval('callback_authorize', NOT EXISTS (SELECT FROM insp.endpoint_authorization a
         WHERE a.endpoint_id = p_endpoint AND (a.provider, a.token_url, a.client_id, a.scope, a.method)
             IS NOT DISTINCT FROM (p_provider, p_token_url, p_client_id, p_scope, p_method)));
+    PERFORM insp.need_allowed_secret(p_endpoint, p_client_secret);
     PERFORM insp.require(p_method IN ('basic', 'post', 'tls'), 'method ' || left(quote_nullable(p_method), 40),
         'A method is basic, post or tls.');
     PERFORM insp.require(p_provider ~ '^[a-z][a-z0-9_-]{0,63}$', 'provider ' || left(quote_nullable(p_provider), 40),

@@ -74,8 +74,10 @@ extension JobClient {
 
     /// Records what an operator's program does in the key store.
     ///
-    /// - Parameter action: One of those that `insp.record_keys` lists.
-    package func recordKeys(_ action: String, of partner: String, keys: Int) async throws {
+    /// - Parameters:
+    ///   - action: One of those that `insp.record_keys` lists.
+    ///   - keys: How many keys it was done to; `nil`: it only begins.
+    package func recordKeys(_ action: String, of partner: String, keys: Int? = nil) async throws {
         try await self.translating { connection in
             try await KeyUse.record(action, of: partner, keys: keys, on: connection)
         }

@@ -268,6 +268,37 @@ import Testing
             ["endpoint", "create", "--partner", "bank", "--url", "https://hooks.example.com/y"])
         #expect(done.status == 1 && done.errors.contains("APPROVAL_NEEDED") && done.errors.contains("insp.propose"))
     }
+
+    @Test func `A chosen secret is sealed once, so that a second login can allow it by its digest`() async throws {
+        let site = try await Site()
+        _ = try await site.endpoint(
+            "create", "--partner", "bank", "--new-partner", "--url", "https://hooks.example.com/x")
+        _ = try await site.connection.query("SELECT insp.set_approval('allow_endpoint_secret', true)")
+        let key = "whsec_\(Data(repeating: 7, count: 32).base64EncodedString())"
+        let refused = try await site.run(["endpoint", "rotate", "1", "--secret", "-"], input: key)
+        #expect(refused.status == 1 && refused.errors.contains("APPROVAL_NEEDED"))
+        let sealed = try await site.endpoint("seal", "1", "--secret", "-", input: key)
+        let text = try #require(sealed["sealed"] as? String)
+        #expect(sealed["purpose"] as? String == "signing_secret" && text.hasPrefix("sealed:") && !text.contains(key))
+        _ = try await site.connection.query(
+            "SELECT insp.propose('allow_endpoint_secret', jsonb_build_object('p_endpoint', 1, 'p_sha256', $1::text))",
+            [.text(try #require(sealed["sha256"] as? String))])
+        try await site.connection.execute(
+            "SET SESSION AUTHORIZATION insp_operator; SELECT insp.approve(1); RESET SESSION AUTHORIZATION")
+        _ = try await site.connection.query(
+            "SELECT insp.callback_rotate_secret(1, '0', $1, 'signing_secret')", [.text(text)])
+        let stored = try await site.connection.query(
+            "SELECT convert_from(value, 'UTF8'), seal FROM insp.secret WHERE owner = 'endpoint 1'")
+        #expect(try stored.map { try $0.string(0) } == [text])
+        // What the database can no longer see is refused here as well.
+        for (option, value, code) in [
+            ("--api-key", "\u{1}x", "ENDPOINT_INVALID"), ("--signing-key", key, "ENDPOINT_INVALID"),
+            ("--secret", "x", "ENDPOINT_INVALID"), ("--client-secret", "é", "CLIENT_ID_INVALID"),
+        ] {
+            let done = try await site.run(["endpoint", "seal", "1", option, "-"], input: value)
+            #expect(done.status == 1 && done.errors.contains(code), "\(option): \(done.errors)")
+        }
+    }
 }
 
 extension Data {

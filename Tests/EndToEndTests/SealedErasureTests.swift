@@ -70,6 +70,16 @@ import Testing
         let persons = try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'person'")[0].int(0)
         #expect(persons == 3)
 
+        // Nothing is destroyed that cannot be recorded first.
+        try await site.connection.execute("ALTER FUNCTION insp.record_keys RENAME TO absent")
+        for command in [["person", "erase", "--partner", "bank", "--reference", "bob"], ["keys", "sweep"]] {
+            let refused = try await Program.run(command, environment: site.environment)
+            #expect(refused.status != 0, "\(command)")
+        }
+        try await site.connection.execute("ALTER FUNCTION insp.absent RENAME TO record_keys")
+        for place in 0..<3 { #expect(try await site.opens(backup[place])) }
+        #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind = 'person'")[0].int(0) == 3)
+
         let erased = try members(
             try await site.run("person", "erase", "--partner", "bank", "--reference", "ann"))
         #expect(erased["jobs"] as? Int == 2 && erased["keyDestroyed"] as? Bool == true)
@@ -86,6 +96,7 @@ import Testing
         #expect(
             try await site.count(
                 "insp.v_operator_events WHERE (action, detail) = ('keys_destroy_person', '{\"keys\": 2}')") == 1)
+        #expect(try await site.count("insp.v_operator_events WHERE action = 'keys_destroy_person_begin'") == 1)
 
         // What retention leaves without a job goes with the next sweep.
         _ = try await site.connection.query("SELECT insp.erase($1)", [.text(other["id"] as! String)])
@@ -96,6 +107,9 @@ import Testing
         try await site.store.execute("UPDATE insp.key SET created_at = now() - interval '2 hours'")
         let swept = try members(try await site.run("keys", "sweep"))
         #expect(swept["persons"] as? Int == 1 && swept["destroyed"] as? Int == 0)
+        #expect(
+            try await site.count(
+                "insp.v_operator_events WHERE (action, detail) = ('keys_sweep_begin', '{}')") == 2)
         #expect(try await site.store.query("SELECT count(*) FROM insp.key WHERE kind <> 'partner'")[0].int(0) == 0)
     }
 

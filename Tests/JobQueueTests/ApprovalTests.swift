@@ -166,6 +166,58 @@ import Testing
         try await office.end()
     }
 
+    @Test func `A secret of the caller's choice needs a second login where asked for, and no proposal contains it`()
+        async throws
+    {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        let chosen = "whsec_" + String(repeating: "AAAA", count: 8)
+        let digest = try await office.fixture.admin.query(
+            "SELECT encode(sha256(convert_to($1, 'UTF8')), 'hex')", [.text(chosen)])[0].string(0)
+        #expect(try await office.call("callback_rotate_secret(1, '0', '\(chosen)')", as: first) == chosen)
+        #expect(try await office.call("set_approval('allow_endpoint_secret', true)", as: first).hasSuffix("two logins"))
+        #expect(try await office.call("set_approval('set_endpoint', true)", as: first).hasSuffix("two logins"))
+        let refused = [
+            "callback_rotate_secret(1, '0', '\(chosen)')",
+            "set_endpoint(1, '{\"apiKeyHeader\": \"X-Key\", \"apiKey\": \"chosen\"}')",
+            "set_endpoint(1, '{\"signingKey\": \"whsk_\(String(repeating: "AAAA", count: 10))AAA=\"}')",
+            "callback_authorize(1, 'https://login.example.com/token', 'client', 'secret')",
+            "set_endpoint(1, '{\"pins\": [\"sha256//\(String(repeating: "A", count: 43))=\"]}')",
+        ]
+        for call in refused { #expect(try await office.call(call, as: first) == "APPROVAL_NEEDED", "\(call)") }
+        // A secret that the database makes, or the removal of one, is nobody's choice.
+        #expect(try await office.call("callback_rotate_secret(1, '0')", as: first).hasPrefix("whsec_"))
+        #expect(try await office.call("set_endpoint(1, '{\"apiKey\": null}')", as: first) == "")
+        for (endpoint, text) in [("1", "\(digest)"), ("1", "abc"), ("99", "\(digest)")] {
+            let proposed = try await office.call(
+                "propose('allow_endpoint_secret', '{\"p_endpoint\": \(endpoint), \"p_sha256\": \"\(text)\"}')",
+                as: first)
+            #expect(Int(proposed) != nil)
+        }
+        // Proposed is not approved.
+        #expect(try await office.call(refused[0], as: first) == "APPROVAL_NEEDED")
+        #expect(try await office.call("approve(1)", as: first) == "APPROVAL_REFUSED")
+        #expect(try await office.call("approve(1)", as: second) == "\"\"")
+        #expect(try await office.call("approve(2)", as: second) == "PARAMETER_INVALID")
+        #expect(try await office.call("approve(3)", as: second) == "ENDPOINT_UNKNOWN")
+        #expect(try await office.call(refused[0], as: first) == chosen)
+        // For that secret and that endpoint alone, until the proposal expires.
+        #expect(
+            try await office.call("callback_rotate_secret(1, '0', '\(chosen.dropLast(4))BBBB')", as: first)
+                == "APPROVAL_NEEDED")
+        let other = try await office.fixture.admin.query(
+            "SELECT endpoint_id FROM insp.create_endpoint('acme', 'https://other.example.com/')")[0].int(0)
+        #expect(
+            try await office.call("callback_rotate_secret(\(other), '0', '\(chosen)')", as: first) == "APPROVAL_NEEDED")
+        #expect(try await office.fixture.count("insp.proposal p WHERE p::text LIKE '%\(chosen)%'") == 0)
+        try await office.fixture.admin.execute("UPDATE insp.proposal SET expires_at = clock_timestamp()")
+        #expect(try await office.call(refused[0], as: first) == "APPROVAL_NEEDED")
+        // Nobody calls what only insp.approve may.
+        #expect(try await office.call("allow_endpoint_secret(1, '\(digest)')", as: first) == "42501")
+        #expect(try await office.call("rotate_secret(1, '0', '\(chosen)')", as: first) == "42501")
+        try await office.end()
+    }
+
     private func members(_ text: String) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }

@@ -162,7 +162,15 @@ extension RecordTests {
                 $0.split(separator: " ").dropFirst().joined(separator: " ")
             }
                 == ["keys_escrow keys {}", "keys_destroy_person partner acme {\"keys\": 2}"])
-        for call in ["record_keys('destroy_keys')", "record_keys(NULL)", "record_keys('escrow', 'nobody')"] {
+        // An intention counts nowhere: a signed report counts the workers' action destroy_keys alone.
+        _ = try await session.query("SELECT insp.record_keys('destroy_person_begin', 'acme')")
+        #expect(
+            try await self.rows("operator", fixture).last?.hasSuffix("keys_destroy_person_begin partner acme {}")
+                == true)
+        for call in [
+            "record_keys('destroy_keys')", "record_keys('escrow_begin')", "record_keys(NULL)",
+            "record_keys('escrow', 'nobody')",
+        ] {
             await #expect(throws: PostgresError.self, "\(call)") { try await session.query("SELECT insp.\(call)") }
         }
         // What counts in a signed report comes from workers.

@@ -345,10 +345,54 @@ import Testing
         #expect(log.count { if case .purged(3, 3, 0) = $0 { true } else { false } } == 1)
     }
 
+    @Test func `Parts that a partner does not keep go with the job's end, in its transaction`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("SELECT insp.create_partner('archive', 'https://hooks.example.com/y')")
+        _ = try await fixture.admin.query("SELECT insp.set_retention('acme', keep_parts => '0')")
+        let ended = try await self.enqueue(fixture, 3)
+        _ = try await self.enqueue(fixture, 2, partner: "archive")
+        try await self.drain(fixture)
+        // No round of maintenance has run.
+        let left = "insp.part p JOIN insp.job j ON j.id = p.job_id JOIN insp.partner x ON x.id = j.partner_id"
+        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 0)
+        #expect(try await fixture.count("\(left) WHERE x.name = 'archive'") == 2)
+        #expect(try await fixture.count("insp.content") == 2)
+        for id in ended {
+            let result = try await fixture.result(of: id)
+            #expect(result["status"] as? Int == 128 && result["decision"] != nil && result["purgedAt"] == nil)
+            let refused = await #expect(throws: PostgresError.self) {
+                try await fixture.admin.query("SELECT insp.rerun($1)", [.text(id)])
+            }
+            #expect(refused?.sqlState == ErrorCode.partsPurged.sqlState)
+        }
+        // What is not finished keeps its parts, and is looked at once an hour at most.
+        let open = try await self.enqueue(fixture, 2)
+        try await self.age(fixture, "2 hours", where: "status = 1")
+        #expect(try await self.purge(fixture) == Purged())
+        #expect(try await fixture.count("insp.purge_later WHERE due_at > now() + interval '50 minutes'") == 2)
+        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 2)
+        // However it finishes; where nothing can be removed then, the next round of retention does it.
+        #expect(try await fixture.client.cancel(open[0]))
+        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 1)
+        try await fixture.admin.execute(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT insp.cancel('\(open[1])'); COMMIT")
+        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 1)
+        #expect(try await self.purge(fixture) == Purged(parts: 1))
+        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 0)
+        // Jobs that had ended before the setting, too.
+        _ = try await fixture.admin.query("SELECT insp.set_retention('archive', keep_parts => '0')")
+        try await self.age(fixture, "2 hours", where: "status = 128")
+        #expect(try await self.purge(fixture) == Purged(parts: 2))
+        #expect(try await fixture.count("insp.part") == 0)
+        #expect(try await fixture.count("insp.content") == 0)
+    }
+
     @Test func `Periods that cannot be kept are refused`() async throws {
         let fixture = try await QueueFixture()
         for (call, state) in [
-            ("'acme', '59 minutes'", "IN089"), ("'acme', keep_results => '10000 years'", "IN089"),
+            ("'acme', '59 minutes'", "IN089"), ("'acme', '1 month -30 days'", "IN089"),
+            ("'acme', keep_results => '0'", "IN089"), ("'acme', keep_references => '0'", "IN089"),
+            ("'acme', keep_results => '10000 years'", "IN089"),
             ("'acme', keep_references => '101 years'", "IN089"), ("what => 'samples', keep => '10000 years'", "IN113"),
             ("'nobody', '1 day'", "IN003"),
             ("what => 'socks', keep => '1 day'", "IN113"),

@@ -134,9 +134,7 @@ package struct EndpointStore {
         let seal = try await self.seal(of: number)
         var secret = client.secret
         if let seal, let plain = client.secret {
-            guard !plain.isEmpty, plain.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
-                throw InspectError(.clientIDInvalid, "the client secret", hint: "It has visible characters of ASCII.")
-            }
+            try Self.validate(plain, for: .clientSecret, named: "the client secret")
             secret = seal.seal(plain, for: .clientSecret)
         }
         try await self.query(
@@ -146,6 +144,35 @@ package struct EndpointStore {
                 .optional(client.scope), .text(client.method), .text(client.provider),
             ])
         return Answer(endpoint: number, isSealed: seal != nil)
+    }
+
+    /// A secret as SQL takes it, with the digest by which a second login allows it.
+    package struct SealedText: Encodable {
+        var purpose: String
+        var sealed: String
+        var sha256: String
+    }
+
+    /// Seals a secret of the caller's choice, and stores nothing.
+    ///
+    /// - Parameter setting: As in `insp.set_endpoint`, or `clientSecret`; `nil`: a key of either kind for rotation.
+    /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if no key store is configured.
+    package func sealed(_ secret: String, as setting: String?, of number: Int64) async throws -> SealedText {
+        guard let seal = try await self.seal(of: number) else {
+            throw InspectError(.keyMissing, "no key store is configured")
+        }
+        let purpose: SecretSeal.Purpose
+        switch setting {
+        case "signingKey": purpose = .signingKey
+        case "clientKey": purpose = .clientKey
+        case "apiKey": purpose = .apiKey
+        case "clientSecret": purpose = .clientSecret
+        default: purpose = try Self.purpose(of: secret)
+        }
+        try Self.validate(secret, for: purpose, named: setting ?? "the key")
+        let text = seal.seal(secret, for: purpose)
+        let digest = SHA256.digest(Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return SealedText(purpose: purpose.rawValue, sealed: text, sha256: digest)
     }
 
     /// What seals an endpoint's secrets; `nil`: no key store is configured.
@@ -192,6 +219,10 @@ package struct EndpointStore {
             else {
                 throw InspectError(
                     .endpointInvalid, name, hint: "An API key has 1 to 4096 characters that a header may hold.")
+            }
+        case .clientSecret:
+            guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+                throw InspectError(.clientIDInvalid, name, hint: "It has visible characters of ASCII.")
             }
         // libcurl reads it, and says what it thinks of it at the first callback.
         default: break

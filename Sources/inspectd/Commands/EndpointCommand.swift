@@ -14,8 +14,10 @@ extension Command {
                             [--api-key FILE] [--client-certificate FILE --client-key FILE]
                    inspectd endpoint authorize NUMBER --client-id ID [--token-url URL] [--client-secret FILE]
                             [--scope SCOPES] [--method M] [--provider P]
+                   inspectd endpoint seal NUMBER (--secret FILE | --signing-key FILE | --api-key FILE
+                            | --client-key FILE | --client-secret FILE)
             """,
-        words: ["create", "rotate", "set", "authorize"],
+        words: ["create", "rotate", "set", "authorize", "seal"],
         takesOperands: true,
         options: [
             .value("partner", "NAME", "create: whose endpoint it is"),
@@ -24,15 +26,15 @@ extension Command {
             .flag("allow-http", "create: plain http is allowed"),
             .flag("allow-private", "create: private addresses and ports are allowed"),
             .value("overlap", "TIME", "rotate: how long the old key also signs, such as '7 days' [24 hours]"),
-            .value("secret", "FILE", "rotate: this key (whsec_ or whsk_) instead of a new one; - is standard input"),
+            .value("secret", "FILE", "rotate, seal: this key (whsec_ or whsk_), not a new one; - is standard input"),
             .flag("ed25519", "rotate: creates an Ed25519 key (whsk_) and prints its public half"),
             .value("settings", "FILE", "set: JSON as insp.set_endpoint takes it; - is standard input"),
-            .value("signing-key", "FILE", "set: key of Ed25519 (whsk_)"),
-            .value("api-key", "FILE", "set: value of the header apiKeyHeader; deprecated"),
+            .value("signing-key", "FILE", "set, seal: key of Ed25519 (whsk_)"),
+            .value("api-key", "FILE", "set, seal: value of the header apiKeyHeader; deprecated"),
             .value("client-certificate", "FILE", "set: certificate chain for mutual TLS, in PEM"),
-            .value("client-key", "FILE", "set: its private key, in PEM"),
+            .value("client-key", "FILE", "set, seal: its private key, in PEM"),
             .value("client-id", "ID", "authorize: the OAuth 2.0 client"),
-            .value("client-secret", "FILE", "authorize: its secret; - is standard input"),
+            .value("client-secret", "FILE", "authorize, seal: its secret; - is standard input"),
             .value("token-url", "URL", "authorize: the token endpoint of the authorization server"),
             .value("scope", "SCOPES", "authorize: scopes, separated by spaces"),
             .value("method", "M", "authorize: basic, post or tls [basic]"),
@@ -42,8 +44,9 @@ extension Command {
             let configuration = try Configuration(arguments)
             let words = arguments.operands
             if words == ["create"] { return try await Self.create(configuration, arguments) }
-            guard words.count == 2, ["rotate", "set", "authorize"].contains(words[0]) else {
-                throw UsageError("'endpoint' needs create, or rotate, set or authorize with the endpoint's number")
+            guard words.count == 2, ["rotate", "set", "authorize", "seal"].contains(words[0]) else {
+                throw UsageError(
+                    "'endpoint' needs create, or rotate, set, authorize or seal with the endpoint's number")
             }
             guard let number = Int64(words[1]), number > 0 else {
                 throw UsageError("the endpoint must be a number, as in insp.v_callbacks")
@@ -51,6 +54,7 @@ extension Command {
             switch words[0] {
             case "rotate": try await Self.rotate(number, configuration, arguments)
             case "set": try await Self.set(number, configuration, arguments)
+            case "seal": try await Self.seal(number, configuration, arguments)
             default: try await Self.authorize(number, configuration, arguments)
             }
         }
@@ -131,6 +135,25 @@ extension Command {
             id: arguments["client-id"], secret: secret, tokenURL: arguments["token-url"], scope: arguments["scope"],
             method: arguments["method"] ?? "basic", provider: arguments["provider"] ?? "client_credentials")
         Output.line(ResultEnvelope.json(try await store.authorize(number, client)))
+    }
+
+    /// For a secret that a second login must allow first: sealing it again would give another text.
+    private static func seal(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {
+        let settings: [(String, String?)] = [
+            ("secret", nil), ("signing-key", "signingKey"), ("api-key", "apiKey"), ("client-key", "clientKey"),
+            ("client-secret", "clientSecret"),
+        ].filter { arguments[$0.0] != nil }
+        guard settings.count == 1, let (option, setting) = settings.first, let path = arguments[option] else {
+            throw UsageError(
+                "'endpoint seal' needs one of --secret, --signing-key, --api-key, --client-key and --client-secret")
+        }
+        // The private key is PEM of many lines.
+        let secret =
+            setting == "clientKey"
+            ? String(decoding: try Self.read(path, of: "--\(option)"), as: UTF8.self)
+            : try Self.secret(path, of: "--\(option)")
+        let store = try await Self.store(configuration)
+        Output.line(ResultEnvelope.json(try await store.sealed(secret, as: setting, of: number)))
     }
 
     /// A file of one line.

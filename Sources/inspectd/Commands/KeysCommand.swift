@@ -246,6 +246,7 @@ extension Command {
         let store = try Self.keyStore(configuration)
         let connection = try await Self.mainDatabase(configuration)
         try await store.check(try await CustodyState.noted(on: connection))
+        try await KeyUse.record("sweep_begin", keys: nil, on: connection)
         var last: KeyID?
         var destroyed = 0
         var persons = 0

@@ -86,8 +86,10 @@ extension Command {
         let number = try await client.beginErasure(ofPartner: partner)
         // First: whatever happens to the rest, nothing sealed opens any more.
         if let keys {
+            // Recorded first: a call that is killed here may have destroyed it.
+            try await client.recordKeys("destroy_partner_begin", of: partner)
             outcome.keyDestroyed = try await keys.destroyPartner(number)
-            if outcome.keyDestroyed { try await client.recordKeys("destroy_partner", of: partner, keys: 1) }
+            try await client.recordKeys("destroy_partner", of: partner, keys: outcome.keyDestroyed ? 1 : 0)
         }
         for round in 0..<10 {
             outcome.kept = 0
@@ -107,7 +109,9 @@ extension Command {
         }
         if let keys {
             // One that a gateway made for a request that was under way.
-            try await keys.destroyPartner(number)
+            if try await keys.destroyPartner(number) {
+                try await client.recordKeys("destroy_partner", of: partner, keys: 1)
+            }
             while try await keys.sweep() > 0 {}
         }
         return outcome

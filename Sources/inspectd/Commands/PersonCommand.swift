@@ -70,13 +70,16 @@ extension Command {
 
     /// - Parameter isWithdrawal: Whether the person withdrew the consent: what is under way stops as well.
     ///
-    /// The key goes last: a repeated call finds by it what an interrupted one has left.
+    /// The key goes last: a repeated call finds by it what an interrupted one has left. The intention is recorded first, as an
+    /// interrupted call may have destroyed keys.
     private static func erase(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?, stopping isWithdrawal: Bool
     ) async throws {
         var outcome = Erasure(cancelled: isWithdrawal ? 0 : nil)
         var faces: [String] = []
-        for index in try await Self.indexes(reference, partner, client, keys) {
+        let indexes = try await Self.indexes(reference, partner, client, keys)
+        if keys != nil { try await client.recordKeys("destroy_person_begin", of: partner) }
+        for index in indexes {
             faces += try await client.faces(of: index, partner: partner)
             let jobs: Int
             if isWithdrawal {
@@ -96,7 +99,7 @@ extension Command {
             for face in faces where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
             outcome.keyDestroyed = try await keys.destroyPerson(.user(reference), of: number)
             gone += outcome.keyDestroyed ? 1 : 0
-            if gone > 0 { try await client.recordKeys("destroy_person", of: partner, keys: gone) }
+            try await client.recordKeys("destroy_person", of: partner, keys: gone)
         }
         Output.line(ResultEnvelope.json(outcome))
     }

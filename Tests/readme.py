@@ -51,15 +51,20 @@ def script(page):
 def run(text, environment, folder=ROOT):
     """What a script prints, by heading; the first command that fails ends it."""
     # Job control as in a terminal, where the page says %1; a session of its own, so that whatever is left can be ended.
+    # Files, not pipes: what is left running after a failure would keep those open.
+    streams = [tempfile.TemporaryFile("w+") for _ in range(2)]
     process = subprocess.Popen(["bash", "-m", "-e", "-c", text], cwd=folder, env=environment, text=True, start_new_session=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdout=streams[0], stderr=streams[1])
     try:
-        output, errors = process.communicate(timeout=600)
+        process.wait(timeout=600)
     finally:
         for pid in subprocess.run(["ps", "-o", "pid=", "-s", str(process.pid)], text=True, stdout=subprocess.PIPE).stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         subprocess.run([ROOT / "deploy/scratch-postgres.sh", "stop", ROOT / ".build/postgres"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for stream in streams:
+        stream.seek(0)
+    output, errors = (stream.read() for stream in streams)
     assert process.returncode == 0, (output[-2000:], errors[-2000:])
     said = {}
     for piece in output.split("@@")[1:]:

@@ -142,15 +142,17 @@ extension Command {
     private static func rotate(_ configuration: Configuration, _ arguments: Arguments) async throws {
         guard let name = arguments["to"] else { throw UsageError("'keys rotate' needs --to") }
         let store = try Self.keyStore(configuration)
-        // The process must have the present keys as well.
-        try await store.check(try await Self.noted(configuration))
+        // The process must have the present keys as well; the database may have noted newer ones than a restored key store has.
+        try await store.checkPair(try await Self.noted(configuration))
+        try await store.checkWrappingKeys()
         try await Self.note(try await store.beginRotation(to: name), configuration)
         try await Self.finish(try await Self.rewrap(store, all: false, configuration), store, configuration)
     }
 
     private static func rewrap(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let store = try Self.keyStore(configuration)
-        let state = try await store.check(try await Self.noted(configuration))
+        try await store.checkPair(try await Self.noted(configuration))
+        let state = try await store.checkWrappingKeys()
         // A rotator that was killed may not have come so far.
         try await Self.note(state, configuration)
         let outcome = try await Self.rewrap(store, all: arguments.has("all"), configuration)

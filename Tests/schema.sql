@@ -63,6 +63,11 @@ CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURN
     SET lock_timeout TO '50ms'
     AS ...
 
+CREATE FUNCTION insp.allow_endpoint_secret(p_endpoint bigint, p_sha256 text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.announce_pulls() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -435,7 +440,7 @@ CREATE TABLE insp.partner (
     CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
     CONSTRAINT partner_job_lifetime_check CHECK ((job_lifetime > '00:00:00'::interval)),
     CONSTRAINT partner_keep_faces_check CHECK (((keep_faces >= '01:00:00'::interval) AND (keep_faces <= '36525 days'::interval))),
-    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '36525 days'::interval))),
+    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts = '00:00:00'::interval) OR ((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '36525 days'::interval)))),
     CONSTRAINT partner_keep_references_check CHECK (((keep_references >= '01:00:00'::interval) AND (keep_references <= '36525 days'::interval))),
     CONSTRAINT partner_keep_results_check CHECK (((keep_results >= '01:00:00'::interval) AND (keep_results <= '36525 days'::interval))),
     CONSTRAINT partner_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
@@ -771,6 +776,15 @@ CREATE FUNCTION insp.drop_strays(p_queues integer[], p_floors bigint[], p_limit 
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.drop_unkept_parts(p_jobs bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) RETURNS void
@@ -1808,6 +1822,11 @@ CREATE FUNCTION insp.names_face(p_workflow text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
 
+CREATE FUNCTION insp.need_allowed_secret(p_endpoint bigint, p_secret text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2520,6 +2539,11 @@ CREATE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label te
 
 CREATE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text DEFAULT NULL::text, p_purpose text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -4715,6 +4739,7 @@ CREATE INDEX job_reference_job ON insp.job_reference USING btree (job_id);
 CREATE INDEX key_gone_since ON insp.key_gone USING btree (since);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
 CREATE INDEX object_gone_since ON insp.object_gone USING btree (since);
+CREATE INDEX partner_keeps_no_parts ON insp.partner USING btree (id) WHERE (keep_parts = '00:00:00'::interval);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE UNIQUE INDEX partner_test_of ON insp.partner USING btree (test_of) WHERE (test_of IS NOT NULL);
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
@@ -4831,6 +4856,7 @@ REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.allow_endpoint_secret(p_endpoint bigint, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.announce_pulls() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
@@ -5047,6 +5073,7 @@ REVOKE ALL ON FUNCTION insp.drop_history(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.drop_history(p_limit integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.drop_strays(p_queues integer[], p_floors bigint[], p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.drop_strays(p_queues integer[], p_floors bigint[], p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.drop_unkept_parts(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) FROM PUBLIC;
@@ -5338,6 +5365,7 @@ REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.names_face(p_workflow text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.need_allowed_secret(p_endpoint bigint, p_secret text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_approval(p_action text, p_applies boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;
@@ -5508,6 +5536,7 @@ GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text)
 REVOKE ALL ON FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;

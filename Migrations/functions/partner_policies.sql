@@ -194,7 +194,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     keys constant text[] := ARRAY['expiryGraceDays', 'rejectExpired', 'minimumAge', 'livenessAssurance', 'enrollmentAssurance',
         'reviewLabels', 'reviewRisk'];
-    assurances constant jsonb := '["evidence", "challenge", "certified-vendor"]';
+    assurances constant jsonb := '["evidence", "challenge", "certified-vendor"]'::jsonb;
     entry record;
     is_number boolean;
 BEGIN

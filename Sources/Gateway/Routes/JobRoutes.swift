@@ -46,7 +46,7 @@ extension GatewayRoute {
                 answers: [
                     .json("The job", "Job", .entityTag, .retryAfter).encrypted,
                     .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
-                ], refusals: [404]),
+                ], refusals: [404, 410]),
             .scope(.read) { (call) throws(InspectError) in
                 let (id, wait) = (try call.jobID(), try call.wait())
                 return { _ in try await call.result(id, wait) }
@@ -98,7 +98,7 @@ extension GatewayRoute {
                         "Which of several parts of the kind, from 0")
                 ],
                 answers: [.init(description: "The bytes", type: "application/octet-stream", isEncrypted: true)],
-                refusals: [404, 409]),
+                refusals: [404, 409, 410]),
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {

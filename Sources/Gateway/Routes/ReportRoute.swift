@@ -17,7 +17,7 @@ extension GatewayRoute {
                     "purpose", #"{ "enum": ["review", "support", "export", "delivery"], "default": "review" }"#,
                     "What the page is read for")
             ],
-            answers: [.init(description: "The page", type: "text/html", isEncrypted: true)], refusals: [404, 409]),
+            answers: [.init(description: "The page", type: "text/html", isEncrypted: true)], refusals: [404, 409, 410]),
         .scope(.report) { (call) throws(InspectError) in
             let id = try call.jobID()
             let purpose = call.request.query["purpose"] ?? "review"

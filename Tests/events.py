@@ -121,6 +121,8 @@ class Trial:
             if time.monotonic() > end:
                 raise RuntimeError(answer.stderr[-500:])
             time.sleep(0.1)
+            # A server that was killed while it recovered seemed to run, and ends for good.
+            self.restart_database()
 
     def start(self, name, *words):
         with open(os.path.join(self.options.folder, name + ".log"), "ab") as log:

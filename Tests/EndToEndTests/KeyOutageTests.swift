@@ -101,6 +101,8 @@ import Testing
             }
             #expect(try await service.result(of: id).at("decision.type") as? String == "REJECTED")
         }
+        // It logs a job after the database has it.
+        try await waitUntil("both are logged") { SealedService.lines(newer, "job finished").count >= 2 }
         let attempts = SealedService.lines(newer, "job finished").map { $0["attempt"] as? Int }
         #expect(attempts == [1, 1])
         newer.send(SIGTERM)

@@ -327,6 +327,7 @@ class Partner:
             self.expect(self.sealed("/inspectionjob/" + job, key) == plain, "an encrypted result is another one")
             page = self.sealed("/persons/user%207/export?limit=1", key)
             self.faults += self.schemas.faults(page, "Export")
+            self.faults += self.schemas.faults(self.sealed("/events?limit=1", key), "EventPage")
             before = len(self.received())
             [callback] = self.api("list_callbacks").sync(client=self.client, job=job).callbacks
             self.api("replay_callback").sync(callback.webhook_id, client=self.client)

@@ -177,7 +177,7 @@ GRANT EXECUTE ON FUNCTION insp.keys_of_no_job(uuid[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.key_writers() RETURNS SETOF text
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- pg_locks, as every login may see all of it, and it has prepared transactions. Who has inserted a row holds this lock until the end.
+    -- Every login sees all of pg_locks, prepared transactions included. A transaction that has inserted a row holds this lock to its end.
     SELECT DISTINCT l.virtualtransaction FROM pg_locks l
     WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()
         AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
@@ -192,7 +192,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT n FROM unnest(p_numbers) AS n WHERE NOT EXISTS (SELECT FROM insp.partner p WHERE p.id = n)
 $$;
 COMMENT ON FUNCTION insp.numbers_of_no_partner(integer[]) IS
-    'Which of these numbers belong to no partner, not even to an erased one; keys of such partners are rubbish that a stolen login has added';
+    'Which of these numbers belong to no partner, not even to an erased one: only a stolen login can have added keys for them';
 GRANT EXECUTE ON FUNCTION insp.numbers_of_no_partner(integer[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.is_sealed(id uuid) RETURNS boolean

@@ -165,7 +165,7 @@ BEGIN
             WHERE p.action = 'allow_endpoint_secret' AND p.outcome = 'approved' AND p.expires_at > clock_timestamp()
                 AND p.arguments ->> 'p_endpoint' = p_endpoint::text
                 AND p.arguments ->> 'p_sha256' = encode(sha256(convert_to(p_secret, 'UTF8')), 'hex')) THEN
-        -- Not the digest itself: the server's log has every hint.
+        -- Without the digest, since hints are written to the server's log.
         PERFORM insp.refuse('APPROVAL_NEEDED', 'allow_endpoint_secret', format('SELECT insp.propose(''allow_endpoint_secret'', '
             '''{"p_endpoint": %s, "p_sha256": "HEX"}''), with the SHA-256 of the text given here; another login then calls insp.approve.',
             p_endpoint));

@@ -37,7 +37,7 @@ extension GatewayStore {
     }
 }
 
-/// The keys for which parts may be encrypted, as everyone may ask for them: looked up once in a few seconds.
+/// The keys for which parts may be encrypted. Anyone may ask for them, so they are looked up once in a few seconds.
 final class PublishedKeys: Sendable {
     private static let lifetime = Duration.seconds(5)
     private let store: GatewayStore

@@ -171,8 +171,8 @@ package struct EndpointStore {
         }
         try Self.validate(secret, for: purpose, named: setting ?? "the key")
         let text = seal.seal(secret, for: purpose)
-        let digest = SHA256.digest(Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return SealedText(purpose: purpose.rawValue, sealed: text, sha256: digest)
+        return SealedText(
+            purpose: purpose.rawValue, sealed: text, sha256: SHA256.digest(Array(text.utf8)).hexadecimal)
     }
 
     /// What seals an endpoint's secrets; `nil`: no key store is configured.

@@ -169,7 +169,8 @@ package final class KeyStore: Sendable {
                 "the database has noted the wrapping key \(noted.wrappingKey), and the key store \(state.wrappingKey)",
                 hint: "The key store may be older than the database (deploy/SEALING.md, \"Backups\").")
         }
-        return try await self.checkWrappingKeys()
+        try await self.prove(state)
+        return state
     }
 
     /// Verifies that the key store and the main database belong together.
@@ -201,6 +202,11 @@ package final class KeyStore: Sendable {
         guard let state = try await self.state() else {
             throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
         }
+        try await self.prove(state)
+        return state
+    }
+
+    private func prove(_ state: CustodyState) async throws(InspectError) {
         if let former = state.formerKey { _ = try self.wrappingKeys.key(former) }
         do {
             _ = try await self.wrappingKeys.key(state.wrappingKey).unwrap(
@@ -210,6 +216,5 @@ package final class KeyStore: Sendable {
             throw InspectError(
                 .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is another one of that name")
         }
-        return state
     }
 }

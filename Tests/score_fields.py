@@ -197,7 +197,7 @@ class Count:
 def score(manifest, answers, figures, mistakes):
     """Judges the answers to every image of the manifest; keys are set, source and field."""
     facts = load(manifest)
-    counts, misprints = {}, {"reported": 0, "total": 0}
+    counts, zones, misprints = {}, {}, {"reported": 0, "total": 0}
     for entry, data in zip(manifest, answers):
         base = f"images/{entry['base']}" if entry.get("base") else entry["file"]
         own = facts.get(base)
@@ -226,12 +226,17 @@ def score(manifest, answers, figures, mistakes):
                         "address.country", "rawBarcodeData", "mrzLine1", "mrzLine2", "mrzLine3"):
                     counts.setdefault((group, "invented", name), Count()).add("wrong", False)
                     mistakes.append((f"field invented, {group}", entry["file"], f"{name}: {found!r}"))
+        lines = [name for name in bears if name.startswith("mrzLine")]
+        if lines:
+            row = zones.setdefault(group, {"right": 0, "total": 0})
+            row["total"] += 1
+            row["right"] += all(judge(name, values.get(name), bears[name][1], ()) == "right" for name in lines)
         for misprint in own.get("misprints", []):
             if misprint["field"] in FIELDS and misprint["field"] != "type":
                 misprints["total"] += 1
                 misprints["reported"] += viz.get(misprint["field"], {}).get("comparison") == "contradicts"
     figures["idResult"] = {
-        "groups": {}, "misprints": misprints,
+        "groups": {}, "mrz": zones, "misprints": misprints,
         "images": len(facts), "held_out": sum(f["heldOut"] for f in facts.values()),
     }
     for (group, kind, name), count in counts.items():
@@ -270,6 +275,9 @@ def show(figures):
             share = [100 * rows[v] / rows["total"] for v in ("right", "spelt", "wrong")]
             print(f"{group + ', ' + title:46} {rows['total']:4} fields: right {share[0]:5.1f} %, "
                   f"right but for spelling {share[0] + share[1]:5.1f} %, wrong with certainty {share[2]:4.1f} %")
+        if group in figures["idResult"]["mrz"]:
+            row = figures["idResult"]["mrz"][group]
+            print(f"{group + ', MRZ with every line exact':46} {row['right']:4} of {row['total']}")
         invented = total(kinds.get("invented", {}))["total"]
         print(f"{group + ', given though nothing says so':46} {invented:4}")
     misprints = figures["idResult"]["misprints"]

@@ -145,7 +145,8 @@ def score(program, data, manifest, answers, figures, mistakes):
         requests = [
             {"id": f"{number}", "front": front, "back": back, "workflow": "id", "gate": False}
             for number, (_, _, front, back) in enumerate(asked)]
-        for (case, name, _, _), answer in zip(asked, batch(program, "inspect", requests, slots=1)[0]):
+        replies = batch(program, "inspect", requests, slots=1)[0] if requests else []
+        for (case, name, _, _), answer in zip(asked, replies):
             count(case, name, answer)
     genuine = [table[case] for case, wanted in CASES.items() if not wanted]
     figures["sides"] = {
@@ -162,7 +163,8 @@ def show(figures):
         if row["total"]:
             print(f"{case:52} {row['right']:4} / {row['total']:<4} {100 * row['right'] / row['total']:5.1f} %")
     right, total = (sum(row[key] for row in sides["cases"].values()) for key in ("right", "total"))
-    print(f"{'all':52} {right:4} / {total:<4} {100 * right / max(1, total):5.1f} %")
-    print(f"{'genuine, rejected for their sides':52} {sides['genuine_rejected']:4} / {sides['genuine']}")
+    if total:
+        print(f"{'all':52} {right:4} / {total:<4} {100 * right / total:5.1f} %")
+        print(f"{'genuine, rejected for their sides':52} {sides['genuine_rejected']:4} / {sides['genuine']}")
     if sides["note"]:
         print(sides["note"])

@@ -189,6 +189,9 @@ class Clients(trial.Trial):
         return found
 
     def unpack(self):
+        pages = {name.removesuffix(".md") for name in os.listdir("deploy/clients")}
+        if pages != set(PAGES):
+            raise RuntimeError(f"not every page is run: {pages}")
         for name, (file, language, _) in PAGES.items():
             os.mkdir(self.folder_of(name))
             found = blocks(name)

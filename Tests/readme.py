@@ -260,7 +260,7 @@ def check_links():
         headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
         return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob(".github/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("deploy/clients/*.md"), *ROOT.glob(".github/*.md")]:
         for place, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#?)([^)]*)\)", page.read_text()):
             target = page.parent / place if place else page
             assert target.exists(), f"{page.name}: nothing at {place}"

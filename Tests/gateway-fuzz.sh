@@ -2,9 +2,10 @@
 # Checks the gateway against its own OpenAPI description with schemathesis: requests that fit it and requests that do not,
 # with and without a credential. No answer may be a 5xx or one that the description does not know.
 #
-# Usage: Tests/gateway-fuzz.sh [--examples N] [--seed S] [--bin DIR]
+# Usage: Tests/gateway-fuzz.sh [--examples N] [--seconds S] [--seed S] [--bin DIR]
 #   --examples N   requests for each operation and kind of check (default 200)
-#   --seed S       the order of what is tried; printed at the start
+#   --seconds S    it fails if it is not finished by then (default 1800)
+#   --seed S       what is tried; printed at the start
 #   --bin DIR      a folder with inspectd; else a release build is made
 #
 # A real gateway and a real worker on a private PostgreSQL. schemathesis comes from PyPI into a folder of its own; where PyPI
@@ -15,14 +16,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source deploy/lib.sh
 
 examples=200
+seconds=1800
 seed=$RANDOM
 bin=
 while [ $# -gt 0 ]; do
     case $1 in
     --examples) examples=${2:?}; shift 2 ;;
+    --seconds) seconds=${2:?}; shift 2 ;;
     --seed) seed=${2:?}; shift 2 ;;
     --bin) bin=${2:?}; shift 2 ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 

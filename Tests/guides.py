@@ -1,8 +1,8 @@
 """Runs the blocks of sh and sql of .github/CONTRIBUTING.md and deploy/DEPLOYING.md as printed, against real clusters. Only
 `runuser -u postgres --` is left out: it takes root, and the clusters here are the caller's.
 
-Tests/clients.py runs the pages of deploy/clients/. What cannot run has a line `<!-- not run: WHY -->` before it. A block of any page that is neither run, here or by
-Tests/readme.py and Tests/operating.py, nor marked so fails.
+What cannot run has a line `<!-- not run: WHY -->` before it. A block of any page that is neither run, here or by
+Tests/readme.py and Tests/operating.py, nor marked so fails. Tests/clients.py runs the pages of deploy/clients/.
 
 Usage: Tests/guides.py BIN     the folder with the built inspectd
 """

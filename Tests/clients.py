@@ -75,6 +75,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         if status not in (204, 304):
             self.send_header("Content-Length", str(len(body)))
+        # A library may send again by itself what was sent on a connection that was used before.
+        self.send_header("Connection", "close")
+        self.close_connection = True
         self.end_headers()
         self.wfile.write(body)
 

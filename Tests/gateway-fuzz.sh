@@ -48,7 +48,7 @@ psql -Xq "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank')" >/dev/
 bearer=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c \
     "SELECT bearer FROM insp.create_credential('bank', (SELECT array_agg(scope) FROM insp.scope), rate_per_second => 100000)")
 : >"$scratch/gateway.log"
-"$bin/inspectd" gateway --listen 0 --address-rate 100000 --longest-wait 1 2>"$scratch/gateway.log" &
+"$bin/inspectd" gateway --listen 0 --address-rate 100000 --longest-wait 1 --usability-slots 4 2>"$scratch/gateway.log" &
 remember $!
 "$bin/inspectd" worker --slots 1 2>"$scratch/worker.log" &
 remember $!
@@ -67,17 +67,31 @@ negative_data_rejection.expected-statuses = ["4xx"]
 TEXT
 status=0
 # Rules between members are not in the description, so not all that fits it is accepted (positive_data_acceptance).
-# Several calls at once, because many wait for a result or an event. The seed decides what each is, not their order.
-timeout --kill-after=10 "$seconds" "$venv/bin/schemathesis" --config-file "$scratch/schemathesis.toml" run "http://127.0.0.1:$port/openapi.json" --header "Authorization: Bearer $bearer" \
-    --exclude-checks positive_data_acceptance --max-examples "$examples" --seed "$seed" \
-    --workers 4 --request-timeout 60 --no-color >"$scratch/schemathesis.log" 2>&1 &
-run=$!
-remember "$run"
-wait "$run" || status=$?
-forget "$run"
-if [ "$status" -eq 124 ]; then echo "gateway-fuzz: not finished after $seconds s" >&2; fi
-sed -n '/= FAILURES =/,$p' "$scratch/schemathesis.log" | cut -c1-800 | head -n 150 >&2
-tail -n 4 "$scratch/schemathesis.log" >&2
+tried() {
+    timeout --kill-after=10 "$seconds" "$venv/bin/schemathesis" --config-file "$scratch/schemathesis.toml" run \
+        "http://127.0.0.1:$port/openapi.json" --header "Authorization: Bearer $bearer" \
+        --exclude-checks positive_data_acceptance --max-examples "$examples" --seed "$seed" \
+        --request-timeout 60 --no-color "${@:2}" >"$scratch/$1.log" 2>&1
+}
+# Three processes, because many calls wait for a result or an event; schemathesis' own threads disturb each other.
+runs=()
+tried reading --phases examples,coverage,fuzzing --include-method GET &
+runs+=("reading $!")
+tried writing --phases examples,coverage,fuzzing --exclude-method GET &
+runs+=("writing $!")
+tried sequences --phases stateful &
+runs+=("sequences $!")
+for run in "${runs[@]}"; do remember "${run#* }"; done
+for run in "${runs[@]}"; do
+    one=0
+    wait "${run#* }" || one=$?
+    forget "${run#* }"
+    if [ "$one" -eq 0 ]; then continue; fi
+    status=$one
+    if [ "$one" -eq 124 ]; then echo "gateway-fuzz: ${run% *}: not finished after $seconds s" >&2; fi
+    sed -nE '/= (ERRORS|FAILURES) =/,$p' "$scratch/${run% *}.log" | cut -c1-800 | head -n 150 >&2
+    tail -n 4 "$scratch/${run% *}.log" >&2
+done
 requests=$(grep -c '"message":"request answered"' "$scratch/gateway.log" || true)
 failures=$(grep -cE '"status":5[0-9][0-9]' "$scratch/gateway.log" || true)
 jobs=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c "SELECT count(*) FROM insp.job")

@@ -297,6 +297,7 @@ if whole; then
     check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
     check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     check "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    check "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
     if ip netns add "probe$$" 2>/dev/null; then
         ip netns delete "probe$$"
         check "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug

@@ -76,7 +76,7 @@ BEGIN
     SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
     IF given IS NOT NULL THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
-            'The credential and the path say whose job it is and in which lane it waits.');
+            'The credential and the path say whose job it is and in which lane it waits.', given);
     END IF;
     RETURN (SELECT p_payload || jsonb_build_object('partner', p.name)
             -- A person waits in front of a camera.

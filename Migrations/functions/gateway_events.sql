@@ -10,11 +10,11 @@ BEGIN
     IF p_endpoint IS NULL THEN
         own := ARRAY(SELECT x.id FROM insp.endpoint x WHERE x.partner_id = p_partner AND x.url = 'pull:' ORDER BY x.id);
         PERFORM insp.require(cardinality(own) < 2, 'endpoint is missing',
-            'Events of these endpoints are pulled: ' || array_to_string(own, ', ') || '.');
+            'Events of these endpoints are pulled: ' || array_to_string(own, ', ') || '.', p_field => 'endpoint');
     END IF;
     SELECT * INTO e FROM insp.endpoint x WHERE x.id = coalesce(p_endpoint, own[1]) AND x.partner_id = p_partner;
     IF NOT FOUND AND p_endpoint IS NOT NULL THEN
-        PERFORM insp.refuse('ENDPOINT_UNKNOWN');
+        PERFORM insp.refuse('ENDPOINT_UNKNOWN', p_field => 'endpoint');
     -- After a change of the URL, what was to be pulled still is.
     ELSIF e.id IS NULL OR e.url IS DISTINCT FROM 'pull:'
         AND NOT EXISTS (SELECT FROM insp.callback_pull p WHERE p.endpoint_id = e.id AND p.position IS NOT NULL) THEN
@@ -54,7 +54,7 @@ DECLARE
     epochs bigint[];
     positions bigint[];
 BEGIN
-    PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.', p_field => 'limit');
     -- Before the events are read: then each up to this place is among them.
     SELECT * INTO STRICT c FROM insp.pull_cursor x;
     IF p_place IS NULL THEN
@@ -66,9 +66,9 @@ BEGIN
         SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(p_place) r;
         SELECT * INTO gone FROM insp.pull_gone g WHERE g.endpoint_id = e.id;
         IF start_epoch IS NULL THEN
-            PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of a history that this database does not know');
+            PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of a history that this database does not know', p_field => 'after');
         ELSIF (start_epoch, start_position) < (gone.epoch, gone.position) THEN
-            PERFORM insp.refuse('EVENTS_GONE', 'events after the cursor are older than what is kept');
+            PERFORM insp.refuse('EVENTS_GONE', 'events after the cursor are older than what is kept', p_field => 'after');
         END IF;
         next := insp.pull_place(start_epoch, start_position);
     END IF;

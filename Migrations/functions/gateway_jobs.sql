@@ -37,10 +37,10 @@ BEGIN
             AND p_kinds <@ ARRAY['customer', 'user', 'criteria'], false),
         'references', 'Give one to three references.');
     PERFORM insp.check_indexes(p_plain || p_hidden, 6);
-    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     IF p_after IS NOT NULL THEN
         SELECT j.id INTO before FROM insp.job j WHERE j.public_id = p_after AND j.partner_id = number;
-        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.');
+        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.', p_field => 'after');
     END IF;
     FOR one IN
         SELECT j.public_id, j.workflow, j.created_at, j.completed_at,
@@ -123,7 +123,7 @@ BEGIN
         PERFORM pg_advisory_xact_lock(hashtextextended('insp rerun ' || number || ' ' || p_key, 0));
         SELECT * INTO known FROM insp.job_key k WHERE k.partner_id = number AND k.key = p_key;
         IF FOUND AND known.request_sha256 <> digest THEN
-            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'Idempotency-Key');
         ELSIF FOUND THEN
             id := known.public_id;
             repeated := true;
@@ -138,7 +138,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
         IF NOT FOUND THEN
             -- A job was created under the same key meanwhile.
-            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'Idempotency-Key');
         END IF;
     END IF;
     PERFORM insp.record_access(p_credential, 'rerun', 'create', id, jsonb_build_object('of', j.public_id));
@@ -233,16 +233,16 @@ BEGIN
     FOR name, value IN SELECT o.key, o.value FROM jsonb_each(p_options) o LOOP
         IF name <> ALL (names) THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ' || left(quote_literal(name), 40),
-                format('Keys are %s.', array_to_string(names, ', ')));
+                format('Keys are %s.', array_to_string(names, ', ')), left(name, 40));
         ELSIF name = 'method' THEN
-            PERFORM insp.require(jsonb_typeof(value) = 'string', 'method is not a string', NULL, 'PAYLOAD_INVALID');
+            PERFORM insp.require(jsonb_typeof(value) = 'string', 'method is not a string', NULL, 'PAYLOAD_INVALID', p_field => name);
         ELSIF name = 'motions' THEN
             PERFORM insp.require(jsonb_typeof(value) = 'array' AND jsonb_array_length(value) <= 10
                 AND NOT EXISTS (SELECT FROM jsonb_array_elements(value) e WHERE jsonb_typeof(e) <> 'string'),
-                'motions is not an array of strings', NULL, 'PAYLOAD_INVALID');
+                'motions is not an array of strings', NULL, 'PAYLOAD_INVALID', name);
         -- As a text, because a cast of 1e400 fails.
         ELSIF jsonb_typeof(value) <> 'number' OR value::text !~ '^[0-9]{1,6}$' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is not a whole number');
+            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is not a whole number', p_field => name);
         END IF;
     END LOOP;
     SELECT * INTO partner FROM insp.partner p WHERE p.id = number;

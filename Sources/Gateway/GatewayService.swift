@@ -115,7 +115,10 @@ package final class GatewayService: Sendable {
         }
         let method = request.method == "HEAD" ? "GET" : request.method
         guard let route = routes.first(where: { $0.method == method }) else {
-            return refuse(.problem(.methodNotAllowed, headers: [("Allow", routes.allowed)]))
+            return refuse(
+                .problem(
+                    InspectError(.methodNotAllowed, hint: "It takes \(routes.allowed)."),
+                    headers: [("Allow", routes.allowed)]))
         }
         do {
             try self.checkContent(route.content, request)
@@ -170,10 +173,15 @@ package final class GatewayService: Sendable {
         let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
             .trimmingCharacters(in: .whitespaces)
         let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
-        guard isEmpty || content.types.contains(type ?? "") else { throw InspectError(.mediaTypeUnsupported) }
+        guard isEmpty || content.types.contains(type ?? "") else { throw Self.otherType(content) }
         guard (request.contentLength ?? 0) <= min(content.limit ?? .max, self.configuration.bodyBytes) else {
             throw InspectError(.requestTooLarge)
         }
+    }
+
+    private static func otherType(_ content: GatewayRoute.Content) -> InspectError {
+        InspectError(
+            .mediaTypeUnsupported, hint: "It takes \(content.types.joined(separator: " or ")).", field: "Content-Type")
     }
 
     /// The presented credential, if it is valid and within its rate.

@@ -23,7 +23,8 @@ extension GatewayRoute {
             let purpose = call.request.query["purpose"] ?? "review"
             guard ["review", "support", "export", "delivery"].contains(purpose) else {
                 throw InspectError(
-                    .parameterInvalid, "purpose", hint: "A purpose is review, support, export or delivery.")
+                    .parameterInvalid, "purpose", hint: "A purpose is review, support, export or delivery.",
+                    field: "purpose")
             }
             return { _ in
                 let material = try await call.store.report(call.credential, id: id, purpose: purpose)

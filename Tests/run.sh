@@ -48,13 +48,16 @@ check() {
     took "$name" "$begun"
 }
 
-# Counts a check that runs beside one other: it has a server and folders of its own, and keeps no time.
+# Counts a check that runs beside others: it has a server and folders of its own, and keeps no time. Most of them wait most of the
+# time, for what they killed or stopped, so there is one more than processors. The longest come first, so that none is left alone.
+lanes=$(($(nproc) < 3 ? $(nproc) + 1 : 4))
 beside() {
     local name=$1 number=${#besides[@]} begun
     shift
-    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || true; done
+    while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n || true; done
     say "$name"
     begun=$SECONDS
+    rm -f "$scratch/beside.$number.status"
     {
         status=0
         "$@" >"$scratch/beside.$number" 2>&1 || status=$?
@@ -84,6 +87,8 @@ joined() {
             echo "failed: $name"
         fi
     done
+    besides=()
+    pids=()
 }
 
 # Notes what a check or the tests of a target took, in seconds.
@@ -153,12 +158,17 @@ passed=$((passed + 1))
 if whole; then
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
     beside "fuzzing" Tests/fuzz.sh --seconds 5
+    beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
+    beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
+    beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
+    beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
+    beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
+    beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
     beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
-    beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     # The data is others' and not in this repository.
     for suite in http11 wycheproof jose webhooks pkits chips; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
@@ -167,13 +177,8 @@ if whole; then
             say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
         fi
     done
-    beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
-    beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
-    beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
-    beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
-    beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
     joined
     # It compares times.
     check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
@@ -293,15 +298,16 @@ if [ "$total" -eq 0 ]; then
 fi
 if whole; then
     by_schema() { [ "$(wc -l <"$scratch/results")" -ge 100 ] && Tests/partner.sh --bin .build/tests/debug --results "$scratch/results"; }
-    check "a partner by HTTP alone, and results by their schemas" by_schema
-    check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
-    check "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    beside "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
     if ip netns add "probe$$" 2>/dev/null; then
         ip netns delete "probe$$"
-        check "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
+        beside "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
     else
         say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
     fi
+    beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    beside "a partner by HTTP alone, and results by their schemas" by_schema
+    beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
+    joined
 fi
 summary

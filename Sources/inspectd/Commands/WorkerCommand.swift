@@ -41,7 +41,8 @@ extension Command {
             .value("fetch-memory", "MIB", "memory for all of these jobs together; at least 64 [256]"),
             .value(
                 "fetch-deadline", "SECONDS",
-                "for all parts of one job together, by URL and from the object store; also for its key, at most 60 [60]"),
+                "for all parts of one job together, by URL and from the object store; also for its key, at most 60 [60]"
+            ),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),

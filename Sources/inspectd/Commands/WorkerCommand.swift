@@ -176,7 +176,7 @@ private struct WorkerService {
         return exit
     }
 
-    /// Runs until a signal, which cancels: also one that arrives while the key store is away or the models are loaded ends the worker
+    /// Runs until a signal, which cancels: also one that arrives while the key store is unavailable or the models are loaded ends the worker
     /// in order.
     func run() async throws {
         let serving = Task { try await self.serve() }

@@ -213,9 +213,9 @@ passes_alone() {
     for suite in "${suites[@]}"; do
         if [[ $suite =~ $once ]]; then return 1; fi
         say "once more, alone: $suite"
-        pattern="^$1\\.$suite/"
+        pattern="^($1)\\.$suite/"
         # A suite that has a sentence for its name cannot be chosen by it: the whole target runs once more.
-        if [[ ! $suite =~ ^[A-Za-z]+$ ]]; then pattern="^$1\\."; fi
+        if [[ ! $suite =~ ^[A-Za-z]+$ ]]; then pattern="^($1)\\."; fi
         swift_tests 600 "$pattern" >"$scratch/alone.log" 2>&1 &
         run=$!
         remember "$run"
@@ -235,17 +235,22 @@ results_of_tests() {
 }
 
 # One target after another: tests that kill workers or wait for deadlines do not take the processor from those of another
-# target, and a crash ends one target's tests only.
+# target, and a crash ends one target's tests only. Those of these targets run in one process, no more at once than those of one:
+# each has a test or two that takes much longer than the others, and would run alone at the end, on one processor.
 total=0
 others=
-targets=(Tests/*Tests)
+together=('BenchmarksTests|ChipTests|VisionTests' 'JobQueueTests|PostgresTests')
+targets=("${together[@]}")
+for target in Tests/*Tests; do
+    target=${target#Tests/}
+    if [[ ! $target =~ ^(${together[0]}|${together[1]})$ ]]; then targets+=("$target"); fi
+done
 if [ -n "$quick" ]; then
-    targets=(InspectCoreTests PostgresTests HTTPServerTests GatewayTests JobQueueTests)
+    targets=("${together[1]}" InspectCoreTests HTTPServerTests GatewayTests)
     # Each takes minutes.
     skipped=(--skip '\.(SimulationTests|SchemaTests)/')
 fi
 for target in "${targets[@]}"; do
-    target=${target#Tests/}
     # All tests of a target at once would make each other late; most of them wait most of the time. Those of the whole service
     # have deadlines to keep, and workers of their own.
     width=16
@@ -255,12 +260,13 @@ for target in "${targets[@]}"; do
         # Results of other targets may be made up.
         others=$(psql -XqAt "$INSPECTD_TEST_DATABASE_URL" -c "SELECT string_agg(datname, ',') FROM pg_database WHERE datname LIKE 'test\\_%'")
     fi
-    say "tests of $target"
+    name=${target//|/, }
+    say "tests of $name"
     begun=$SECONDS
     # In the background, so that a signal to this script is dealt with at once. A test that hangs fails the run.
     : >"$scratch/tests.log"
     SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width \
-        swift_tests 1200 "^$target\\.${filter:+.*($filter)}" >"$scratch/tests.log" 2>&1 &
+        swift_tests 1200 "^($target)\\.${filter:+.*($filter)}" >"$scratch/tests.log" 2>&1 &
     run=$!
     remember "$run"
     tail -n +1 -f -s 0.2 --pid="$run" "$scratch/tests.log" \
@@ -269,16 +275,16 @@ for target in "${targets[@]}"; do
     wait "$run" || status=$?
     wait
     forget "$run"
-    took "tests of $target" "$begun"
+    took "tests of $name" "$begun"
     if whole && [ "$target" = EndToEndTests ]; then results_of_tests "$others" >"$scratch/results"; fi
     # The summary is the last word; a crash leaves none.
     ran=$(LC_ALL=C sed -nE 's/^[^ ]+ Test run with ([0-9]+) tests? .* (passed|failed) after .*/\1/p' "$scratch/tests.log")
     bad=$(count failed)
     if [ -n "$ran" ]; then good=$((ran - bad)); else good=$(count passed); fi
     if [ -z "$ran" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
-        echo "failed: the tests of $target ended with status $status"
+        echo "failed: the tests of $name ended with status $status"
         bad=$((bad + 1))
-        failures+=("the tests of $target ended with status $status")
+        failures+=("the tests of $name ended with status $status")
     fi
     if [ -n "$ran" ] && [ "$bad" -gt 0 ] && [ "$bad" -le 3 ] && passes_alone "$target"; then
         mapfile -t -O "${#inconclusive[@]}" inconclusive < <(failed_names Test | cut -c1-300 | sed "s/\$/: failed beside others, passed alone/")

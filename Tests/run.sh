@@ -236,14 +236,15 @@ results_of_tests() {
 
 # One target after another: tests that kill workers or wait for deadlines do not take the processor from those of another
 # target, and a crash ends one target's tests only. Those of these targets run in one process, no more at once than those of one:
-# each has a test or two that takes much longer than the others, and would run alone at the end, on one processor.
+# each has a test or two that takes much longer than the others, and would run alone at the end, on one processor. Targets that
+# change the process itself (its environment, its descriptors) are not among them.
 total=0
 others=
-together=('BenchmarksTests|ChipTests|VisionTests' 'JobQueueTests|PostgresTests')
+together=('BenchmarksTests|ChipTests|VisionTests' 'JobQueueTests|PostgresTests' 'CustodyTests|InspectionTests|ObjectStoreTests')
 targets=("${together[@]}")
 for target in Tests/*Tests; do
     target=${target#Tests/}
-    if [[ ! $target =~ ^(${together[0]}|${together[1]})$ ]]; then targets+=("$target"); fi
+    if [[ "|$(IFS='|' && echo "${together[*]}")|" != *"|$target|"* ]]; then targets+=("$target"); fi
 done
 if [ -n "$quick" ]; then
     targets=("${together[1]}" InspectCoreTests HTTPServerTests GatewayTests)

@@ -140,7 +140,6 @@ sql_style() {
     "$venv/bin/squawk" Migrations/0*.sql Migrations/keys/0*.sql
 }
 if [ -z "$filter" ]; then check "SQL scripts" sql_style; fi
-if whole; then check "specimens" /usr/bin/python3 Tests/specimens.py; fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.
 flags=(--scratch-path .build/tests -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
@@ -163,6 +162,7 @@ if whole; then
     beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
     beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
     beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
+    beside "specimens" /usr/bin/python3 Tests/specimens.py
     beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug

@@ -310,7 +310,7 @@ import Testing
                     "SELECT * FROM insp.gateway_events($1, $2, $3, 100)",
                     [.int(credential), digest, .optional(place.map { "\(epoch).\($0)" })])
                 let rows = try await PlanCost.bound(
-                    "\(situation): \(name)", statement, rows: 1_500, pages: 3_000, on: connection)
+                    "\(situation): \(name)", statement, rows: 500, pages: 1_000, on: connection)
                 #expect(rows.count == events + 1)
             }
             try await pull("first page", nil, events: 100)
@@ -322,7 +322,7 @@ import Testing
                 "\(situation): clients", PostgresStatement("SELECT insp.gateway_pulls($1, $2, $3)", places), rows: 100,
                 pages: 3_000, on: connection)
             let numbered = try await PlanCost.bound(
-                "\(situation): numbering", PostgresStatement("SELECT insp.number_pulls()"), rows: 3_000, pages: 30_000,
+                "\(situation): numbering", PostgresStatement("SELECT insp.number_pulls()"), rows: 1_000, pages: 6_000,
                 on: connection)
             #expect(try numbered[0].int(0) == 200)
         }

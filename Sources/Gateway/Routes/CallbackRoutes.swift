@@ -16,7 +16,7 @@ extension GatewayRoute {
                     .query("state", #"{ "enum": ["pending", "held", "dead"] }"#),
                     .query(
                         "after", #"{ "type": "string", "pattern": "^[0-9]{1,18}_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
-                        "next of the previous page"), .limit(50),
+                        "next of the page before"), .limit(50),
                 ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in
                 let search = try CallbackSearch(call)
@@ -119,7 +119,7 @@ struct CallbackSearch: Sendable {
             let halves = cursor.split(separator: "_", maxSplits: 1)
             guard halves.count == 2, halves[0].utf8.count <= 18, let moment = Int64(halves[0]), moment >= 0,
                 halves[1].utf8.count <= 60
-            else { throw InspectError(.parameterInvalid, "after", hint: "Send next of the previous page.") }
+            else { throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.") }
             self.after = (moment, String(halves[1]))
         }
         self.limit = try call.number("limit", 1...100) ?? 50

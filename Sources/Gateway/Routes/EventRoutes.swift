@@ -11,12 +11,12 @@ extension GatewayRoute {
             Operation(
                 id: "pullEvents", summary: "Events in their order, with the headers and bodies of callbacks",
                 detail:
-                    "For endpoints whose URL is pull:. Begin without after, then send next of the previous page. "
+                    "For endpoints whose URL is pull:. Begin without after, then send next of the page before. "
                     + "Store next after you have processed a page: an event may come twice, and none is missed.",
                 parameters: [
                     .query(
                         "after", #"{ "type": "string", "pattern": "^\#(Self.place)(_\#(Self.place)){0,3}$" }"#,
-                        "next of the previous page; absent: from the oldest event on that is kept"),
+                        "next of the page before; absent: from the oldest event on that is kept"),
                     .limit(100, most: 1000), .wait,
                     .query(
                         "endpoint", #"{ "type": "integer", "minimum": 1, "maximum": 9007199254740991 }"#,
@@ -76,7 +76,7 @@ extension EventSearch {
     init(_ call: GatewayCall) throws(InspectError) {
         self.after = call.request.query["after"]
         if let after, after.utf8.count > 160 || after.wholeMatch(of: /[0-9]+\.[0-9]+(_[0-9]+\.[0-9]+)*/) == nil {
-            throw InspectError(.parameterInvalid, "after", hint: "Send next of the previous page.")
+            throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.")
         }
         self.limit = try call.number("limit", 1...1000) ?? 100
         self.endpoint = try call.number("endpoint", 1...9_007_199_254_740_991)

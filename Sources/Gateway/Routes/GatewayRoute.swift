@@ -145,7 +145,7 @@ struct GatewayCall: Sendable {
     func after() throws(InspectError) -> String? {
         guard let id = self.request.query["after"] else { return nil }
         guard UUID(uuidString: id) != nil else {
-            throw InspectError(.parameterInvalid, "after is no job's id", hint: "Send next of the previous page.")
+            throw InspectError(.parameterInvalid, "after is no job's id", hint: "Send next of the page before.")
         }
         return id
     }

@@ -3,7 +3,7 @@ internal import HTTPServer
 package import InspectCore
 internal import Synchronization
 
-/// What a look at one or two images of a document says at once.
+/// The immediate judgement of one or two images of a document.
 package struct UsabilityVerdict: Sendable {
     /// One of each image, as in a result's `capabilities.usability`.
     package var records: [CapabilityRecord<UsabilityData>]

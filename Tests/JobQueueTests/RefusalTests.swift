@@ -155,10 +155,7 @@ import Testing
             throw InspectError(.leaseLost)
         }
         try await withWorker(fixture.configuration(), handler) { _ in
-            let deadline = ContinuousClock.now + .seconds(20)
-            while told.codes.withLock({ $0.count }) < 2, .now < deadline {
-                try await Task.sleep(for: .milliseconds(20))
-            }
+            try await waitUntil("two calls are refused") { told.codes.withLock { $0.count } >= 2 }
         }
         #expect(told.codes.withLock { Set($0) } == [.leaseLost])
         #expect(try await fixture.count("insp.step") == 0)

@@ -32,7 +32,7 @@ extension GatewayRoute {
                     var page = try await call.store.events(call.credential, search)
                     if wait > .zero, page.events.isEmpty,
                         await call.service.eventWaits.wait(
-                            after: page.start, within: wait, partner: call.credential.partner)
+                            for: page.start, within: wait, partner: call.credential.partner)
                     {
                         page = try await call.store.events(call.credential, search)
                     }

@@ -10,6 +10,8 @@ final class ResultWaits: Sendable {
 
     private struct Waiter {
         var partner: String
+        /// Whether the answer to a session's blob ends it, while the job goes on.
+        var endsWithAnswer: Bool
         var continuation: CheckedContinuation<Bool, Never>
     }
 
@@ -40,9 +42,12 @@ final class ResultWaits: Sendable {
 
     /// Waits until a job is finished.
     ///
+    /// - Parameter endsWithAnswer: Or until its session waits for the next blob.
     /// - Returns: False if it is unfinished by then, if the gateway stops, or at once if too many of the partner's clients
     ///   wait.
-    func wait(for job: Int64, within limit: Duration, partner: String) async -> Bool {
+    func wait(
+        for job: Int64, within limit: Duration, partner: String, endsWithAnswer: Bool = false
+    ) async -> Bool {
         let token = UUID()
         let timer = Task {
             try await Task.sleep(for: limit)
@@ -53,7 +58,8 @@ final class ResultWaits: Sendable {
             let starts = self.state.withLock { state -> Bool? in
                 if state.isClosed || state.partners[partner] ?? 0 >= self.perPartner { return nil }
                 state.partners[partner, default: 0] += 1
-                state.waiters[job, default: [:]][token] = Waiter(partner: partner, continuation: continuation)
+                state.waiters[job, default: [:]][token] = Waiter(
+                    partner: partner, endsWithAnswer: endsWithAnswer, continuation: continuation)
                 defer { state.isPolling = true }
                 return !state.isPolling
             }
@@ -95,16 +101,23 @@ final class ResultWaits: Sendable {
     /// Polls until no client waits.
     private func poll() async {
         while true {
-            let jobs = self.state.withLock { state -> [Int64] in
+            let (jobs, sessions) = self.state.withLock { state -> ([Int64], [Int64]) in
                 if state.waiters.isEmpty { state.isPolling = false }
-                return Array(state.waiters.keys)
+                let sessions = state.waiters.filter { $1.values.contains(where: \.endsWithAnswer) }
+                return (Array(state.waiters.keys), Array(sessions.keys))
             }
             if jobs.isEmpty { return }
             let start = ContinuousClock.now
             // An unavailable database does not end the waits: the job continues.
             let finished = (try? await self.store.finished(jobs)) ?? []
+            let answered = sessions.isEmpty ? [] : (try? await self.store.answered(sessions)) ?? []
             let ended = self.state.withLock { state in
-                let ended = finished.flatMap { state.waiters.removeValue(forKey: $0)?.values.map { $0 } ?? [] }
+                var ended = finished.flatMap { state.waiters.removeValue(forKey: $0)?.values.map { $0 } ?? [] }
+                for job in answered {
+                    let others = state.waiters[job]?.filter { !$1.endsWithAnswer } ?? [:]
+                    ended += state.waiters[job]?.values.filter(\.endsWithAnswer) ?? []
+                    state.waiters[job] = others.isEmpty ? nil : others
+                }
                 Self.leave(&state, ended)
                 return ended
             }

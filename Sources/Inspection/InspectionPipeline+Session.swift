@@ -27,12 +27,13 @@ extension InspectionPipeline {
                 try VendorSessionClient.check(blob)
                 try await context.beginSession(blob: place)
                 do {
-                    let answer = try await vendor.process(blob, of: reference, at: server, after: facts.vendor)
-                    facts.vendor = answer.answer.facts
-                    facts.session = VendorSession(answered: place + 1, isOpen: answer.answer.isOpen)
+                    let known = facts.vendor.map { VendorSessionAnswer($0, isOpen: facts.session?.isOpen == true) }
+                    let (answer, status) = try await vendor.process(blob, of: reference, at: server, after: known)
+                    facts.vendor = answer.facts
+                    facts.session = VendorSession(answered: place + 1, isOpen: answer.isOpen)
                     let made = try JSONEncoder().encode(facts)
                     try await context.endSession(
-                        blob: place, outcome: "answered", status: answer.status, output: made, seal: seal)
+                        blob: place, outcome: "answered", status: status, output: made, seal: seal)
                     output = made
                 } catch let failure as VendorSessionClient.Failure {
                     try await context.endSession(blob: place, outcome: failure.outcome, status: failure.status)

@@ -102,15 +102,15 @@ package final class VendorSessionClient: Sendable {
     ///
     /// - Parameters:
     ///   - reference: The user's, sent as `externalDatabaseRefID`.
-    ///   - previous: The answer to the session's former blob.
+    ///   - former: The answer to the session's former blob.
     /// - Returns: The server's answer, and its HTTP status.
     /// - Throws: ``Failure``; `CancellationError`.
     package func process(
-        _ blob: Data, of reference: String?, at server: VendorServer, after previous: VendorSessionFacts? = nil
+        _ blob: Data, of reference: String?, at server: VendorServer, after former: VendorSessionAnswer? = nil
     ) async throws -> (answer: VendorSessionAnswer, status: Int) {
         let request = try self.request(for: blob, of: reference, to: server)
         let policy = EgressPolicy(allowsPrivate: server.allowsPrivate, networks: server.networks)
-        return try Self.answer(of: await self.send(request, policy), after: previous)
+        return try Self.answer(of: await self.send(request, policy), after: former)
     }
 
     // Swift 6.3's optimiser crashes on typed errors that are caught in an asynchronous function with more in it than this.
@@ -149,7 +149,7 @@ package final class VendorSessionClient: Sendable {
     }
 
     private static func answer(
-        of result: Result<HTTPResponse, HTTPError>, after previous: VendorSessionFacts?
+        of result: Result<HTTPResponse, HTTPError>, after former: VendorSessionAnswer?
     ) throws -> (answer: VendorSessionAnswer, status: Int) {
         let response: HTTPResponse
         switch result {
@@ -176,7 +176,7 @@ package final class VendorSessionClient: Sendable {
             throw failure(.vendorResponseInvalid, "invalid", "the answer is no JSON object")
         }
         do throws(InspectError) {
-            return (try VendorSessionAnswer(members: members, after: previous), response.status)
+            return (try VendorSessionAnswer(members: members, after: former), response.status)
         } catch {
             throw failure(error.code, error.code == .vendorRefused ? "refused" : "invalid", error.detail)
         }

@@ -6,7 +6,7 @@ import Testing
 /// What is made of a vendor's answers, in both spellings.
 @Suite struct VendorSessionRulesTests {
     private static func answer(
-        _ json: String, after previous: VendorSessionFacts? = nil
+        _ json: String, after previous: VendorSessionAnswer? = nil
     ) throws(InspectError) -> VendorSessionAnswer {
         let members = (try? JSONDecoder().decode([String: VendorValue].self, from: Data(json.utf8))) ?? [:]
         return try VendorSessionAnswer(members: members, after: previous)
@@ -47,21 +47,24 @@ import Testing
         let start = try Self.answer(#"{"responseBlob":"b","success":true,"result":{}}"#)
         #expect(start.isOpen && start.facts.livenessPassed == nil)
         let spoof = try Self.answer(
-            #"{"responseBlob":"b","success":false,"result":{"livenessProven":false}}"#, after: start.facts)
+            #"{"responseBlob":"b","success":false,"result":{"livenessProven":false}}"#, after: start)
         #expect(spoof.isOpen && spoof.facts.livenessPassed == false)
         let live = try Self.answer(
-            #"{"responseBlob":"b","success":true,"result":{"livenessProven":true}}"#, after: spoof.facts)
+            #"{"responseBlob":"b","success":true,"result":{"livenessProven":true}}"#, after: spoof)
         #expect(!live.isOpen && live.facts.livenessPassed == true)
         // What was proven stands while the document is scanned, and nothing passes before the scan is complete.
         let front = try Self.answer(
-            #"{"responseBlob":"b","success":true,"idScanResultsSoFar":{"photoIDNextStepEnumInt":1}}"#, after: live.facts
+            #"{"responseBlob":"b","success":true,"idScanResultsSoFar":{"photoIDNextStepEnumInt":1}}"#, after: live
         )
         #expect(front.isOpen && front.facts.livenessPassed == true)
         #expect(VendorSessionRules.decide(front.facts, isOpen: true).type == .warning)
+        let between = try Self.answer(
+            #"{"responseBlob":"b","success":true,"result":{"livenessProven":true}}"#, after: front)
+        #expect(between.isOpen)
         for (level, type) in [(7, DecisionType.passed), (0, .rejected)] {
             let scan = try Self.answer(
                 #"{"responseBlob":"b","success":true,"idScanResultsSoFar":{"photoIDNextStepEnumInt":4,"matchLevel":\#(level)}}"#,
-                after: front.facts)
+                after: front)
             #expect(!scan.isOpen && scan.facts.matchLevel == level)
             #expect(VendorSessionRules.decide(scan.facts, isOpen: scan.isOpen).type == type)
         }
@@ -74,7 +77,7 @@ import Testing
         let other = try Self.answer(
             #"{"responseBlob":"b","success":true,"result":{"livenessProven":true,"matchLevel":0}}"#)
         let again = try Self.answer(
-            #"{"responseBlob":"b","success":true,"result":{"livenessProven":true,"matchLevel":9}}"#, after: other.facts)
+            #"{"responseBlob":"b","success":true,"result":{"livenessProven":true,"matchLevel":9}}"#, after: other)
         #expect(other.facts.matched == false && again.facts.matched == nil)
     }
 

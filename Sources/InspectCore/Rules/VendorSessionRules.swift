@@ -35,10 +35,11 @@ package struct VendorSessionAnswer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - members: The JSON object's members by name.
-    ///   - previous: The answer to the session's former blob: what it said stands until the server says something else.
+    ///   - former: The answer to the session's former blob: what it said stands until the server says something else.
     /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field, or with ``ErrorCode/vendorRefused`` if
     ///   the server reports an error.
-    package init(members: [String: VendorValue], after previous: VendorSessionFacts? = nil) throws(InspectError) {
+    package init(members: [String: VendorValue], after former: VendorSessionAnswer? = nil) throws(InspectError) {
+        let previous = former?.facts
         let answer = VendorMembers(members, in: "")
         let result = try answer.object("result")
         let scan = try answer.object("idScanResultsSoFar")
@@ -81,7 +82,14 @@ package struct VendorSessionAnswer: Sendable, Hashable {
             matchLevel: level ?? previous?.matchLevel,
             reason: try answer.text("reason", limit: 1024).flatMap(VendorSessionFacts.word))
         let isOfServer = answer.has("responseBlob") || result != nil
-        self.isOpen = isScanning ?? (isOfServer && livenessPassed != true)
+        // A scan that has begun must be completed, whatever comes between.
+        let wasScanning = former?.isOpen == true && previous?.livenessPassed == true
+        self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning))
+    }
+
+    package init(_ facts: VendorSessionFacts, isOpen: Bool) {
+        self.facts = facts
+        self.isOpen = isOpen
     }
 }
 

@@ -1,5 +1,5 @@
 internal import Custody
-package import Foundation
+internal import Foundation
 package import InspectCore
 internal import ObjectStore
 package import Postgres

@@ -96,7 +96,7 @@ import Testing
                 SELECT (SELECT count(*) FROM insp.content WHERE position('zqmark'::bytea IN bytes) > 0)
                     + (SELECT count(*) FROM insp.step WHERE position('zqmark'::bytea IN body) > 0
                         OR summary::text LIKE '%zqmark%')
-                    + (SELECT count(*) FROM insp.job WHERE personal::text LIKE '%zqmark%')
+                    + (SELECT count(*) FROM insp.job WHERE position('zqmark'::bytea IN personal) > 0)
                 """)[0].int(0)
             #expect(plain == 0)
         }

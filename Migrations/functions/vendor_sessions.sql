@@ -158,7 +158,8 @@ BEGIN
         'sessionResponseBlob', answer -> 'sessionResponseBlob',
         'success', coalesce(answer -> 'success', 'false'),
         'livenessPassed', coalesce(answer -> 'livenessPassed', 'false'),
-        'reason', coalesce(answer -> 'reason', result #> '{error,code}', result #> '{decision,details,label}')));
+        'reason', coalesce(answer -> 'reason', result #> '{error,code}', result #> '{capabilities,liveness,0,decision,details,label}',
+            result #> '{decision,details,label}')));
 END
 $$;
 COMMENT ON FUNCTION insp.session_result(uuid, text) IS

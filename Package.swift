@@ -126,7 +126,7 @@ let package = Package(
             dependencies: ["Callbacks", "Custody", "HTTPClient", "InspectCore", "Postgres", "TestSupport"]),
         .testTarget(
             name: "InspectionTests",
-            dependencies: ["Custody", "HTTPClient", "InspectCore", "Inspection", "TestSupport"]),
+            dependencies: ["Custody", "HTTPClient", "InspectCore", "Inspection", "JobQueue", "TestSupport"]),
         .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",

@@ -137,10 +137,12 @@ BEGIN
         status := 128;
         repeated := true;
     END IF;
-    -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span.
-    IF p_traceparent IS NOT NULL THEN
-        UPDATE insp.job j SET traceparent = p_traceparent
-        WHERE j.id = gateway_create.job AND j.created_at = now() AND j.traceparent IS NULL;
+    -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span. A session's job is
+    -- known by its request.
+    IF p_traceparent IS NOT NULL OR p_scope = 'session' THEN
+        UPDATE insp.job j SET traceparent = coalesce(j.traceparent, p_traceparent),
+            request = CASE p_scope WHEN 'session' THEN j.request || '{"session": true}' ELSE j.request END
+        WHERE j.id = gateway_create.job AND j.created_at = now();
     END IF;
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
@@ -161,7 +163,7 @@ DECLARE
 BEGIN
     SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
     -- Another partner's job does not exist for the caller; a session's scope permits only sessions.
-    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND j.workflow <> 'liveness' THEN
+    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND (j.request ? 'session') IS NOT TRUE THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
     job := j.id;

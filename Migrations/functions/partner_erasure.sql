@@ -18,7 +18,7 @@ BEGIN
         RETURN p.id;
     END IF;
     PERFORM insp.need_approval('erase_partner');
-    UPDATE insp.partner x SET enabled = false, pause_reason = NULL, erased_at = clock_timestamp() WHERE x.id = p.id;
+    UPDATE insp.partner x SET enabled = false, pause_reason = NULL, vendor = NULL, erased_at = clock_timestamp() WHERE x.id = p.id;
     -- Without a URL no callback is sent, and none is kept.
     WITH ended AS (
         UPDATE insp.endpoint e SET enabled = false, disabled_reason = 'the partner was erased', url = NULL, origins = '{}',

@@ -38,12 +38,18 @@ package struct GatewayAccess: Sendable {
     package var duration: Duration
 }
 
+/// What a client waits for: the end of a job, by its number.
+struct JobWait: Hashable, Sendable {
+    var job: Int64
+    /// Or the answer to a session's last blob, after which the job goes on.
+    var endsWithAnswer = false
+}
+
 /// Answers requests: creates and looks up jobs, runs sessions, and refuses everything else.
 package final class GatewayService: Sendable {
     let store: GatewayStore
     let configuration: GatewayConfiguration
-    /// For the ends of jobs, by their numbers.
-    let waits: Waits<Int64>
+    let waits: Waits<JobWait>
     /// For events to pull, after a place.
     let eventWaits: Waits<EventPage.Place>
     /// `nil`: this gateway judges no images.
@@ -65,8 +71,11 @@ package final class GatewayService: Sendable {
         self.store = store
         self.configuration = configuration
         self.usability = usability
-        self.waits = Waits(perPartner: configuration.waitsPerPartner, pause: .milliseconds(100)) {
-            try await store.finished($0)
+        self.waits = Waits(perPartner: configuration.waitsPerPartner, pause: .milliseconds(100)) { subjects in
+            let finished = Set(try await store.finished(Array(Set(subjects.map(\.job)))))
+            let sessions = subjects.filter { $0.endsWithAnswer && !finished.contains($0.job) }.map(\.job)
+            let answered = sessions.isEmpty ? [] : Set(try await store.answered(sessions))
+            return subjects.filter { finished.contains($0.job) || $0.endsWithAnswer && answered.contains($0.job) }
         }
         self.eventWaits = Waits(
             perPartner: configuration.waitsPerPartner, pause: .milliseconds(20), signal: EventSignal(store.listenURL)

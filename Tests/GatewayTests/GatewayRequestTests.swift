@@ -197,7 +197,12 @@ import Testing
     @Test func `A session is a blob, and raw biometrics are refused`() throws {
         let session = try SessionRequest(
             Data(#"{"sessionRequestBlob":"blob","userId":"12345","flow":"cardRequest"}"#.utf8))
-        #expect(session.blob == Data("blob".utf8))
+        #expect(session.blob == Data("blob".utf8) && session.sessionID == nil && session.namesUser)
+        let id = "01234567-89ab-7cde-8123-456789abcdef"
+        let further = try SessionRequest(Data(#"{"sessionRequestBlob":"blob","sessionId":"\#(id)"}"#.utf8))
+        #expect(further.sessionID == id && !further.namesUser)
+        let strange = #"{"sessionRequestBlob":"blob","sessionId":"7"}"#
+        #expect(Self.code { _ = try SessionRequest(Data(strange.utf8)) } == .jobUnknown)
         let payload = try JSONSerialization.jsonObject(with: session.payload) as? [String: String]
         #expect(payload == ["workflow": "liveness", "userReference": "12345", "reportingCriteria": "cardRequest"])
         for old in ["faceScan", "auditTrailImage", "faceScanBase64", "lowQualityAuditTrailImage"] {
@@ -214,7 +219,7 @@ import Testing
             SessionAnswer(
                 Data(
                     #"{"capabilities":{"liveness":[{"decision":{"type":"\#(decision)","details":{"label":"L"}},"data":{"vendor":\#(data)}}]}}"#
-                        .utf8))
+                        .utf8), id: "7")
         }
         let good = answer("PASSED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true,"reason":"OK"}"#)
         #expect(good.success && good.livenessPassed && good.sessionResponseBlob == "r" && good.reason == "OK")
@@ -222,9 +227,21 @@ import Testing
             !answer("REJECTED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true}"#).livenessPassed)
         #expect(!answer("PASSED", #"{"sessionResponseBlob":"r","success":true}"#).livenessPassed)
         #expect(!answer("PASSED", #"{"success":true,"livenessPassed":true}"#).success)
-        let failed = SessionAnswer(Data(#"{"error":{"code":"EXPIRED"},"capabilities":{}}"#.utf8))
+        let failed = SessionAnswer(Data(#"{"error":{"code":"EXPIRED"},"capabilities":{}}"#.utf8), id: "7")
         #expect(!failed.success && !failed.livenessPassed && failed.reason == "EXPIRED")
-        #expect(!SessionAnswer(Data("x".utf8)).success)
+        #expect(!SessionAnswer(Data("x".utf8), id: "7").success)
+        #expect(good.isFinished && good.sessionId == "7")
+    }
+
+    @Test func `Before its end a session passes nothing, whatever was proven`() {
+        var facts = LivenessStageFacts(passive: nil)
+        facts.vendor = VendorSessionFacts(sessionResponseBlob: "r", success: true, livenessPassed: true)
+        let open = SessionAnswer(facts, id: "7")
+        #expect(!open.isFinished && !open.livenessPassed && open.success && open.sessionResponseBlob == "r")
+        #expect(open.reason == "CONTINUE")
+        facts.vendor = VendorSessionFacts(sessionResponseBlob: "r", success: false, livenessPassed: false)
+        let spoof = SessionAnswer(facts, id: "7")
+        #expect(!spoof.success && spoof.reason == "LIVENESS_UNDETERMINED" && spoof.sessionResponseBlob == "r")
     }
 
     @Test func `Credentials are read from Basic and Bearer alone, each in its own form`() {

@@ -75,6 +75,7 @@ import Testing
         "required": ["true"], "policy_url": ["'https://example.com/privacy'"], "policy_version": ["'v3'"],
         "purposes": ["'{identity}'"], "region": ["'EU'"], "may_choose": ["true"], "regions": ["'{EU}'"],
         "hosts": ["'{hooks.example.com}'"], "policy": ["'{}'", "'{\"minimumAge\":18}'"],
+        "vendor": ["'{\"url\":\"https://vendor.example.com\"}'"], "p_content": ["'blob'"],
         "payload": ["'\(request)'"], "p_payload": [#"'{"workflow":"id"}'"#], "front": ["'\\x01'"],
         "p_settings": ["'{}'"], "p_scope": ["'create'", "'read'"], "p_credential": ["1"], "scopes": ["'{read}'"],
         "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],

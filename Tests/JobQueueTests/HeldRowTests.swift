@@ -258,7 +258,8 @@ import Testing
         // Only to hold the window open.
         for function in [
             "settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[])",
-            "store_steps(bigint[], bigint[], smallint[], bytea[])", "session_end(bigint, bigint, text, integer, bytea)",
+            "store_steps(bigint[], bigint[], smallint[], bytea[])",
+            "session_end(bigint, bigint, text, integer, bytea, integer)",
         ] { try await holder.execute("ALTER FUNCTION insp.\(function) SET lock_timeout = 0") }
         _ = try await writer.query("SELECT insp.session_begin($1, $2)", [.int(job), .int(fence)])
         try await holder.execute("BEGIN; SELECT FROM insp.job FOR UPDATE")

@@ -129,6 +129,7 @@ import Testing
 
     @Test(arguments: [
         "insp.parts(1, 7, 1)", "insp.face_of(1, 7)", "insp.session_begin(1, 7)",
+        "insp.session_vendor(1, 7)", "insp.session_pause(1, 7, 60)",
         "insp.face_stage(1, 7, 0, 'e', repeat('0', 64), repeat('0', 1024))",
     ])
     func `A lost lease is reported in one way`(call: String) async throws {

@@ -117,12 +117,6 @@ extension RequestSealer {
     }
 }
 
-extension JobSeal {
-    fileprivate func seal(_ bytes: Data, part kind: PartKind, _ ordinal: Int) -> Data {
-        Seal.seal(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
-    }
-}
-
 /// A request on its way to be sealed.
 struct RequestDraft {
     private var request: [String: Any]

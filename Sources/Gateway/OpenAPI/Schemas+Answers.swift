@@ -45,8 +45,10 @@ extension OpenAPIDocument {
         },
         "SessionAnswer": {
           "type": "object",
-          "required": ["success", "livenessPassed", "reason"],
+          "required": ["sessionId", "isFinished", "success", "livenessPassed", "reason"],
           "properties": {
+            "sessionId": { "type": "string", "format": "uuid", "description": "Also the job's id" },
+            "isFinished": { "type": "boolean", "description": "False: the session takes a further blob" },
             "sessionResponseBlob": { "type": "string" },
             "success": { "type": "boolean" },
             "livenessPassed": { "type": "boolean" },

@@ -119,6 +119,14 @@ extension ErrorCode {
         case .sessionShapeRefused:
             refusal(
                 "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
+        case .sessionEnded:
+            refusal(
+                "IN180", "the liveness session is over, and takes no further blob", status: 409,
+                hint: "Without sessionId, the blob begins another session.", jumio: "J00000")
+        case .sessionBusy:
+            failure(
+                "IN181", "the last blob of the liveness session is not answered yet", status: 409, retryable: true,
+                jumio: "N00000")
         case .waitingQuotaReached:
             failure(
                 "IN125", "the partner's quota of waiting jobs is used up", status: 429, retryable: true,

@@ -34,6 +34,8 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case challengeExpired = "CHALLENGE_EXPIRED"
     case challengeUsed = "CHALLENGE_USED"
     case sessionShapeRefused = "SESSION_SHAPE_REFUSED"
+    case sessionEnded = "SESSION_ENDED"
+    case sessionBusy = "SESSION_BUSY"
     case waitingQuotaReached = "WAITING_QUOTA_REACHED"
     case storageQuotaReached = "STORAGE_QUOTA_REACHED"
 

@@ -13,17 +13,19 @@ extension Command {
                    inspectd partner regions [REGION...]
                    inspectd partner callbacks --partner NAME [--host HOST]...
                    inspectd partner decisions --partner NAME --policy FILE
+                   inspectd partner vendor --partner NAME (--server FILE | --remove)
                    inspectd partner key --partner NAME (--jwk FILE | --remove)
                    inspectd partner erase --partner NAME --confirm NAME
             """,
         words: Self.policyWords + ["key", "erase"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "the partner").of("consent", "region", "callbacks", "decisions", "key", "erase"),
+            .value("partner", "NAME", "the partner").of(
+                "consent", "region", "callbacks", "decisions", "vendor", "key", "erase"),
             .value(
                 "jwk", "FILE", "results and callbacks are encrypted for this public key (RFC 7517); - is standard input"
             ).of("key"),
-            .flag("remove", "they are sent plain").of("key"),
+            .flag("remove", "they are sent plain; sessions go to the workers' own server").of("vendor", "key"),
             .value("confirm", "NAME", "the same name again").of("erase"),
         ] + Self.policyOptions + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
@@ -34,7 +36,8 @@ extension Command {
             guard arguments.operands == ["erase"] || arguments.operands == ["key"], let partner = arguments["partner"]
             else {
                 throw UsageError(
-                    "'partner' needs consent, region, callbacks, decisions, key or erase with --partner, or regions")
+                    "'partner' needs consent, region, callbacks, decisions, vendor, key or erase with --partner, or regions"
+                )
             }
             if arguments.operands == ["key"] { return try await Self.setKey(of: partner, configuration, arguments) }
             guard arguments["confirm"] == partner else {

@@ -262,7 +262,7 @@ private struct WorkerService {
         pipeline.keys = keys
         pipeline.objects = objects
         pipeline.onFetchFailure = { Events.log(fetchOf: $1, for: $0, failed: $2, to: log) }
-        pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
+        pipeline.vendor = VendorSessionClient(self.configuration.vendor)
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)

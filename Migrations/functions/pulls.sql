@@ -153,42 +153,105 @@ $$;
 COMMENT ON FUNCTION insp.pull_waiting(bigint[]) IS
     'Callbacks that waited to be sent to a URL of their jobs, and now have that of an endpoint whose events are pulled, are pulled instead';
 
-CREATE OR REPLACE FUNCTION insp.pull_place(p_epoch bigint, p_position bigint) RETURNS text
+CREATE OR REPLACE FUNCTION insp.words_of(p_bytes bytea) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT array_agg(('x' || encode(substr(p_bytes, 8 * n + 1, 8), 'hex'))::bit(64)::bigint ORDER BY n)
+    FROM generate_series(0, length(p_bytes) / 8 - 1) n
+$$;
+COMMENT ON FUNCTION insp.words_of(bytea) IS 'Bytes as numbers of eight bytes each';
+
+CREATE OR REPLACE FUNCTION insp.mask_place(p_key bytea, p_tag bytea, p_words bigint[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT array_agg(w.word # k.word ORDER BY w.n)
+    FROM unnest(p_words) WITH ORDINALITY w (word, n)
+        JOIN unnest(insp.words_of(sha256(p_key || '\x01' || p_tag) || sha256(p_key || '\x02' || p_tag))) WITH ORDINALITY k (word, n)
+            ON k.n = w.n
+$$;
+COMMENT ON FUNCTION insp.mask_place(bytea, bytea, bigint[]) IS
+    'Hides the eight numbers of a cursor, or shows them again: each is combined with a stream that follows from the key and the tag';
+
+CREATE OR REPLACE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_words bigint[]) RETURNS bytea
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    -- Always of the same length, and cut: nobody can extend it.
+    SELECT substr(sha256(p_key || '\x00' || int8send(p_endpoint)
+        || (SELECT string_agg(int8send(w.word), ''::bytea ORDER BY w.n) FROM unnest(p_words) WITH ORDINALITY w (word, n))), 1, 16)
+$$;
+COMMENT ON FUNCTION insp.place_tag(bytea, bigint, bigint[]) IS
+    'Proves that a cursor was made here and for this endpoint; the same place has the same one';
+
+CREATE OR REPLACE FUNCTION insp.need_cursor_key() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    -- Two gateways may each make one at the same moment: neither waits for the other, and each cursor is tried with all.
+    IF NOT EXISTS (SELECT FROM insp.secrets('inspectd', ARRAY['cursor_key'])) THEN
+        INSERT INTO insp.secret (owner, purpose, value) VALUES ('inspectd', 'cursor_key', insp.random_key());
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.need_cursor_key() IS 'Creates the key that seals cursors, if there is none yet';
+
+CREATE OR REPLACE FUNCTION insp.seal_place(p_endpoint bigint, p_words bigint[]) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    place text := p_epoch || '.' || p_position;
+    -- Always eight: a length would tell how often the server changed.
+    words constant bigint[] := p_words || array_fill(-1::bigint, ARRAY[8 - cardinality(p_words)]);
+    key bytea;
+    tag bytea;
+BEGIN
+    SELECT s.value INTO STRICT key FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LIMIT 1;
+    tag := insp.place_tag(key, p_endpoint, words);
+    RETURN translate(encode(tag || (SELECT string_agg(int8send(w.word), ''::bytea ORDER BY w.n)
+        FROM unnest(insp.mask_place(key, tag, words)) WITH ORDINALITY w (word, n)), 'base64'), E'+/=\n', '-_');
+END
+$$;
+COMMENT ON FUNCTION insp.seal_place(bigint, bigint[]) IS
+    'A place as partners hold it. Places count the events of all partners, so nobody else can read it; nor does it serve another endpoint';
+
+CREATE OR REPLACE FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    words bigint[] := ARRAY[p_epoch, p_position];
     last insp.pull_epoch;
 BEGIN
     SELECT * INTO last FROM insp.pull_epoch e WHERE e.epoch = p_epoch;
     -- Where the epoch is of a history that was lost, one of these is common to both.
     FOR generation IN 1..3 LOOP
         EXIT WHEN last.former_epoch IS NULL;
-        place := place || '_' || last.former_epoch || '.' || last.former_position;
+        words := words || last.former_epoch || last.former_position;
         SELECT * INTO last FROM insp.pull_epoch e WHERE e.epoch = last.former_epoch;
     END LOOP;
-    RETURN place;
+    RETURN insp.seal_place(p_endpoint, words);
 END
 $$;
-COMMENT ON FUNCTION insp.pull_place(bigint, bigint) IS
-    'A place as partners hold it: epoch and position, and where the three epochs before it ended';
+COMMENT ON FUNCTION insp.pull_place(bigint, bigint, bigint) IS
+    'A place in an endpoint''s events as partners hold it: epoch and position, and where the three epochs before it ended, sealed';
 
-CREATE OR REPLACE FUNCTION insp.read_place(p_place text, OUT epoch bigint, OUT "position" bigint)
+CREATE OR REPLACE FUNCTION insp.read_place(p_endpoint bigint, p_place text, OUT epoch bigint, OUT "position" bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    piece text;
-    given bigint;
+    bytes bytea;
+    key bytea;
+    words bigint[];
 BEGIN
-    PERFORM insp.require(p_place ~ '^[0-9]{1,19}\.[0-9]{1,18}(_[0-9]{1,19}\.[0-9]{1,18}){0,3}$', 'after', 'Send next of the page before.');
-    FOREACH piece IN ARRAY string_to_array(p_place, '_') LOOP
-        given := least(split_part(piece, '.', 1)::numeric, 9223372036854775807);
-        IF EXISTS (SELECT FROM insp.pull_epoch e WHERE e.epoch = given) THEN
-            epoch := given;
-            position := split_part(piece, '.', 2)::bigint;
+    PERFORM insp.require((p_place ~ '^[A-Za-z0-9_-]{107}$') IS TRUE, 'after', 'Send next of the page before.');
+    bytes := decode(translate(p_place, '-_', '+/') || '=', 'base64');
+    FOR key IN SELECT s.value FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LOOP
+        words := insp.mask_place(key, substr(bytes, 1, 16), insp.words_of(substr(bytes, 17)));
+        EXIT WHEN insp.place_tag(key, p_endpoint, words) = substr(bytes, 1, 16);
+        words := NULL;
+    END LOOP;
+    IF words IS NULL THEN
+        RETURN;
+    END IF;
+    FOR n IN 0..3 LOOP
+        IF EXISTS (SELECT FROM insp.pull_epoch e WHERE e.epoch = words[2 * n + 1]) THEN
+            epoch := words[2 * n + 1];
+            position := words[2 * n + 2];
             RETURN;
         END IF;
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.read_place(text) IS
-    'The last place of a cursor that is of this history of the database; null: there is none';
+COMMENT ON FUNCTION insp.read_place(bigint, text) IS
+    'The last place of an endpoint''s cursor that is of this history of the database; null: there is none, or the cursor is not of this endpoint';

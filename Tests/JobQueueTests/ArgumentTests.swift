@@ -81,7 +81,7 @@ import Testing
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
-        "p_place": ["'0.0'", "'0.1_0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
+        "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],

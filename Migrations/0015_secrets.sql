@@ -2,7 +2,7 @@
 
 CREATE TABLE insp.secret (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    owner text NOT NULL CHECK (owner ~ '^(endpoint|credential) [0-9]+$' OR owner = 'inspectd'),
+    owner text NOT NULL CHECK (owner ~ '^(endpoint|credential|authorization|revocation) [0-9]+$' OR owner = 'inspectd'),
     purpose text NOT NULL CHECK (purpose IN ('signing_secret', 'signing_key', 'client_key', 'api_key', 'client_secret',
         'access_token', 'credential', 'consent_key', 'cursor_key', 'assertion', 'revocation')),
     value bytea NOT NULL,
@@ -17,7 +17,7 @@ CREATE UNIQUE INDEX secret_current ON insp.secret (owner, purpose) WHERE valid_u
 CREATE INDEX secret_expired ON insp.secret (valid_until) WHERE valid_until IS NOT NULL;
 COMMENT ON TABLE insp.secret IS 'Secrets, tokens, private keys and digests of gateway credentials; no role may read the values';
 COMMENT ON COLUMN insp.secret.id IS 'Number of the secret';
-COMMENT ON COLUMN insp.secret.owner IS 'Its owner, with which it is deleted: endpoint 12, credential 5, or inspectd itself';
+COMMENT ON COLUMN insp.secret.owner IS 'Its owner, with which it is deleted: endpoint 12, credential 5, authorization 3, revocation 7, or inspectd itself';
 COMMENT ON COLUMN insp.secret.purpose IS
     'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that remain of consents), cursor_key (seals the cursors of GET /events), assertion (of an OAuth 2.0 client), revocation (an access token that is to be revoked, with what its endpoint had)';
 COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8, plain or sealed';

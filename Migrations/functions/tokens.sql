@@ -141,7 +141,9 @@ $$;
 COMMENT ON FUNCTION insp.end_revocation(insp.token_revocation, text) IS
     'Records how a revocation ended, and forgets the token. p_code: why it failed; null: it succeeded';
 
-CREATE OR REPLACE FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text)
+CREATE OR REPLACE FUNCTION insp.revocation_take(
+    OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 #variable_conflict use_column
 DECLARE
@@ -153,6 +155,7 @@ BEGIN
     END LOOP;
     SELECT * INTO r FROM insp.token_revocation x WHERE x.due_at <= moment ORDER BY x.due_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
+        due_in := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x) - moment);
         RETURN;
     END IF;
     id := r.id;
@@ -165,7 +168,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.revocation_take() IS
-    'A token to be revoked now, with what its endpoint had, as JSON that contains secrets; null: there is none. Call insp.revocation_settle afterwards. Gives up those whose time has passed';
+    'A token to be revoked now, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Gives up those whose time has passed';
 GRANT EXECUTE ON FUNCTION insp.revocation_take() TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.revocation_settle(

@@ -187,7 +187,7 @@ struct NamedAuthorizationTests {
 
     @Test(arguments: [
         ("callback_use_authorization(E, 'none')", "IN185"), ("remove_authorization('P', 'none')", "IN185"),
-        ("set_authorization('P', 'Live', 'https://partner.example/t', 'c', 's')", "IN004"),
+        ("set_authorization('P', 'Live', 'https://partner.example/t', 'c', 's')", "IN113"),
         ("set_authorization('P', 'live', NULL, 'c', 's')", "IN016"),
         ("set_authorization('P', 'live', 'https://partner.example/t', 'c')", "IN085"),
         ("set_authorization('P', 'live', 'partner.example', 'c', 's')", "IN015"),
@@ -196,11 +196,11 @@ struct NamedAuthorizationTests {
         ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_provider => 'assertion')", "IN085"),
         (
             "callback_authorize(E, 'https://partner.example/t', 'c', 's', p_parameters => '{\"scope\": \"x\"}')",
-            "IN004"
+            "IN113"
         ),
-        ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_parameters => '{\"x\": 5}')", "IN004"),
-        ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_grant_type => 'urn:x:y')", "IN004"),
-        ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_assertion => 'x')", "IN004"),
+        ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_parameters => '{\"x\": 5}')", "IN113"),
+        ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_grant_type => 'urn:x:y')", "IN113"),
+        ("callback_authorize(E, 'https://partner.example/t', 'c', 's', p_assertion => 'x')", "IN113"),
         (
             "callback_authorize(E, 'https://partner.example/t', p_client_id => NULL, p_method => 'none', p_provider => 'assertion', p_assertion => 'a b')",
             "IN085"

@@ -69,6 +69,8 @@ import Testing
         "partner": ["'acme'", "'gone'"], "p_partner": ["'acme'"], "p_name": ["'other'"], "p_endpoint": ["1"],
         "id": jobs, "p_id": jobs, "job": jobs, "p_webhook_id": ["(SELECT min(c.webhook_id) FROM insp.callback c)"],
         "p_url": ["'https://hooks.example.com/y'"], "p_token_url": ["'https://hooks.example.com/y'"],
+        "p_revocation_url": ["'https://hooks.example.com/r'"], "p_grant_type": ["'urn:x:grant'"], "p_assertion": ["'token'"],
+        "p_parameters": [#"'{"audience":"x"}'"#, #"'{"scope":"x"}'"#], "p_provider": ["'assertion'", "'own'"],
         "p_client_id": ["'me'"], "p_client_secret": ["'secret'", "'sealed:AQ=='"],
         "p_secret": ["'sealed:AQ=='", "'sealed:'", "'sealed:?'"], "login": ["session_user::text"],
         "face_id": ["'face'"], "feature": ["repeat('0', 1024)"], "engine": ["'e'"], "model_sha256": ["repeat('0', 64)"],
@@ -230,6 +232,7 @@ import Testing
             SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
             SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.set_partner_key('acme', \(publicKey));
+            SELECT insp.set_authorization('acme', 'other', 'https://hooks.example.com/y', 'me', 'secret');
             SELECT insp.create_partner('gone'), insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');

@@ -52,7 +52,7 @@ BEGIN
             PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client secret', format('Method %s needs one.', a.method));
         ELSIF a.method = 'none' AND a.provider = 'client_credentials' THEN
             PERFORM insp.refuse('CLIENT_ID_INVALID', 'method none', 'Client credentials need basic, post or tls.');
-        ELSIF a.provider = 'assertion' AND coalesce(p_assertion, '') !~ '^[\x21-\x7e]{1,30000}$'
+        ELSIF a.provider = 'assertion' AND (coalesce(p_assertion, '') !~ '^[\x21-\x7e]+$' OR length(p_assertion) > 30000)
             AND NOT (is_approved AND p_assertion IS NULL) THEN
             PERFORM insp.refuse('CLIENT_ID_INVALID', 'no assertion', 'The provider assertion needs one, of visible characters.');
         END IF;

@@ -6,7 +6,7 @@ internal import Foundation
 struct Deprecation: Sendable {
     /// Midnight (UTC) of the day since when it is deprecated, in seconds since 1970.
     let since: Int
-    /// Where the day after the last one on which it is sure to be answered begins.
+    /// From then on it may be refused; in seconds since 1970.
     let until: Int
 
     /// How long something is answered after it was deprecated: ``until`` follows from that.
@@ -29,8 +29,8 @@ struct Deprecation: Sendable {
         ]
     }
 
-    /// The day that ``until`` begins, such as 2027-11-24.
-    var lastDay: String { String(Self.date(self.until).formatted(.iso8601).prefix(10)) }
+    /// The day of ``until``, such as 2027-11-24.
+    var end: String { String(Self.date(self.until).formatted(.iso8601).prefix(10)) }
 
     private static func date(_ seconds: Int) -> Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
 

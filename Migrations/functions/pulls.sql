@@ -153,30 +153,30 @@ $$;
 COMMENT ON FUNCTION insp.pull_waiting(bigint[]) IS
     'Callbacks that waited to be sent to a URL of their jobs, and now have that of an endpoint whose events are pulled, are pulled instead';
 
-CREATE OR REPLACE FUNCTION insp.words_of(p_bytes bytea) RETURNS bigint[]
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT array_agg(('x' || encode(substr(p_bytes, 8 * n + 1, 8), 'hex'))::bit(64)::bigint ORDER BY n)
-    FROM generate_series(0, length(p_bytes) / 8 - 1) n
+-- Without their own settings, and in single expressions: a client that pulls calls them for each page.
+CREATE OR REPLACE FUNCTION insp.mask_place(p_key bytea, p_tag bytea, p_bytes bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    bits constant bit(512) := ('x' || encode(p_bytes, 'hex'))::bit(512)
+        # ('x' || encode(sha256(p_key || '\x01' || p_tag) || sha256(p_key || '\x02' || p_tag), 'hex'))::bit(512);
+BEGIN
+    RETURN int8send(substring(bits FROM 1 FOR 64)::bigint) || int8send(substring(bits FROM 65 FOR 64)::bigint)
+        || int8send(substring(bits FROM 129 FOR 64)::bigint) || int8send(substring(bits FROM 193 FOR 64)::bigint)
+        || int8send(substring(bits FROM 257 FOR 64)::bigint) || int8send(substring(bits FROM 321 FOR 64)::bigint)
+        || int8send(substring(bits FROM 385 FOR 64)::bigint) || int8send(substring(bits FROM 449 FOR 64)::bigint);
+END
 $$;
-COMMENT ON FUNCTION insp.words_of(bytea) IS 'Bytes as numbers of eight bytes each';
+COMMENT ON FUNCTION insp.mask_place(bytea, bytea, bytea) IS
+    'Hides the 64 bytes of a cursor, or shows them again: they are combined with a stream that follows from the key and the tag';
 
-CREATE OR REPLACE FUNCTION insp.mask_place(p_key bytea, p_tag bytea, p_words bigint[]) RETURNS bigint[]
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT array_agg(w.word # k.word ORDER BY w.n)
-    FROM unnest(p_words) WITH ORDINALITY w (word, n)
-        JOIN unnest(insp.words_of(sha256(p_key || '\x01' || p_tag) || sha256(p_key || '\x02' || p_tag))) WITH ORDINALITY k (word, n)
-            ON k.n = w.n
-$$;
-COMMENT ON FUNCTION insp.mask_place(bytea, bytea, bigint[]) IS
-    'Hides the eight numbers of a cursor, or shows them again: each is combined with a stream that follows from the key and the tag';
-
-CREATE OR REPLACE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_words bigint[]) RETURNS bytea
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
     -- Always of the same length, and cut: nobody can extend it.
-    SELECT substr(sha256(p_key || '\x00' || int8send(p_endpoint)
-        || (SELECT string_agg(int8send(w.word), ''::bytea ORDER BY w.n) FROM unnest(p_words) WITH ORDINALITY w (word, n))), 1, 16)
+    RETURN substr(sha256(p_key || '\x00' || int8send(p_endpoint) || p_bytes), 1, 16);
+END
 $$;
-COMMENT ON FUNCTION insp.place_tag(bytea, bigint, bigint[]) IS
+COMMENT ON FUNCTION insp.place_tag(bytea, bigint, bytea) IS
     'Proves that a cursor was made here and for this endpoint; the same place has the same one';
 
 CREATE OR REPLACE FUNCTION insp.need_cursor_key() RETURNS void
@@ -194,14 +194,15 @@ CREATE OR REPLACE FUNCTION insp.seal_place(p_endpoint bigint, p_words bigint[]) 
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     -- Always eight: a length would tell how often the server changed.
-    words constant bigint[] := p_words || array_fill(-1::bigint, ARRAY[8 - cardinality(p_words)]);
+    w constant bigint[] := p_words || array_fill(-1::bigint, ARRAY[8 - cardinality(p_words)]);
+    bytes constant bytea := int8send(w[1]) || int8send(w[2]) || int8send(w[3]) || int8send(w[4]) || int8send(w[5])
+        || int8send(w[6]) || int8send(w[7]) || int8send(w[8]);
     key bytea;
     tag bytea;
 BEGIN
     SELECT s.value INTO STRICT key FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LIMIT 1;
-    tag := insp.place_tag(key, p_endpoint, words);
-    RETURN translate(encode(tag || (SELECT string_agg(int8send(w.word), ''::bytea ORDER BY w.n)
-        FROM unnest(insp.mask_place(key, tag, words)) WITH ORDINALITY w (word, n)), 'base64'), E'+/=\n', '-_');
+    tag := insp.place_tag(key, p_endpoint, bytes);
+    RETURN translate(encode(tag || insp.mask_place(key, tag, bytes), 'base64'), E'+/=\n', '-_');
 END
 $$;
 COMMENT ON FUNCTION insp.seal_place(bigint, bigint[]) IS
@@ -230,24 +231,23 @@ CREATE OR REPLACE FUNCTION insp.read_place(p_endpoint bigint, p_place text, OUT 
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    bytes bytea;
+    sealed bytea;
     key bytea;
-    words bigint[];
+    bytes bytea;
+    given bigint;
 BEGIN
     PERFORM insp.require((p_place ~ '^[A-Za-z0-9_-]{107}$') IS TRUE, 'after', 'Send next of the page before.');
-    bytes := decode(translate(p_place, '-_', '+/') || '=', 'base64');
+    sealed := decode(translate(p_place, '-_', '+/') || '=', 'base64');
     FOR key IN SELECT s.value FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LOOP
-        words := insp.mask_place(key, substr(bytes, 1, 16), insp.words_of(substr(bytes, 17)));
-        EXIT WHEN insp.place_tag(key, p_endpoint, words) = substr(bytes, 1, 16);
-        words := NULL;
+        bytes := insp.mask_place(key, substr(sealed, 1, 16), substr(sealed, 17));
+        EXIT WHEN insp.place_tag(key, p_endpoint, bytes) = substr(sealed, 1, 16);
+        bytes := NULL;
     END LOOP;
-    IF words IS NULL THEN
-        RETURN;
-    END IF;
     FOR n IN 0..3 LOOP
-        IF EXISTS (SELECT FROM insp.pull_epoch e WHERE e.epoch = words[2 * n + 1]) THEN
-            epoch := words[2 * n + 1];
-            position := words[2 * n + 2];
+        given := ('x' || encode(substr(bytes, 16 * n + 1, 8), 'hex'))::bit(64)::bigint;
+        IF EXISTS (SELECT FROM insp.pull_epoch e WHERE e.epoch = given) THEN
+            epoch := given;
+            position := ('x' || encode(substr(bytes, 16 * n + 9, 8), 'hex'))::bit(64)::bigint;
             RETURN;
         END IF;
     END LOOP;

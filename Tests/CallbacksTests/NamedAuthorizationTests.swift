@@ -85,7 +85,8 @@ struct NamedAuthorizationTests {
             ])
     }
 
-    @Test func `A partner has several authorizations, each endpoint uses the one that was chosen for it`() async throws {
+    @Test func `A partner has several authorizations, each endpoint uses the one that was chosen for it`() async throws
+    {
         let first = try await self.outbox.endpoint(secret: self.secret.text)
         let (second, third) = (try await self.sibling(of: first), try await self.sibling(of: first))
         let partner = try await self.partner(of: first)
@@ -129,7 +130,8 @@ struct NamedAuthorizationTests {
             try await self.query("SELECT count(*) FROM insp.secret WHERE owner LIKE 'authorization%'")[0].int(0) == 1)
         // One of its own in place of the chosen one, and back.
         _ = try await self.query(
-            "SELECT insp.callback_authorize(\(third), '\(self.receiver.url("/token?lifetime=90"))', 'in spect', 's+c&ret')")
+            "SELECT insp.callback_authorize(\(third), '\(self.receiver.url("/token?lifetime=90"))', 'in spect', 's+c&ret')"
+        )
         #expect(try await self.deliver(third))
         _ = try await self.query("SELECT insp.callback_use_authorization(\(third), 'spare')")
         #expect(try await self.query("SELECT count(*) FROM insp.client_authorization")[0].int(0) == 1)
@@ -137,7 +139,8 @@ struct NamedAuthorizationTests {
             try await self.query("SELECT count(*) FROM insp.secret WHERE purpose = 'client_secret'")[0].int(0) == 1)
     }
 
-    @Test func `A sealed secret of an authorization opens for each of its endpoints, and nothing else does`() async throws
+    @Test func `A sealed secret of an authorization opens for each of its endpoints, and nothing else does`()
+        async throws
     {
         let keys = try await Keys()
         let store = try keys.store()
@@ -165,9 +168,12 @@ struct NamedAuthorizationTests {
                 .int(0) == 2)
         #expect(try await self.query("SELECT insp.remove_authorization('\(partner)', 'live')")[0].int(0) == 2)
         let plain = try await self.query(
-            "SELECT convert_from(value, 'UTF8') FROM insp.secret WHERE purpose = 'revocation'").map { try $0.string(0) }
+            "SELECT convert_from(value, 'UTF8') FROM insp.secret WHERE purpose = 'revocation'"
+        ).map { try $0.string(0) }
         #expect(plain.count == 2 && plain.allSatisfy { !$0.contains("s+c&ret") && !$0.contains("token-") })
-        let isRevoked = try await self.outbox.whileDispatching { $0.keys = store } _: { _, _ in
+        let isRevoked = try await self.outbox.whileDispatching {
+            $0.keys = store
+        } _: { _, _ in
             try await self.outbox.wait(within: 60) {
                 try await self.query("SELECT count(*) FROM insp.token_revocation")[0].int(0) == 0
             }

@@ -106,7 +106,8 @@ struct RevocationTests {
         #expect(try await self.count("token_revocation") == 0)
     }
 
-    @Test func `A dead provider stops neither the removal nor callbacks, and is given up with the token`() async throws {
+    @Test func `A dead provider stops neither the removal nor callbacks, and is given up with the token`() async throws
+    {
         let silent = try SilentServer()
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         _ = try await self.outbox.connection.query(
@@ -121,7 +122,10 @@ struct RevocationTests {
         #expect(try await self.unauthorize(endpoint))
         #expect(ContinuousClock.now - start < .seconds(5))
         try await self.outbox.whileDispatching { dispatcher, _ in
-            #expect(try await self.outbox.wait(within: 30) { try await self.count("token_revocation WHERE attempts = 1") == 1 })
+            #expect(
+                try await self.outbox.wait(within: 30) {
+                    try await self.count("token_revocation WHERE attempts = 1") == 1
+                })
             let ids = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
             dispatcher.wake()
             #expect(try await self.outbox.wait(within: 30) { try await self.outbox.row(ids[0]).state == "delivered" })
@@ -178,7 +182,8 @@ struct RevocationTests {
         }
         func settle(_ taken: (id: Int64?, lease: Int64?)) async throws -> Bool? {
             try await self.outbox.connection.query(
-                "SELECT insp.revocation_settle($1, $2)", [.optional(taken.id), .optional(taken.lease)])[0].optionalBool(0)
+                "SELECT insp.revocation_settle($1, $2)", [.optional(taken.id), .optional(taken.lease)])[0].optionalBool(
+                    0)
         }
         let first = try await take()
         #expect(first.id != nil)

@@ -49,7 +49,8 @@ import Testing
             "INSERT INTO insp.secret (owner, purpose, value) VALUES ('inspectd', 'cursor_key', insp.random_key())")
         #expect(try await puller.page(after: first.next).jobs == [jobs[1]])
         _ = try await fixture.admin.query(
-            "UPDATE insp.secret SET id = DEFAULT WHERE id = (SELECT min(id) FROM insp.secret WHERE purpose = 'cursor_key')")
+            "UPDATE insp.secret SET id = DEFAULT WHERE id = (SELECT min(id) FROM insp.secret WHERE purpose = 'cursor_key')"
+        )
         #expect(try await puller.page(after: first.next).jobs == [jobs[1]])
     }
 }

@@ -123,7 +123,8 @@ import Testing
         for partner in ["acme", "bank"] {
             _ = try await fixture.admin.query("SELECT insp.create_test_credential($1)", [.text(partner)])
             for name in [partner, partner + ".test"] {
-                let payload = QueueFixture.byURL.replacing("acme", with: name)
+                let payload =
+                    QueueFixture.byURL.replacing("acme", with: name)
                     .dropLast() + ",\"userReference\":\"jane\"}"
                 _ = try await fixture.client.enqueue(payload: Data(payload.utf8))
             }
@@ -134,7 +135,8 @@ import Testing
         #expect(try await fixture.count("insp.partner WHERE erased_at IS NULL") == 3)
         let both = try await fixture.admin.query("SELECT insp.erase_partner('acme')").map { try $0.int(0) }
         let named = try await fixture.admin.query(
-            "SELECT id FROM insp.partner WHERE name LIKE 'acme%' ORDER BY name").map { try $0.int(0) }
+            "SELECT id FROM insp.partner WHERE name LIKE 'acme%' ORDER BY name"
+        ).map { try $0.int(0) }
         #expect(both == named && both.count == 2)
         #expect(try await self.erase("acme", fixture, batch: 1).jobs == 2)
         #expect(

@@ -52,9 +52,8 @@ package struct AuthorizationRequest: Sendable {
     /// Posts a form under the endpoint's egress policy, with its pins and client certificate; the size of the answer is
     /// limited. The headers are names and values.
     package let send:
-        @Sendable (_ url: String?, _ form: [(String, String)], _ headers: [(String, String)]) async throws(
-            AuthorizationError
-        ) -> Answer
+        @Sendable (_ url: String?, _ form: [(String, String)], _ headers: [(String, String)])
+            async throws(AuthorizationError) -> Answer
 
     /// Posts a form to ``tokenURL``.
     package func post(

@@ -34,7 +34,9 @@ extension AuthorizationRequest {
 
     /// Revokes an access token (RFC 7009 section 2.1).
     func revoke(_ token: String) async throws(AuthorizationError) {
-        guard let revocationURL else { throw AuthorizationError(.callbackURLMissing, "no revocation URL", isFinal: true) }
+        guard let revocationURL else {
+            throw AuthorizationError(.callbackURLMissing, "no revocation URL", isFinal: true)
+        }
         let (form, headers) = try self.authenticated([("token", token), ("token_type_hint", "access_token")])
         let answer = try await self.send(revocationURL, form, headers)
         // Also of a token that the server does not know (section 2.2).

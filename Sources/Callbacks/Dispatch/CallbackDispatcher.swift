@@ -250,7 +250,9 @@ package final class CallbackDispatcher: Sendable {
             self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
         }
         for change in batch.record.changes {
-            let isTest = batch.settled.contains { $0.callback.endpoint.id == change.endpoint && $0.callback.endpoint.isTest }
+            let isTest = batch.settled.contains {
+                $0.callback.endpoint.id == change.endpoint && $0.callback.endpoint.isTest
+            }
             self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind, isTest: isTest))
         }
     }

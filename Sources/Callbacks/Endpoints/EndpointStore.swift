@@ -1,5 +1,5 @@
 package import Custody
-internal import Foundation
+package import Foundation
 internal import InspectCore
 package import Postgres
 

@@ -46,7 +46,8 @@ extension Command {
             .value("grant-type", "URI", "authorize: of the assertion [that of JSON Web Tokens]"),
             .value("token-url", "URL", "authorize: the token endpoint of the authorization server"),
             .value("revocation-url", "URL", "authorize: where tokens are revoked when the authorization goes"),
-            .value("parameters", "FILE", "authorize: further fields of the request, a JSON object; - is standard input"),
+            .value(
+                "parameters", "FILE", "authorize: further fields of the request, a JSON object; - is standard input"),
             .value("scope", "SCOPES", "authorize: scopes, separated by spaces"),
             .value("method", "M", "authorize: basic, post, tls or none [basic]"),
             .value("provider", "P", "authorize: client_credentials, or assertion [client_credentials]"),

@@ -45,7 +45,8 @@ struct WorkerMetrics: Sendable {
             "jobs_finished", "Jobs that this worker finished, with a result or dead-lettered.", "outcome",
             ["completed", "dead_lettered"])
         self.testsFinished = counter(
-            "test_jobs_finished", "Jobs of test credentials that this worker finished; no other counter of outcomes has them.",
+            "test_jobs_finished",
+            "Jobs of test credentials that this worker finished; no other counter of outcomes has them.",
             "outcome", ["completed", "held", "dead_lettered"])
         self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a reviewer.")
         self.retries = counter("job_retries", "Failed attempts that will be retried.", "code")
@@ -105,7 +106,8 @@ struct WorkerMetrics: Sendable {
             ["failing", "recovered", "disabled"])
         self.callbackAttempts = counter("callback_attempts", "Attempts to deliver callbacks.", "outcome", outcomes)
         self.testCallbackAttempts = counter(
-            "test_callback_attempts", "Attempts to deliver callbacks of tests; no other counter has them.", "outcome", outcomes)
+            "test_callback_attempts", "Attempts to deliver callbacks of tests; no other counter has them.", "outcome",
+            outcomes)
         self.revocations = counter(
             "token_revocations", "Access tokens of removed authorizations that were revoked, or given up.", "outcome",
             ["revoked", "failed"])

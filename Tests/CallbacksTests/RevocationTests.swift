@@ -17,13 +17,11 @@ struct RevocationTests {
         self.outbox = try await Outbox()
     }
 
-    private func authorize(_ endpoint: Int64, _ secret: String = "s+c&ret", _ token: String, _ revocation: String?)
-        async throws
-    {
+    private func authorize(_ endpoint: Int64, _ token: String, _ revocation: String?) async throws {
         _ = try await self.outbox.connection.query(
-            "SELECT insp.callback_authorize($1, $2, 'in spect', $3, p_revocation_url => $4)",
+            "SELECT insp.callback_authorize($1, $2, 'in spect', 's+c&ret', p_revocation_url => $3)",
             [
-                .int(endpoint), .text(self.receiver.url(token)), .text(secret),
+                .int(endpoint), .text(self.receiver.url(token)),
                 .optional(revocation.map { self.receiver.url($0) }),
             ])
     }
@@ -74,7 +72,7 @@ struct RevocationTests {
         #expect(try self.requests("/revoke").isEmpty, "the removal waits for nobody")
         #expect(try await self.count("secret WHERE purpose = 'access_token'") == 0)
         #expect(try await self.count("token_revocation") == 1)
-        let events = try await self.outbox.whileDispatching { _, events in
+        let events = try await self.outbox.whileDispatching { _, events async throws -> [CallbackEvent] in
             #expect(try await self.outbox.wait(within: 60) { try await self.count("token_revocation") == 0 })
             return events.all
         }

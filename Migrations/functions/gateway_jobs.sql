@@ -149,16 +149,17 @@ COMMENT ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) IS
 GRANT EXECUTE ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_part(
-    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_scope text DEFAULT 'images',
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_purpose text DEFAULT NULL,
     OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, p_scope), p_id);
+    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256,
+        CASE WHEN p_purpose IS NULL THEN 'images' ELSE 'report' END), p_id);
     part insp.part;
 BEGIN
-    PERFORM insp.require(coalesce(p_scope IN ('images', 'report'), false), 'scope', 'A scope for parts is images or report.');
+    PERFORM insp.check_purpose(p_purpose, false);
     SELECT * INTO part FROM insp.part p WHERE p.job_id = j.id AND p.kind = p_kind AND p.ordinal = p_ordinal;
     IF NOT FOUND THEN
         PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
@@ -176,15 +177,12 @@ BEGIN
             PERFORM insp.refuse('PARTS_PURGED');
         END IF;
     END IF;
-    -- A report is recorded as a whole.
-    IF p_scope = 'images' THEN
-        PERFORM insp.record_access(p_credential, 'image', 'images', j.public_id,
-            jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0)));
-    END IF;
+    PERFORM insp.record_access(p_credential, 'image', CASE WHEN p_purpose IS NULL THEN 'images' ELSE 'report' END, j.public_id,
+        jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0)), p_purpose);
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, text) IS
-    'The bytes of a part of a job of a credential''s partner, as they are stored, or where in the object store they are, with their size; parts by URL were never stored. p_scope: images, or report, whose reading insp.gateway_report has recorded';
+    'The bytes of a part of a job of a credential''s partner, as they are stored, or where in the object store they are, with their size; parts by URL were never stored. For a report p_purpose is the report''s, and the credential needs its scope. Recorded';
 GRANT EXECUTE ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_report(

@@ -204,6 +204,8 @@ struct RequestDraft {
         var payload = self.request
         for (key, value) in self.request {
             switch key {
+            case "expiresAt", "runAt":
+                payload[key] = (value as? String).map { Self.isTime($0) ? $0 : "invalid" } ?? Self.plain(value)
             case _ where Self.plainKeys.contains(key): payload[key] = Self.plain(value)
             case "customerInternalReference": payload[key] = Self.pseudonym(value, "customer", index)
             case "userReference": payload[key] = Self.pseudonym(value, "user", index)
@@ -233,13 +235,16 @@ struct RequestDraft {
     private static func plain(_ value: Any) -> Any {
         switch value {
         case let text as String:
-            let isTime = text.utf8.count <= 40 && text.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
-            return isTime || text.isEmpty ? text : self.name(text)
+            return self.isTime(text) || text.isEmpty ? text : self.name(text)
         case let list as [Any]: return list.map { self.plain($0) }
         case let object as [String: Any]:
             return Dictionary(object.map { (self.name($0), self.plain($1)) }) { first, _ in first }
         default: return value
         }
+    }
+
+    private static func isTime(_ text: String) -> Bool {
+        text.utf8.count <= 40 && text.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
     }
 
     private static func name(_ text: String) -> String {

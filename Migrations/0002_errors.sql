@@ -98,6 +98,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('AUTHORIZATION_FAILED', 'IN084', 'the authorization provider gave no access token', true, NULL, NULL),
     ('CLIENT_ID_INVALID', 'IN085', 'the authorization provider does not accept the client id or its credentials', false, 400,
         NULL),
+    ('AUTHORIZATION_UNKNOWN', 'IN185', 'the partner has no authorization of that name', false, 404, NULL),
     ('ATTEMPT_INTERRUPTED', 'IN086', 'the attempt was interrupted and will be repeated', true, NULL, NULL),
     ('ENDPOINT_UNKNOWN', 'IN087', 'no endpoint of that number exists', false, 404, NULL),
     ('ENDPOINT_INVALID', 'IN088', 'a setting of the endpoint is not acceptable', false, 400, NULL),

@@ -35,7 +35,7 @@ COMMENT ON COLUMN insp.record.id IS 'Order of writing';
 COMMENT ON COLUMN insp.record.at IS 'When it happened';
 COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or the worker';
 COMMENT ON COLUMN insp.record.action IS
-    'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled';
+    'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled, token_revoked or token_not_revoked';
 COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros: a call of the gateway about no job), or a partner, lane, worker, endpoint';
 COMMENT ON COLUMN insp.record.purpose IS 'What personal data was read for: review, support, export or delivery (what a partner got); null: nothing was read, or by a superuser, who is not asked';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
@@ -89,10 +89,11 @@ COMMENT ON COLUMN insp.approval.action IS 'The function';
 COMMENT ON COLUMN insp.approval.is_needed IS 'Whether it needs a second login (insp.set_approval)';
 GRANT SELECT ON insp.approval TO insp_operator, insp_auditor;
 INSERT INTO insp.approval (action) VALUES
-    ('allow_endpoint_secret'), ('bind_producer'), ('callback_authorize'), ('create_credential'), ('create_endpoint'), ('create_partner'),
-    ('create_test_credential'), ('erase_partner'), ('free_producer'), ('set_approval'), ('set_callback_policy'), ('set_consent_policy'),
-    ('set_decision_policy'), ('set_endpoint'), ('set_face_limits'), ('set_liveness_policy'), ('set_origins'), ('set_partner'),
-    ('set_partner_key'), ('set_region_policy'), ('set_regions'), ('set_retention'), ('set_vendor'), ('unbind_producer');
+    ('allow_authorization_secret'), ('allow_endpoint_secret'), ('bind_producer'), ('callback_authorize'), ('callback_use_authorization'),
+    ('create_credential'), ('create_endpoint'), ('create_partner'), ('create_test_credential'), ('erase_partner'), ('free_producer'),
+    ('set_approval'), ('set_authorization'), ('set_callback_policy'), ('set_consent_policy'), ('set_decision_policy'), ('set_endpoint'),
+    ('set_face_limits'), ('set_liveness_policy'), ('set_origins'), ('set_partner'), ('set_partner_key'), ('set_region_policy'),
+    ('set_regions'), ('set_retention'), ('set_vendor'), ('unbind_producer');
 
 CREATE TABLE insp.proposal (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -340,6 +340,8 @@ class Partner:
         for job in jobs:
             self.judge(self.call("GET", "/inspectionjob/" + job))
         self.expect(self.call("GET", "/persons/user%207/export")["jobs"] == [], "an erased person is exported")
+        withdrawn = self.api("withdraw_consent").sync("user 7", client=self.client)
+        self.expect((withdrawn.cancelled, withdrawn.jobs) == (0, 0), f"a withdrawal finds something of an erased person: {withdrawn}")
 
     def run(self):
         self.set_up()

@@ -55,22 +55,24 @@ DECLARE
     positions bigint[];
 BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.', p_field => 'limit');
+    PERFORM insp.need_cursor_key();
     -- Before the events are read: then each up to this place is among them.
     SELECT * INTO STRICT c FROM insp.pull_cursor x;
     IF p_place IS NULL THEN
         -- From the oldest on that is kept.
         start_epoch := -1;
         start_position := 0;
-        next := insp.pull_place(c.epoch, c.position);
+        next := insp.pull_place(e.id, c.epoch, c.position);
     ELSE
-        SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(p_place) r;
+        SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(e.id, p_place) r;
         SELECT * INTO gone FROM insp.pull_gone g WHERE g.endpoint_id = e.id;
         IF start_epoch IS NULL THEN
-            PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of a history that this database does not know', p_field => 'after');
+            PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of another endpoint, or of a history that this database does not know',
+                p_field => 'after');
         ELSIF (start_epoch, start_position) < (gone.epoch, gone.position) THEN
             PERFORM insp.refuse('EVENTS_GONE', 'events after the cursor are older than what is kept', p_field => 'after');
         END IF;
-        next := insp.pull_place(start_epoch, start_position);
+        next := insp.pull_place(e.id, start_epoch, start_position);
     END IF;
     SELECT array_agg(p.callback_id ORDER BY p.epoch, p.position), array_agg(p.epoch ORDER BY p.epoch, p.position),
         array_agg(p.position ORDER BY p.epoch, p.position)
@@ -80,7 +82,7 @@ BEGIN
         WHERE x.endpoint_id = e.id AND x.position IS NOT NULL AND (x.epoch, x.position) > (start_epoch, start_position)
         ORDER BY x.epoch, x.position LIMIT least(p_limit, most)) p;
     IF ids IS NOT NULL THEN
-        next := insp.pull_place(epochs[cardinality(epochs)], positions[cardinality(positions)]);
+        next := insp.pull_place(e.id, epochs[cardinality(epochs)], positions[cardinality(positions)]);
     END IF;
     endpoints := ARRAY[(e.id, 0, NULL, NULL,
         ARRAY(SELECT convert_from(s.value, 'UTF8')

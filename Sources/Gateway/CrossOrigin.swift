@@ -11,7 +11,7 @@ enum CrossOrigin {
             ("Access-Control-Allow-Origin", origin),
             (
                 "Access-Control-Expose-Headers",
-                "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Deprecation, WWW-Authenticate"
+                "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, Link, WWW-Authenticate"
             ), ("Vary", "Origin"),
         ]
     }

@@ -154,6 +154,8 @@ package final class GatewayService: Sendable {
                 let credential = try await self.admitted(presented, address)
                 access.credential = presented.keyID
                 readers = origin.map { credential.origins.contains($0) ? CrossOrigin.headers($0) : [] } ?? []
+                // Refusals say it as well.
+                if !credential.isToken { readers += Deprecation.credentialSecret.headers }
                 guard credential.scopes.contains(scope.rawValue) else {
                     throw InspectError(.scopeMissing, scope.rawValue)
                 }
@@ -161,7 +163,6 @@ package final class GatewayService: Sendable {
                     GatewayCall(service: self, credential: credential, request: request, values: values))
                 share = credential.partner
                 further = self.limits.headers("c \(credential.id)")
-                if !credential.isToken { further += Self.deprecation }
                 admitted = access
             }
             further += readers
@@ -233,12 +234,6 @@ package final class GatewayService: Sendable {
         if let seconds = waits.max() { throw Later(seconds: seconds) }
         throw InspectError(.unauthenticated)
     }
-
-    /// Of the secret of a credential where a token would do (RFC 9745): deprecated since there are tokens, 2026-11-24.
-    private static let deprecation = [
-        (name: "Deprecation", value: "@1795478400"),
-        (name: "Link", value: #"</openapi.json>; rel="deprecation"; type="application/json""#),
-    ]
 
     private struct Later: Error {
         var seconds: Double

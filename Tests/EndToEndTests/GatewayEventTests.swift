@@ -109,7 +109,7 @@ import Testing
         for query in ["after=x", "after=1", "limit=0", "limit=1001", "endpoint=0", "endpoint=x", "wait=-1"] {
             #expect(try await gateway.call("GET", "/events?\(query)").code == "PARAMETER_INVALID", "\(query)")
         }
-        let gone = try await gateway.call("GET", "/events?after=77.1")
+        let gone = try await gateway.call("GET", "/events?after=\(String(repeating: "A", count: 107))")
         #expect(gone.status == 410 && gone.code == "EVENTS_GONE")
         #expect(try await gateway.call("POST", "/endpoints/\(endpoint)/pause").status == 200)
         #expect(try await gateway.call("GET", "/events").code == "ENDPOINT_DISABLED")

@@ -15,7 +15,7 @@ extension GatewayRoute {
                     + "Store next after you have processed a page: an event may come twice, and none is missed.",
                 parameters: [
                     .query(
-                        "after", #"{ "type": "string", "pattern": "^\#(Self.place)(_\#(Self.place)){0,3}$" }"#,
+                        "after", #"{ "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$" }"#,
                         "next of the page before; absent: from the oldest event on that is kept"),
                     .limit(100, most: 1000), .wait,
                     .query(
@@ -63,9 +63,6 @@ extension GatewayRoute {
                 }
             }),
     ]
-
-    /// Epoch and position.
-    private static let place = "[0-9]{1,19}[.][0-9]{1,18}"
 }
 
 private struct EventList: Encodable {
@@ -76,7 +73,7 @@ private struct EventList: Encodable {
 extension EventSearch {
     init(_ call: GatewayCall) throws(InspectError) {
         self.after = call.request.query["after"]
-        if let after, after.utf8.count > 160 || after.wholeMatch(of: /[0-9]+\.[0-9]+(_[0-9]+\.[0-9]+)*/) == nil {
+        if let after, after.wholeMatch(of: /[A-Za-z0-9_-]{107}/) == nil {
             throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.", field: "after")
         }
         self.limit = try call.number("limit", 1...1000) ?? 100

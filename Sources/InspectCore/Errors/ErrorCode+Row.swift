@@ -344,6 +344,8 @@ extension ErrorCode {
             refusal(
                 "IN085", "the authorization provider does not accept the client id or its credentials",
                 jumio: "C00401", iZettle: -300)
+        case .authorizationUnknown:
+            refusal("IN185", "the partner has no authorization of that name", status: 404)
         case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
         case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
         case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)

@@ -131,6 +131,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case localFault = "LOCAL_FAULT"
     case authorizationFailed = "AUTHORIZATION_FAILED"
     case clientIDInvalid = "CLIENT_ID_INVALID"
+    case authorizationUnknown = "AUTHORIZATION_UNKNOWN"
     case attemptInterrupted = "ATTEMPT_INTERRUPTED"
     case endpointUnknown = "ENDPOINT_UNKNOWN"
     case endpointDisabled = "ENDPOINT_DISABLED"

@@ -160,7 +160,7 @@ if whole; then
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
     beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     # The data is others' and not in this repository.
-    for suite in http11 wycheproof jose webhooks pkits chips; do
+    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
             beside "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
         else

@@ -50,13 +50,37 @@ extension Case {
         }
     }
 
-    /// EF.SOD with data groups (`DG1` and so on) and files of the operator.
-    func securityObject() throws -> Answer {
+    /// All of passive authentication, with the deviations that were accepted.
+    func chip() throws -> Answer {
+        let groups = try self.dataGroups()
+        let facts = PassiveAuthentication.verify(
+            dataGroups: groups, sod: try self.bytes("object"), anchors: TrustStore(try self.files()),
+            at: Date(timeIntervalSince1970: Double(try self.number("time"))))
+        let mrz = groups[1].flatMap { try? DataGroup.mrzLines(dg1: $0[...]) }.flatMap {
+            MRZDocument(lines: $0, today: CalendarDate(Date()))
+        }
+        let rules = ChipRules(facts, mrz: mrz)
+        let reasons = (rules.reasons.map(\.rawValue) + [facts.detail].compactMap { $0 }).joined(separator: " ")
+        switch rules.status {
+        case .valid where facts.deviations.isEmpty: return .accept()
+        case .valid: return .other("accept-with-\(facts.deviations.joined(separator: "+"))")
+        case .invalid: return .refuse(reasons)
+        case .inconclusive: return .other("undetermined", reasons)
+        }
+    }
+
+    private func dataGroups() throws -> [Int: [UInt8]] {
         var groups: [Int: [UInt8]] = [:]
         for name in self.fields.keys where name.hasPrefix("DG") {
             guard let number = Int(name.dropFirst(2)) else { throw Malformed(name: name) }
             groups[number] = try self.bytes(name)
         }
+        return groups
+    }
+
+    /// EF.SOD with data groups (`DG1` and so on) and files of the operator.
+    func securityObject() throws -> Answer {
+        let groups = try self.dataGroups()
         let object = try self.bytes("object")
         let facts = PassiveAuthentication.verify(
             dataGroups: groups, sod: object, anchors: TrustStore(try self.files()),

@@ -74,6 +74,7 @@ struct Case {
         case "signer": try self.signer()
         case "file": try self.file()
         case "security object": try self.securityObject()
+        case "chip": try self.chip()
         case "master list": try self.masterList()
         case "wrapped key": try self.wrappedKey(&keys)
         case "content": try self.content()

@@ -90,7 +90,9 @@ extension OpenAPIDocument {
             "firstName": { "type": "string" },
             "lastName": { "type": "string" },
             "dateOfBirth": { "$ref": "#/components/schemas/Day" },
+            "placeOfBirth": { "type": "string" },
             "issuingDate": { "$ref": "#/components/schemas/Day" },
+            "issuingAuthority": { "type": "string" },
             "expiryDate": { "$ref": "#/components/schemas/Day" },
             "documentNumber": { "type": "string" },
             "personalNumber": { "type": "string" },
@@ -205,6 +207,47 @@ extension OpenAPIDocument {
             "dg2": {
               "type": "object",
               "properties": { "image": { "$ref": "#/components/schemas/ImageFacts" }, "reason": { "type": "string" } }
+            },
+            "dg7": {
+              "type": "object",
+              "description": "The displayed signature",
+              "properties": { "count": { "type": "integer", "minimum": 1, "description": "Images" }, "reason": { "type": "string" } }
+            },
+            "dg11": {
+              "type": "object",
+              "description": "Additional details of the holder",
+              "properties": {
+                "fullName": { "type": "string", "description": "In the state's own characters: primary identifier, comma, secondary identifier" },
+                "otherNames": { "$ref": "#/components/schemas/Texts" },
+                "personalNumber": { "type": "string" },
+                "dateOfBirth": { "$ref": "#/components/schemas/Day" },
+                "placeOfBirth": { "$ref": "#/components/schemas/Texts" },
+                "address": { "$ref": "#/components/schemas/Texts" },
+                "telephone": { "type": "string" },
+                "profession": { "type": "string" },
+                "title": { "type": "string" },
+                "personalSummary": { "type": "string" },
+                "otherDocumentNumbers": { "$ref": "#/components/schemas/Texts" },
+                "custody": { "type": "string" },
+                "hasProofOfCitizenship": { "type": "boolean" },
+                "reason": { "type": "string" }
+              }
+            },
+            "dg12": {
+              "type": "object",
+              "description": "Additional details of the document",
+              "properties": {
+                "issuingAuthority": { "type": "string" },
+                "issuingDate": { "$ref": "#/components/schemas/Day" },
+                "otherPersons": { "$ref": "#/components/schemas/Texts" },
+                "endorsements": { "type": "string" },
+                "taxOrExitRequirements": { "type": "string" },
+                "personalizedAt": { "type": "string", "description": "YYYY-MM-DDThh:mm:ss of an unknown time zone" },
+                "personalizationSystem": { "type": "string" },
+                "hasFrontImage": { "type": "boolean" },
+                "hasRearImage": { "type": "boolean" },
+                "reason": { "type": "string" }
+              }
             },
             "passiveAuthentication": {
               "type": "object",

@@ -33,13 +33,20 @@ extension Case {
         return facts.revocation == "good" ? .accept() : .other(facts.revocation)
     }
 
-    /// A data group: the MRZ of DG1, the portrait of DG2; the others are hashed whole.
+    /// A data group: the MRZ of DG1, the portrait of DG2, the details of DG7, DG11 and DG12; the others are hashed whole.
     func file() throws -> Answer {
         let (number, bytes) = (try self.number("number"), try self.bytes("file"))
         do throws(LDSError) {
             switch number {
             case 1: return .accept(text: try DataGroup.mrzLines(dg1: bytes[...]).joined())
             case 2: return .accept(bytes: Data(try FacialRecord(dg2: bytes[...]).image))
+            case 7:
+                let images = try DataGroup.signatureImages(dg7: bytes[...])
+                return .accept(facts: [
+                    "images": String(images.count), "imageLength": images.first.map { String($0.count) } ?? "",
+                ])
+            case 11: return .accept(facts: Self.facts(try DataGroup.personalDetails(dg11: bytes[...])))
+            case 12: return .accept(facts: Self.facts(try DataGroup.documentDetails(dg12: bytes[...])))
             default:
                 _ = try DataGroup.hashed(bytes[...], number: number)
                 return .accept()
@@ -48,6 +55,13 @@ extension Case {
             if case .unsupported(let detail) = error { return .other("unsupported", detail) }
             return .refuse(error.detail)
         }
+    }
+
+    /// What was found, by names; lists with a bar between their elements.
+    private static func facts(_ details: some Encodable) -> [String: String] {
+        let data = (try? JSONEncoder().encode(details)) ?? Data()
+        let members = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
+        return members.mapValues { ($0 as? [String])?.joined(separator: "|") ?? "\($0)" }
     }
 
     /// All of passive authentication, with the deviations that were accepted.

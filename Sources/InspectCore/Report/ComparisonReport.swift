@@ -55,6 +55,7 @@ package struct ComparisonReport: Sendable {
                 ReportPage.section(
                     "Similarity",
                     [
+                        ReportTables.crops(images),
                         ReportTables.similarity(
                             similarity: self.match?.similarity, distance: self.match?.distance,
                             threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason)

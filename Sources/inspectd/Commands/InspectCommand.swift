@@ -112,7 +112,10 @@ extension Command {
                     workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request)),
                 parts: parts)
             let result = ResultEnvelope.encode(id: request.members.id, workflow: workflow, outcome.document)
-            return (result, runner.withPreviews ? outcome.report : "", false)
+            let origin = ReportOrigin(
+                job: request.members.id,
+                files: request.files.mapValues { URL(fileURLWithPath: $0).lastPathComponent }, decidedAt: Date())
+            return (result, runner.withPreviews ? outcome.report(from: origin) : "", false)
         } catch {
             let known = InspectError(unexpected: error)
             return (ResultEnvelope.failed(id: request.members.id, known), ReportFile.page(of: known), true)

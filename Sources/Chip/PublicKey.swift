@@ -61,7 +61,8 @@ struct PublicKey {
     /// Whether `signature` over `message` was made with this key.
     func verify(_ signature: [UInt8], over message: [UInt8], _ scheme: SignatureScheme) -> Bool {
         guard self.isAcceptable, self.fits(scheme), let signature = self.encoded(signature, scheme),
-            let context = EVP_MD_CTX_new() else { return false }
+            let context = EVP_MD_CTX_new()
+        else { return false }
         defer {
             EVP_MD_CTX_free(context)
             // Otherwise, the next user of libcrypto would find these errors in its queue.
@@ -82,7 +83,8 @@ struct PublicKey {
 
     private func fits(_ scheme: SignatureScheme) -> Bool {
         switch (scheme, self.kind) {
-        case (.rsa, .rsa), (.rsaPSS, .rsa), (.rsaPSS, .rsaPSS), (.ecdsa, .elliptic), (.plainECDSA, .elliptic), (.dsa, .dsa):
+        case (.rsa, .rsa), (.rsaPSS, .rsa), (.rsaPSS, .rsaPSS), (.ecdsa, .elliptic), (.plainECDSA, .elliptic),
+            (.dsa, .dsa):
             true
         default: false
         }

@@ -99,7 +99,8 @@ package final class TrustStore {
             }
             entry.trust = .trusted(room: .max)
             self.notes.append(
-                "LINK_CERTIFICATE \(entry.certificate.country ?? "??"): an anchor itself, since its issuer is not given")
+                "LINK_CERTIFICATE \(entry.certificate.country ?? "??"): an anchor itself, since its issuer is not given"
+            )
         }
     }
 

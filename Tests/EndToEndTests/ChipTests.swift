@@ -44,11 +44,15 @@ import Testing
         #expect(data["placeOfBirth"] as? String == "ZENITH, UTOPIA" && data["issuingDate"] as? String == "2024-04-15")
         #expect(data["issuingAuthority"] as? String == "ZENITH PASSPORT OFFICE")
         #expect(data.at("address.line1") as? String == "12 SEAVIEW RD, ZENITH")
-        #expect(data.at("chip.dg7.count") as? Int == 1 && data.at("chip.dg11.fullName") as? String == "ERIKSSON, ÅNNA MARIA")
+        #expect(
+            data.at("chip.dg7.count") as? Int == 1 && data.at("chip.dg11.fullName") as? String == "ERIKSSON, ÅNNA MARIA"
+        )
         #expect(data.at("chip.dg12.endorsements") as? String == "NONE")
         let forged = try #require(chips.firstIndex { $0.chip == "bad_dg12_changed" })
         #expect(answers[forged].at("capabilities.extraction.0.data.issuingAuthority") == nil)
-        #expect(answers[forged].at("capabilities.extraction.0.data.chip.dg12.issuingAuthority") as? String == "ANOTHER OFFICE")
+        #expect(
+            answers[forged].at("capabilities.extraction.0.data.chip.dg12.issuingAuthority") as? String
+                == "ANOTHER OFFICE")
     }
 
     @Test(.timeLimit(.minutes(5)))

@@ -101,7 +101,8 @@ enum FuzzSeeds {
             text([0x5F, 0x0E], "SMITH<<JOHN") + names + text([0x5F, 0x2B], "19740812")
                 + text([0x5F, 0x42], "123 MAPLE RD<ANYTOWN<MN") + text([0x5F, 0x15], "A"))
         let document = element(
-            [0x6C], text([0x5F, 0x19], "OFFICE") + text([0x5F, 0x26], "20240415") + text([0x5F, 0x55], "20240415133612"))
+            [0x6C],
+            text([0x5F, 0x19], "OFFICE") + text([0x5F, 0x26], "20240415") + text([0x5F, 0x55], "20240415133612"))
         return mrzs + [portrait, object, signature, person, document]
     }
 

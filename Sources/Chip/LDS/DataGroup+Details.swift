@@ -72,7 +72,9 @@ extension DataGroup {
 
     /// UTF-8 (Doc 9303-10 §4.7.11), with blanks for fillers.
     private static func text(_ field: TLV) -> String? {
-        let text = String(decoding: field.content.prefix(4 * Self.longestText), as: UTF8.self).map { $0 == "<" ? " " : $0 }
+        let text = String(decoding: field.content.prefix(4 * Self.longestText), as: UTF8.self).map {
+            $0 == "<" ? " " : $0
+        }
         let trimmed = String(text.prefix(Self.longestText)).trimmingBlanks
         return trimmed.isEmpty ? nil : trimmed
     }
@@ -105,7 +107,8 @@ extension DataGroup {
         let octets = Array(field.content)
         let digits =
             octets.count == count
-            ? octets.map { Int($0) - 0x30 } : octets.count * 2 == count ? octets.flatMap { [Int($0 >> 4), Int($0 & 15)] } : []
+            ? octets.map { Int($0) - 0x30 }
+            : octets.count * 2 == count ? octets.flatMap { [Int($0 >> 4), Int($0 & 15)] } : []
         return digits.count == count && digits.allSatisfy((0...9).contains) ? digits : nil
     }
 

@@ -67,7 +67,8 @@ extension PartKind {
                 source: .chip, option: "dg2", meaning: "chip data group 2, the portrait", faceStage: .document,
                 dataGroup: 2)
         // Sections 4.7.7, 4.7.11 and 4.7.12.
-        case .dg7: Row(source: .chip, option: "dg7", meaning: "chip data group 7, the displayed signature", dataGroup: 7)
+        case .dg7:
+            Row(source: .chip, option: "dg7", meaning: "chip data group 7, the displayed signature", dataGroup: 7)
         case .dg11:
             Row(source: .chip, option: "dg11", meaning: "chip data group 11, details of the holder", dataGroup: 11)
         case .dg12:

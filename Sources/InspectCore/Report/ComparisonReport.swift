@@ -58,7 +58,7 @@ package struct ComparisonReport: Sendable {
                         ReportTables.crops(images),
                         ReportTables.similarity(
                             similarity: self.match?.similarity, distance: self.match?.distance,
-                            threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason)
+                            threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason),
                     ]),
                 ReportPage.section("Images", ["<div class='images'>\n\(images.map(\.markup))</div>\n"]),
                 ReportPage.section("Faces", faces),

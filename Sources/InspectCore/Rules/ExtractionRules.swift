@@ -62,7 +62,9 @@ package struct ExtractionRules {
                 ? "CHIP" : !self.mrzs.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
         if let card = self.cards.first { Self.fill(&data, from: card.value) }
         if let bestMRZ { Self.fill(&data, from: bestMRZ) }
-        if let chipFacts, chip?.status != .invalid { Self.fill(&data, from: chipFacts) }
+        if let chipFacts, chip?.status == .valid || chip?.status == .inconclusive && self.mrzs.isEmpty {
+            Self.fill(&data, from: chipFacts)
+        }
         if let mrz = self.mrzs.first {
             data.mrz = ExtractionData.MRZRecord(
                 format: mrz.value.format.rawValue, lines: mrz.value.lines, checks: mrz.value.checksByName,
@@ -111,10 +113,11 @@ package struct ExtractionRules {
         }
     }
 
-    /// What only DG11 and DG12 have. A chip that is proven wrong fills nothing.
+    /// What only DG11 and DG12 have. Values that are longer than the contract's are left out; they stand in the chip's record.
     static func fill(_ data: inout ExtractionData, from chip: ChipFacts) {
-        data.personalNumber = data.personalNumber ?? chip.person?.personalNumber.map { self.cut($0, 14) }
-        data.placeOfBirth = data.placeOfBirth ?? chip.person?.placeOfBirth.map { self.cut($0.joined(separator: ", "), 255) }
+        data.personalNumber = data.personalNumber ?? chip.person?.personalNumber.flatMap { $0.count <= 14 ? $0 : nil }
+        data.placeOfBirth =
+            data.placeOfBirth ?? chip.person?.placeOfBirth.map { self.cut($0.joined(separator: ", "), 255) }
         data.issuingDate = data.issuingDate ?? chip.document?.issuingDate
         data.issuingAuthority = data.issuingAuthority ?? chip.document?.issuingAuthority.map { self.cut($0, 255) }
         // Which part is the city is not said, and a part cut off would be another address.

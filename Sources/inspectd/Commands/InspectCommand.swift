@@ -115,7 +115,10 @@ extension Command {
             return (result, runner.withPreviews ? outcome.report(from: Self.origin(of: request)) : "", false)
         } catch {
             let known = InspectError(unexpected: error)
-            return (ResultEnvelope.failed(id: request.members.id, known), ReportFile.page(of: known, from: Self.origin(of: request)), true)
+            return (
+                ResultEnvelope.failed(id: request.members.id, known),
+                ReportFile.page(of: known, from: Self.origin(of: request)), true
+            )
         }
     }
 

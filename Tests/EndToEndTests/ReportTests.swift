@@ -51,6 +51,7 @@ import Testing
         let faces = try await self.page(["compare", "\(folder)/faces/obama.jpg", "\(folder)/faces/obama2.jpg"])
         #expect(XMLParser(data: Data(faces.html.utf8)).parse())
         #expect(faces.html.contains("<h1>MATCH</h1>") && faces.mode == 0o600)
+        #expect(faces.html.contains("<td>file of B</td><td class='number'>obama2.jpg</td>"))
     }
 
     @Test(.timeLimit(.minutes(5)))

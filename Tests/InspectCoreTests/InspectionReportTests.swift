@@ -92,7 +92,7 @@ import Testing
         let facts = self.facts()
         let document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
         let origin = ReportOrigin(
-            job: "0196-job", partner: "bank", files: [.front: "pass<port>.jpg"],
+            job: "0196-job", partner: "bank", files: [("FRONT", "pass<port>.jpg")],
             decidedAt: Date(timeIntervalSince1970: 1_780_272_000))
         let html = InspectionReport(
             document: document, facts: facts, previews: [:], today: self.today, origin: origin

@@ -30,10 +30,7 @@ package struct InspectionReport: Sendable {
         let images = self.images
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
         var body = [self.banner]
-        let origin = self.origin.rows
-        if !origin.isEmpty {
-            body.append(ReportPage.section("Origin", [ReportTables.pairs(["what", "value"], origin)]))
-        }
+        body += self.origin.markup
         if let error = self.document.error {
             body.append(
                 ReportPage.section("Error", ["<p><code>\(error.code)</code> \(error.message)</p>\n"]))

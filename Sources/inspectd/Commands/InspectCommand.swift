@@ -123,7 +123,9 @@ extension Command {
     }
 
     private static func origin(of request: BatchRequest) -> ReportOrigin {
-        let files = request.files.mapValues { URL(fileURLWithPath: $0).lastPathComponent }
+        let files = BatchRequest.kinds.compactMap { kind in
+            request.files[kind].map { (part: kind.rawValue, name: URL(fileURLWithPath: $0).lastPathComponent) }
+        }
         return ReportOrigin(job: request.members.id, files: files, decidedAt: Date())
     }
 

@@ -83,7 +83,12 @@ package final class TrustStore {
     }
 
     private func addCertificate(_ certificate: Certificate, vouched: Bool) {
-        guard self.seen.insert(certificate.encoded).inserted else { return }
+        guard self.seen.insert(certificate.encoded).inserted else {
+            // A master list vouches also for what another file holds.
+            let known = vouched ? self.entries.first { $0.certificate.encoded == certificate.encoded } : nil
+            known?.trust = .trusted(room: .max)
+            return
+        }
         // A certificate that its own key signed is an anchor because the operator says so: its signature proves nothing, and
         // no path length binds it (RFC 5280 §6.1.1 d). Any other certificate must be linked to an anchor, or be the first link.
         let isAnchor = vouched || certificate.isSelfIssued && certificate.isSigned(by: certificate) != false

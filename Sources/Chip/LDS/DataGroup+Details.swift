@@ -123,6 +123,6 @@ extension DataGroup {
     private static func moment(_ field: TLV) -> String? {
         guard let digits = self.digits(field, 14), let day = Self.day(digits) else { return nil }
         let time = [8, 10, 12].map { "\(digits[$0])\(digits[$0 + 1])" }.joined(separator: ":")
-        return time < "24" ? "\(day)T\(time)" : nil
+        return time < "24" && digits[10] < 6 && digits[12] < 6 ? "\(day)T\(time)" : nil
     }
 }

@@ -170,7 +170,8 @@ class Issuer:
             sequence(identifier("1.2.840.113549.1.9.3"), tlv(0x31, identifier("2.23.136.1.1.1"))),
             sequence(identifier("1.2.840.113549.1.9.4"), tlv(0x31, tlv(4, digest(sha, content))))])
         signature = self.keys.sign("signer", scheme, sha, tlv(0x31, *attributes))
-        named = sequence(AUTHORITY, integer(2))
+        # As the certificate has it, so that nothing else differs.
+        named = sequence((fields or {}).get("issuer") or AUTHORITY, integer(2))
         if identified == "key":
             named = tlv(0x80, key_identifier(self.keys.public_key("signer", scheme)))
         info = sequence(integer(version), named, digest_algorithm(sha), tlv(0xA0, *attributes), algorithm(scheme, sha), tlv(4, signature))

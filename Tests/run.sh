@@ -170,7 +170,7 @@ if whole; then
     beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
     # The data is others' and not in this repository.
-    for suite in http11 wycheproof jose webhooks pkits chips; do
+    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
             beside "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
         else

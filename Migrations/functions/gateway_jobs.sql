@@ -188,7 +188,7 @@ GRANT EXECUTE ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, 
 CREATE OR REPLACE FUNCTION insp.gateway_report(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review',
     OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[],
-    OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb
+    OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -207,6 +207,7 @@ BEGIN
     request := j.request;
     decided_at := extract(epoch FROM j.completed_at);
     encryption := (SELECT k.jwk FROM insp.partner_key k WHERE k.partner_id = j.partner_id);
+    partner := (SELECT p.name FROM insp.partner p WHERE p.id = j.partner_id);
     SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
     INTO statuses, bodies FROM insp.step s WHERE s.job_id = j.id AND s.status IN (4, 8, 16, 32) AND s.body IS NOT NULL;
     SELECT coalesce(array_agg(p.kind ORDER BY p.kind, p.ordinal), '{}'), coalesce(array_agg(p.ordinal ORDER BY p.kind, p.ordinal), '{}')
@@ -216,7 +217,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) IS
-    'What the report on a finished job of a credential''s partner is made of: the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
+    'What the report on a finished job of a credential''s partner is made of: the partner''s name, the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
 GRANT EXECUTE ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb DEFAULT '{}') RETURNS jsonb

@@ -57,9 +57,10 @@ package struct InspectionRunner: Sendable {
         package var template: FaceEmbedding?
 
         /// The report for a reviewer.
-        package var report: String {
-            InspectionReport(document: self.document, facts: self.facts, previews: self.previews, today: self.today)
-                .html
+        package func report(from origin: ReportOrigin) -> String {
+            InspectionReport(
+                document: self.document, facts: self.facts, previews: self.previews, today: self.today, origin: origin
+            ).html
         }
     }
 

@@ -48,6 +48,7 @@ import Testing
         let truth = try await TestInputs.manifest.first { $0.file == "passport.jpg" }
         let number = try #require(truth?.mrzLines?.last?.prefix(9)).replacing("<", with: "")
         #expect(html.contains("<b>\(number)</b>"))
+        for value in [id, "bank"] { #expect(html.contains("<td class='number'>\(value)</td>"), "\(value)") }
         #expect(html.components(separatedBy: "href='data:image/jpeg;base64,/9j/").count - 1 == 2)
         #expect(html.components(separatedBy: " cell' points=").count - 1 == 88)
         #expect(!html.contains("http://") && !html.contains("https://") && !html.contains("<script"))

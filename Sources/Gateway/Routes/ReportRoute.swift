@@ -30,7 +30,9 @@ extension GatewayRoute {
                 let material = try await call.store.report(call.credential, id: id, purpose: purpose)
                 let page = InspectionReport(
                     document: material.document, facts: material.facts,
-                    previews: try await call.previews(of: material, id, for: purpose), today: material.today
+                    previews: try await call.previews(of: material, id, for: purpose),
+                    today: CalendarDate(material.decidedAt),
+                    origin: ReportOrigin(job: id, partner: material.partner, decidedAt: material.decidedAt)
                 ).html
                 return GatewayAnswer(response: try Self.answer(page).encrypted(for: material.key), job: id)
             }

@@ -19,7 +19,6 @@ import Testing
         }
 
         init(_ fixture: QueueFixture, _ partner: String) async throws {
-            self.fixture = fixture
             let secret = try await fixture.admin.query(
                 "SELECT secret FROM insp.create_credential('\(partner)', '{session,create,read}')")[0].string(0)
             let number = try await fixture.admin.query("SELECT max(id) FROM insp.credential")[0].int(0)

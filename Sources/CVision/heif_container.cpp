@@ -184,7 +184,8 @@ cv_status read_meta(Source body, File &file, cv_error *error) {
         switch (box.type) {
         case code("hdlr"):
             content.skip(8);
-            if (content.u32() != code("pict")) return fail(error, CV_UNSUPPORTED_FORMAT, "the file holds no still image");
+            if (content.u32() != code("pict"))
+                return fail(error, CV_UNSUPPORTED_FORMAT, "the file holds no still image");
             return CV_OK;
         case code("pitm"): {
             const Version form(content);

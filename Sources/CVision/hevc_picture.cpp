@@ -211,7 +211,8 @@ cv_status check_warnings(de265_decoder_context *decoder, cv_error *error) {
         const de265_error warning = de265_get_warning(decoder);
         if (warning == DE265_OK) return CV_OK;
         if (warning == DE265_WARNING_NO_WPP_CANNOT_USE_MULTITHREADING) continue;
-        if (warning == DE265_WARNING_CANNOT_APPLY_SAO_OUT_OF_MEMORY) return fail(error, CV_OUT_OF_MEMORY, "out of memory");
+        if (warning == DE265_WARNING_CANNOT_APPLY_SAO_OUT_OF_MEMORY)
+            return fail(error, CV_OUT_OF_MEMORY, "out of memory");
         return fail(error, CV_CORRUPT_IMAGE, damaged);
     }
 }

@@ -35,7 +35,8 @@ struct Channel {
     /// The bits of a channel lie together.
     bool valid() const { return (most & (most + 1)) == 0; }
     uint8_t of(uint32_t pixel) const {
-        return most == 0 ? 0 : static_cast<uint8_t>((static_cast<uint64_t>(pixel >> shift & most) * 255 + most / 2) / most);
+        return most == 0 ? 0
+                         : static_cast<uint8_t>((static_cast<uint64_t>(pixel >> shift & most) * 255 + most / 2) / most);
     }
 };
 
@@ -44,9 +45,9 @@ struct Header {
     uint32_t width, height;
     bool top_down;
     uint32_t bits, compression, colours;
-    size_t pixels;                           // where they begin in the file
+    size_t pixels;                    // where they begin in the file
     std::array<uint32_t, 4> masks{};  // red, green, blue, alpha
-    size_t after_masks;                      // where the palette begins
+    size_t after_masks;               // where the palette begins
 };
 
 cv_status read_header(Source source, Header &header, cv_error *error) {
@@ -55,7 +56,8 @@ cv_status read_header(Source source, Header &header, cv_error *error) {
     // 40: BITMAPINFOHEADER; 52 and 56: the same with masks; 108 and 124: V4 and V5. OS/2 had 12, 16 and 64.
     constexpr size_t known[] = {40, 52, 56, 108, 124};
     if (std::find(std::begin(known), std::end(known), header.length) == std::end(known))
-        return fail(error, CV_UNSUPPORTED_FORMAT, "a BMP must have a header of Windows; write it again, or send PNG or JPEG");
+        return fail(error, CV_UNSUPPORTED_FORMAT,
+                    "a BMP must have a header of Windows; write it again, or send PNG or JPEG");
     if (source.length < file_header + header.length) return fail(error, CV_CORRUPT_IMAGE, "the header is cut off");
     const auto width = static_cast<int32_t>(number(source, file_header + 4, 4));
     const auto height = static_cast<int32_t>(number(source, file_header + 8, 4));

@@ -14,9 +14,9 @@ namespace cvision {
 struct StoredImage {
     cv::Mat bgr;  // CV_8UC3
     uint32_t width = 0, height = 0;
-    int orientation = 1;                // EXIF, 1 to 8
-    bool grey = false;                  // stored without colours
-    std::optional<ColourSpace> colours; // none: sRGB, or unknown
+    int orientation = 1;                 // EXIF, 1 to 8
+    bool grey = false;                   // stored without colours
+    std::optional<ColourSpace> colours;  // none: sRGB, or unknown
 };
 
 /// CV_OK if a header's size is within `limits`, else CV_TOO_MANY_PIXELS (or CV_CORRUPT_IMAGE for an empty image).

@@ -101,8 +101,8 @@ bool read_curve(Source source, Curve &curve) {
 }  // namespace
 
 std::optional<ColourSpace> colours_of_profile(Source profile) {
-    if (profile.bytes == nullptr || profile.length < 132 || profile.length > max_profile || std::memcmp(profile.bytes + 36, "acsp", 4) != 0 ||
-        std::memcmp(profile.bytes + 16, "RGB XYZ ", 8) != 0)
+    if (profile.bytes == nullptr || profile.length < 132 || profile.length > max_profile ||
+        std::memcmp(profile.bytes + 36, "acsp", 4) != 0 || std::memcmp(profile.bytes + 16, "RGB XYZ ", 8) != 0)
         return std::nullopt;
     ColourSpace space;
     cv::Matx33f primaries;
@@ -160,8 +160,8 @@ std::optional<ColourSpace> colours_of_codes(unsigned primaries, unsigned transfe
         space.to_srgb = cv::Matx33f(1.6604910f, -0.5876411f, -0.0728499f, -0.1245505f, 1.1328999f, -0.0083494f,
                                     -0.0181508f, -0.1005789f, 1.1187297f);
     if (primaries == 12)  // Display P3
-        space.to_srgb = cv::Matx33f(1.2249401f, -0.2249404f, 0, -0.0420569f, 1.0420571f, 0, -0.0196376f, -0.0786361f,
-                                    1.0982735f);
+        space.to_srgb =
+            cv::Matx33f(1.2249401f, -0.2249404f, 0, -0.0420569f, 1.0420571f, 0, -0.0196376f, -0.0786361f, 1.0982735f);
     return unless_srgb(space);
 }
 

@@ -37,8 +37,8 @@ bool read_crop(heif::Cursor cursor, cv::Size size, cv::Rect &crop) {
     const double left = (size.width - 1) / 2.0 + right - (width - 1) / 2;
     const double top = (size.height - 1) / 2.0 + down - (height - 1) / 2;
     if (!(left > -1 && left < size.width && top > -1 && top < size.height)) return false;
-    crop = cv::Rect(cvRound(left), cvRound(top), static_cast<int>(width), static_cast<int>(height)) &
-           cv::Rect({}, size);
+    crop =
+        cv::Rect(cvRound(left), cvRound(top), static_cast<int>(width), static_cast<int>(height)) & cv::Rect({}, size);
     return !crop.empty();
 }
 
@@ -83,8 +83,7 @@ cv_status read_properties(const heif::File &file, uint32_t item, const cv_image_
             found.orientation = combined_orientation(found.orientation, (cursor.u8() & 1) == 0 ? 4 : 2);
             break;
         case code("clap"):
-            if (found.orientation != 1 || found.crops)
-                return fail(error, CV_UNSUPPORTED_FORMAT, "a crop after a turn");
+            if (found.orientation != 1 || found.crops) return fail(error, CV_UNSUPPORTED_FORMAT, "a crop after a turn");
             if (found.size.empty() || !read_crop(cursor, found.size, found.crop))
                 return fail(error, CV_CORRUPT_IMAGE, damaged);
             found.crops = true;
@@ -150,8 +149,8 @@ struct Canvas {
                 return fail(error, CV_UNSUPPORTED_FORMAT, "tiles of an odd size");
             cv::Mat &plane = picture.planes[channel];
             const cv::Mat &part = tile.planes[channel];
-            const cv::Rect place = cv::Rect({at.x / step.width, at.y / step.height}, part.size()) &
-                                   cv::Rect({}, plane.size());
+            const cv::Rect place =
+                cv::Rect({at.x / step.width, at.y / step.height}, part.size()) & cv::Rect({}, plane.size());
             part(cv::Rect({}, place.size())).copyTo(plane(place));
         }
         return CV_OK;
@@ -211,8 +210,8 @@ cv_status decode_tiles(Source source, const heif::File &file, uint32_t item, siz
         if (const cv_status status = heif::read_item(source, file, tile, allowance, bytes, error); status != CV_OK)
             return status;
         hevc::Picture picture;
-        const cv_status status = hevc::decode_picture(part.configuration, {bytes.data(), bytes.size()}, part.size,
-                                                      limits, picture, error);
+        const cv_status status =
+            hevc::decode_picture(part.configuration, {bytes.data(), bytes.size()}, part.size, limits, picture, error);
         if (status != CV_OK) return status;
         const auto column = static_cast<int>(index % grid.columns), row = static_cast<int>(index / grid.columns);
         const cv_status put = canvas.put(picture, {column * step.width, row * step.height}, grid.size, error);
@@ -238,7 +237,8 @@ cv_status convert(const hevc::Picture &picture, unsigned matrix, bool full_range
     const double of_luma = full_range ? 1 : 255.0 / 219, of_chroma = full_range ? 1 : 255.0 / 224;
     constexpr int one = 1 << 16;
     const int black = full_range ? 0 : 16, y_gain = cvRound(of_luma * one);
-    const int red_gain = cvRound(2 * (1 - red) * of_chroma * one), blue_gain = cvRound(2 * (1 - blue) * of_chroma * one);
+    const int red_gain = cvRound(2 * (1 - red) * of_chroma * one),
+              blue_gain = cvRound(2 * (1 - blue) * of_chroma * one);
     const int green_of_red = cvRound(2 * (1 - red) * red / green * of_chroma * one);
     const int green_of_blue = cvRound(2 * (1 - blue) * blue / green * of_chroma * one);
     bgr.create(luma.size(), CV_8UC3);
@@ -297,8 +297,8 @@ cv_status decode_heic(Source source, const cv_image_limits &limits, StoredImage 
     const unsigned matrix = whole.has_codes ? whole.matrix : picture.matrix;
     const bool full_range = whole.has_codes ? whole.full_range : picture.full_range;
     // Reduced before the colours are computed: most phones' colours have half the size anyway.
-    const auto divisor = static_cast<int>(
-        reduction_of(static_cast<uint32_t>(std::max(whole.size.width, whole.size.height)), limits));
+    const auto divisor =
+        static_cast<int>(reduction_of(static_cast<uint32_t>(std::max(whole.size.width, whole.size.height)), limits));
     const cv::Size reduced(std::max(1, whole.size.width / divisor), std::max(1, whole.size.height / divisor));
     for (size_t channel = 0; channel < canvas.channels(); ++channel) {
         cv::Mat &plane = picture.planes[channel], sized;

@@ -91,7 +91,8 @@ bool unfilter(uint8_t kind, uint8_t *row, const uint8_t *above, size_t length, s
         int added = kind == 1 ? left : kind == 2 ? up : (left + up) / 2;
         if (kind == 4) {
             const int guess = left + up - corner;
-            const int to_left = std::abs(guess - left), to_up = std::abs(guess - up), to_corner = std::abs(guess - corner);
+            const int to_left = std::abs(guess - left), to_up = std::abs(guess - up),
+                      to_corner = std::abs(guess - corner);
             added = to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
         }
         row[at] = static_cast<uint8_t>(row[at] + added);
@@ -105,7 +106,8 @@ struct Samples {
     bool inverted;
 
     size_t row_length() const {
-        return (static_cast<size_t>(width) * static_cast<size_t>(colours.components) * static_cast<size_t>(bits) + 7) / 8;
+        return (static_cast<size_t>(width) * static_cast<size_t>(colours.components) * static_cast<size_t>(bits) + 7) /
+               8;
     }
 };
 
@@ -196,8 +198,7 @@ cv_status decode_image(const Object &image, const cv_image_limits &limits, Store
         return fail(error, CV_UNSUPPORTED_FORMAT, advice);
     const long long width = image["/Width"].number(0), height = image["/Height"].number(0);
     if (width < 1 || height < 1) return fail(error, CV_CORRUPT_IMAGE, damaged);
-    const cv_status size =
-        check_size(static_cast<uint64_t>(width), static_cast<uint64_t>(height), limits, error);
+    const cv_status size = check_size(static_cast<uint64_t>(width), static_cast<uint64_t>(height), limits, error);
     if (size != CV_OK) return size;
 
     const Object filters = image["/Filter"], parameters = image["/DecodeParms"];
@@ -216,11 +217,14 @@ cv_status decode_image(const Object &image, const cv_image_limits &limits, Store
             data = std::move(inflated);
         } else if ((filter == "/DCTDecode" || filter == "/JPXDecode") && is_last) {
             const bool is_jpeg = filter == "/DCTDecode";
-            const char *const magic = is_jpeg ? "\xFF\xD8\xFF" : data.size() > 4 && data[0] == 0xFF ? "\xFF\x4F\xFF" : "\0\0\0";
-            if (data.size() < 4 || std::memcmp(data.data(), magic, 3) != 0) return fail(error, CV_CORRUPT_IMAGE, damaged);
+            const char *const magic = is_jpeg                              ? "\xFF\xD8\xFF"
+                                      : data.size() > 4 && data[0] == 0xFF ? "\xFF\x4F\xFF"
+                                                                           : "\0\0\0";
+            if (data.size() < 4 || std::memcmp(data.data(), magic, 3) != 0)
+                return fail(error, CV_CORRUPT_IMAGE, damaged);
             const Source source{data.data(), data.size()};
-            const cv_status status = is_jpeg ? decode_jpeg(source, limits, stored, error)
-                                             : decode_jpeg2000(source, limits, stored, error);
+            const cv_status status =
+                is_jpeg ? decode_jpeg(source, limits, stored, error) : decode_jpeg2000(source, limits, stored, error);
             if (status != CV_OK) return status;
             // The page alone says how an image lies (its own EXIF counts for nothing) and, of a JPEG, what its colours are.
             stored.orientation = 1;
@@ -239,8 +243,7 @@ cv_status decode_image(const Object &image, const cv_image_limits &limits, Store
         }
     }
     Samples samples{static_cast<int>(width), static_cast<int>(height),
-                    static_cast<int>(image["/BitsPerComponent"].number(8)), colours_of(image["/ColorSpace"]),
-                    false};
+                    static_cast<int>(image["/BitsPerComponent"].number(8)), colours_of(image["/ColorSpace"]), false};
     constexpr int depths[] = {1, 2, 4, 8, 16};
     bool valid = true;
     if (samples.colours.palette.empty())

@@ -99,7 +99,8 @@ std::optional<ColourSpace> colours_of(Source source) {
         if (std::memcmp(type, "iCCP", 4) == 0) {
             // A name of up to 79 bytes, its end, the method of compression.
             const void *end = std::memchr(body, 0, std::min<size_t>(length, 80));
-            const size_t name = end == nullptr ? length : static_cast<size_t>(static_cast<const uint8_t *>(end) - body) + 2;
+            const size_t name =
+                end == nullptr ? length : static_cast<size_t>(static_cast<const uint8_t *>(end) - body) + 2;
             if (name >= length) return std::nullopt;
             std::vector<uint8_t> profile(max_profile);
             profile.resize(inflate_into({body + name, length - name}, profile.data(), profile.size()));
@@ -116,7 +117,8 @@ cv_status decode_png(Source source, const cv_image_limits &limits, StoredImage &
     // The first chunk is the header (PNG §11.2.2); libpng reports it only once it has reached the pixels.
     if (source.length < 29 || std::memcmp(source.bytes + 12, "IHDR", 4) != 0)
         return fail(error, CV_CORRUPT_IMAGE, "the header is missing");
-    if (const cv_status size = check_size(number_at(source, 16), number_at(source, 20), limits, error); size != CV_OK) return size;
+    if (const cv_status size = check_size(number_at(source, 16), number_at(source, 20), limits, error); size != CV_OK)
+        return size;
 
     Session session;
     session.source = source;

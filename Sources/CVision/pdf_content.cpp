@@ -96,7 +96,9 @@ private:
     }
     static bool read_number(std::string_view word, double &value) {
         if (word.empty() || word.size() > 30) return false;
-        const auto digit = [](char byte) { return (byte >= '0' && byte <= '9') || byte == '.' || byte == '-' || byte == '+'; };
+        const auto digit = [](char byte) {
+            return (byte >= '0' && byte <= '9') || byte == '.' || byte == '-' || byte == '+';
+        };
         if (!std::all_of(word.begin(), word.end(), digit)) return false;
         value = std::strtod(std::string(word).c_str(), nullptr);
         return std::isfinite(value);
@@ -108,7 +110,8 @@ struct Matrix {
     double a = 1, b = 0, c = 0, d = 1;
 
     Matrix after(const Matrix &first) const {
-        return {first.a * a + first.b * c, first.a * b + first.b * d, first.c * a + first.d * c, first.c * b + first.d * d};
+        return {first.a * a + first.b * c, first.a * b + first.b * d, first.c * a + first.d * c,
+                first.c * b + first.d * d};
     }
 
     /// 0 where an image is slanted or has no area.
@@ -136,9 +139,9 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, Count> 
 
 /// Operators that show nothing: states, colours, paths and what becomes of them other than paint, marks, places of text.
 constexpr std::array<std::string_view, 45> silent{
-    "gs", "w",  "J",  "j",   "M",   "d",   "ri",  "i",  "re", "n",  "W",  "W*", "cs", "CS", "sc",
-    "SC", "scn", "SCN", "g",  "G",  "rg",  "RG",  "k",  "K",  "BMC", "BDC", "EMC", "MP", "DP", "BT",
-    "ET", "Tf", "Td", "TD",  "Tm",  "T*",  "Tc",  "Tw", "Tz", "TL", "Ts", "BX", "EX", "m",  "h"};
+    "gs", "w",   "J",   "j",  "M",  "d",  "ri", "i",  "re", "n",   "W",   "W*",  "cs", "CS", "sc",
+    "SC", "scn", "SCN", "g",  "G",  "rg", "RG", "k",  "K",  "BMC", "BDC", "EMC", "MP", "DP", "BT",
+    "ET", "Tf",  "Td",  "TD", "Tm", "T*", "Tc", "Tw", "Tz", "TL",  "Ts",  "BX",  "EX", "m",  "h"};
 constexpr std::array<std::string_view, 4> shows_text{"Tj", "TJ", "'", "\""};
 constexpr std::array<std::string_view, 2> fills{"f", "f*"};
 constexpr double invisible = 3;  // text rendering mode (§9.3.6)

@@ -11,10 +11,7 @@ extension UsabilityRules {
         let isBlackAndWhite = assessesColour && self.isBlackAndWhite(facts)
         let isPhotocopy = assessesColour && self.isPhotocopy(facts)
         let isGrey = isBlackAndWhite || isPhotocopy
-        let greyAlone =
-            assessesColour
-            ? "counts only where the document should have colour and shows none"
-            : "not assessed: the file has one channel of grey, as infrared images do"
+        let greyAlone = "counts only where the document should have colour and shows none"
         let isJudgedByShape = reading == .none && facts.mrz == nil && facts.barcodes.isEmpty
         let isCrop = isJudgedByShape && facts.outline == nil
 
@@ -51,6 +48,13 @@ extension UsabilityRules {
                 "documentWidth", quality.documentWidth, Limits.documentWidth,
                 counts: self.isTooSmall(facts, reading: reading), note: waived),
         ]
+        if !assessesColour {
+            let colours = ["chroma", "balancedChroma", "backgroundChroma", "midtoneShare"]
+            for index in rows.indices where colours.contains(rows[index].name) {
+                rows[index].outcome = .inconclusive
+                rows[index].note = "not assessed: the file has one channel of grey, as infrared images do"
+            }
+        }
         if let mrz = facts.mrz {
             rows.append(Measurement("pitch", mrz.pitch, Limits.pitch, counts: !reads, note: waived))
             rows += mrz.edgeWidths.enumerated().map { Measurement("edgeWidth of line \($0.offset + 1)", $0.element) }

@@ -10,6 +10,7 @@
 #include <libde265/de265.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -184,12 +185,21 @@ struct Free {
 };
 
 /// A plane in eight bits.
-cv::Mat plane_of(const de265_image *image, int channel) {
+cv::Mat plane_of(const de265_image *image, int channel, bool full_range) {
     int stride = 0;
     const uint8_t *rows = de265_get_image_plane(image, channel, &stride);
     const int width = de265_get_image_width(image, channel), height = de265_get_image_height(image, channel);
     const int depth = de265_get_bits_per_pixel(image, channel);
     if (rows == nullptr || width <= 0 || height <= 0 || stride <= 0 || depth < 8 || depth > 10) return {};
+    // The full range ends at the largest number of either depth, the limited one at its multiples; chroma's middle is half of the
+    // next power of two in both.
+    const int most = (1 << depth) - 1, middle = channel > 0 ? 1 << (depth - 1) : 0;
+    std::array<uint8_t, 1024> reduced{};
+    for (int value = 0; value <= most; ++value) {
+        const double scale = full_range ? 255.0 / most : 256.0 / (most + 1);
+        reduced[static_cast<size_t>(value)] =
+            cv::saturate_cast<uint8_t>((channel > 0 ? 128 : 0) + (value - middle) * scale);
+    }
     cv::Mat plane(height, width, CV_8UC1);
     for (int y = 0; y < height; ++y) {
         const uint8_t *in = rows + static_cast<ptrdiff_t>(stride) * y;
@@ -199,8 +209,7 @@ cv::Mat plane_of(const de265_image *image, int channel) {
             continue;
         }
         const auto *wide = reinterpret_cast<const uint16_t *>(in);
-        const int shift = depth - 8, half = 1 << (shift - 1);
-        for (int x = 0; x < width; ++x) out[x] = static_cast<uint8_t>(std::min((wide[x] + half) >> shift, 255));
+        for (int x = 0; x < width; ++x) out[x] = reduced[static_cast<size_t>(std::min<int>(wide[x], most))];
     }
     return plane;
 }
@@ -243,9 +252,9 @@ cv_status decode_picture(Source configuration, Source data, cv::Size size, const
             if (pushed != DE265_OK) return fail(error, CV_CORRUPT_IMAGE, damaged);
         }
     if (de265_flush_data(decoder.get()) != DE265_OK) return fail(error, CV_CORRUPT_IMAGE, damaged);
+    // Each step takes a unit or finishes the picture; after the last one, libde265 asks for more steps until the picture is taken.
     int more = 1;
-    // Each step consumes a unit or finishes the picture.
-    for (size_t step = 0; more != 0; ++step) {
+    for (size_t step = 0; more != 0 && de265_peek_next_picture(decoder.get()) == nullptr; ++step) {
         more = 0;
         const de265_error status = de265_decode(decoder.get(), &more);
         if (status == DE265_ERROR_OUT_OF_MEMORY) throw std::bad_alloc();
@@ -257,14 +266,14 @@ cv_status decode_picture(Source configuration, Source data, cv::Size size, const
     const de265_image *const image = de265_get_next_picture(decoder.get());
     if (image == nullptr) return fail(error, CV_CORRUPT_IMAGE, damaged);
     picture.chroma = de265_get_chroma_format(image);
+    picture.full_range = de265_get_image_full_range_flag(image) != 0;
     for (int channel = 0; channel < (picture.chroma == 0 ? 1 : 3); ++channel) {
         cv::Mat &plane = picture.planes[static_cast<size_t>(channel)];
-        plane = plane_of(image, channel);
+        plane = plane_of(image, channel, picture.full_range);
         const int across = channel > 0 && picture.chroma < 3 ? 2 : 1, down = channel > 0 && picture.chroma == 1 ? 2 : 1;
         if (plane.cols != (size.width + across - 1) / across || plane.rows != (size.height + down - 1) / down)
             return fail(error, CV_CORRUPT_IMAGE, damaged);
     }
-    picture.full_range = de265_get_image_full_range_flag(image) != 0;
     picture.primaries = static_cast<unsigned>(de265_get_image_colour_primaries(image));
     picture.transfer = static_cast<unsigned>(de265_get_image_transfer_characteristics(image));
     picture.matrix = static_cast<unsigned>(de265_get_image_matrix_coefficients(image));

@@ -220,6 +220,26 @@ cv_status decode_tiles(Source source, const heif::File &file, uint32_t item, siz
     return CV_OK;
 }
 
+/// A plane of chroma in the size of luma, up to `size`. A sample of half the width lies at the left of its two pixels, one of half
+/// the height between them, unless a picture says otherwise, which none does (ITU-T H.265, figure E.1).
+cv::Mat enlarged(const cv::Mat &plane, cv::Size step, cv::Size size) {
+    cv::Mat rows = plane;
+    if (step.height > 1) {
+        cv::resize(plane, rows, {plane.cols, step.height * plane.rows}, 0, 0, cv::INTER_LINEAR);
+        rows = rows.rowRange(0, size.height);
+    }
+    if (step.width == 1) return rows;
+    cv::Mat all(size, CV_8UC1);
+    for (int y = 0; y < size.height; ++y) {
+        const uint8_t *in = rows.ptr<uint8_t>(y);
+        uint8_t *out = all.ptr<uint8_t>(y);
+        const int last = rows.cols - 1;
+        for (int x = 0; x < size.width; ++x)
+            out[x] = x % 2 == 0 ? in[x / 2] : static_cast<uint8_t>((in[x / 2] + in[std::min(x / 2 + 1, last)] + 1) / 2);
+    }
+    return all;
+}
+
 /// Luma and colour differences to blue, green and red (ITU-T H.273 §8.3), in 65,536ths.
 cv_status convert(const hevc::Picture &picture, unsigned matrix, bool full_range, cv::Mat &bgr, cv_error *error) {
     const cv::Mat &luma = picture.planes[0];
@@ -294,17 +314,20 @@ cv_status decode_heic(Source source, const cv_image_limits &limits, StoredImage 
     }
 
     hevc::Picture &picture = canvas.picture;
-    const unsigned matrix = whole.has_codes ? whole.matrix : picture.matrix;
+    const unsigned matrix = whole.has_codes && whole.matrix != 2 ? whole.matrix : picture.matrix;
     const bool full_range = whole.has_codes ? whole.full_range : picture.full_range;
     // Reduced before the colours are computed: most phones' colours have half the size anyway.
     const auto divisor =
         static_cast<int>(reduction_of(static_cast<uint32_t>(std::max(whole.size.width, whole.size.height)), limits));
     const cv::Size reduced(std::max(1, whole.size.width / divisor), std::max(1, whole.size.height / divisor));
     for (size_t channel = 0; channel < canvas.channels(); ++channel) {
-        cv::Mat &plane = picture.planes[channel], sized;
-        if (plane.size() == reduced) continue;
-        cv::resize(plane, sized, reduced, 0, 0, plane.cols > reduced.width ? cv::INTER_AREA : cv::INTER_LINEAR);
-        plane = sized;
+        cv::Mat &plane = picture.planes[channel];
+        if (divisor > 1 && plane.size() != reduced) {
+            cv::Mat sized;
+            cv::resize(plane, sized, reduced, 0, 0, plane.cols > reduced.width ? cv::INTER_AREA : cv::INTER_LINEAR);
+            plane = sized;
+        }
+        if (divisor == 1) plane = enlarged(plane, canvas.step_of(channel), whole.size);
     }
     if (picture.chroma == 0 && matrix == 0) return fail(error, CV_UNSUPPORTED_FORMAT, "one plane for three colours");
     if (const cv_status status = convert(picture, matrix, full_range, stored.bgr, error); status != CV_OK)

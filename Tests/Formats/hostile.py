@@ -49,7 +49,7 @@ def heics() -> dict[str, bytes]:
         def exponential(value: int) -> str:
             return f"{value + 1:b}".rjust(2 * (value + 1).bit_length() - 1, "0")
 
-        bits = "0000" + "000" + "1" + "00000011" + "0110" + "0" * 84 + "00011110"
+        bits = "0000" + "000" + "1" + "00000011" + "0110" + "0" * 76 + "00011110"
         bits += exponential(0) + exponential(1) + exponential(width) + exponential(height) + "0" + exponential(0) * 3
         bits += "1" + "0" * (-(len(bits) + 1) % 8)
         payload = int(bits, 2).to_bytes(len(bits) // 8, "big")

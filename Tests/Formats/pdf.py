@@ -77,9 +77,9 @@ def compressed(width: int, height: int, samples: bytes, padding: int = 0) -> byt
     for number, content in streams.items():
         places[number] = len(data)
         data += f"{number} 0 obj\n".encode() + content + b"\nendobj\n"
-    entries = struct.pack(">BHH", 0, 0, 65535) + b"".join(struct.pack(">BHH", 2, 6, at) for at in range(3))
-    entries += b"".join(struct.pack(">BHH", 1, places[number], 0) for number in (4, 5, 6))
+    entries = struct.pack(">BIH", 0, 0, 65535) + b"".join(struct.pack(">BIH", 2, 6, at) for at in range(3))
+    entries += b"".join(struct.pack(">BIH", 1, places[number], 0) for number in (4, 5, 6))
     start = len(data)
-    entries += struct.pack(">BHH", 1, start, 0)
-    table = stream("/Type /XRef /Size 8 /W [1 2 2] /Root 1 0 R /Filter /FlateDecode", zlib.compress(entries))
+    entries += struct.pack(">BIH", 1, start, 0)
+    table = stream("/Type /XRef /Size 8 /W [1 4 2] /Root 1 0 R /Filter /FlateDecode", zlib.compress(entries))
     return data + b"7 0 obj\n" + table + b"\nendobj\n" + f"startxref\n{start}\n%%EOF\n".encode()

@@ -228,6 +228,11 @@ cv_status check_warnings(de265_decoder_context *decoder, cv_error *error) {
 
 }  // namespace
 
+void prepare() {
+    static const bool prepared = de265_init() == DE265_OK;
+    if (!prepared) throw std::bad_alloc();
+}
+
 cv_status decode_picture(Source configuration, Source data, cv::Size size, const cv_image_limits &limits,
                          Picture &picture, cv_error *error) {
     Units units;
@@ -241,6 +246,7 @@ cv_status decode_picture(Source configuration, Source data, cv::Size size, const
     }
     if (!shaped) return fail(error, CV_CORRUPT_IMAGE, damaged);
 
+    prepare();
     const std::unique_ptr<de265_decoder_context, Free> decoder(de265_new_decoder());
     if (decoder == nullptr) throw std::bad_alloc();
     de265_set_parameter_bool(decoder.get(), DE265_DECODER_PARAM_SUPPRESS_FAULTY_PICTURES, 1);

@@ -17,6 +17,9 @@ struct Picture {
     bool full_range = false;
 };
 
+/// Builds libde265's tables, which it otherwise builds for each picture and frees again.
+void prepare();
+
 /// Decodes the picture of a HEIF item.
 /// - `configuration`: the item's `hvcC` (ISO/IEC 14496-15 §8.3.3.1).
 /// - `size`: what the container says; the picture's must be the same.

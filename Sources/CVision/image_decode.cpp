@@ -4,8 +4,10 @@
 #include <memory>
 #include <opencv2/imgproc.hpp>
 
+#include "hevc_picture.hpp"
 #include "image.hpp"
 #include "image_codecs.hpp"
+#include "pdf_file.hpp"
 
 int cv_image::reduction() const { return std::max(1, std::max(bgr.cols, bgr.rows) / 1800); }
 
@@ -219,6 +221,14 @@ void turn_upright(cv::Mat &image, int orientation) {
 
 }  // namespace
 }  // namespace cvision
+
+extern "C" cv_status cv_image_prepare(cv_error *error) {
+    return cvision::guard(error, [&] {
+        cvision::hevc::prepare();
+        cvision::pdf::load_library();
+        return CV_OK;
+    });
+}
 
 extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits,
                                      cv_image **image, cv_image_info *info, cv_error *error) {

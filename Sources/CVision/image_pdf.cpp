@@ -307,10 +307,3 @@ cv_status decode_pdf(Source source, const cv_image_limits &limits, StoredImage &
 }
 
 }  // namespace cvision
-
-extern "C" cv_status cv_image_prepare(cv_error *error) {
-    return cvision::guard(error, [&] {
-        cvision::pdf::load_library();
-        return CV_OK;
-    });
-}

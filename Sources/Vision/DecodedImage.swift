@@ -51,7 +51,8 @@ package final class DecodedImage {
             pointer: image, facts: ImageFacts(format: .png, width: width, height: height, orientation: 1))
     }
 
-    /// Loads the library that PDFs take: once, before analyzers are forked, since they can open no file.
+    /// Loads the library that PDFs take, since analyzers can open no file, and builds the tables of HEIC: once, before they are
+    /// forked.
     package static func loadLibraries() throws(InspectError) {
         try callVision { error in cv_image_prepare(&error) }
     }

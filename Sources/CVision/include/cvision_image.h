@@ -67,7 +67,7 @@ typedef struct {
     bool is_grey;                          ///< stored without colours
 } cv_image_info;
 
-/// Loads the library that PDFs take: once, before analyzers are forked, since they can open no file.
+/// Loads the library that PDFs take, since analyzers can open no file, and builds the tables of HEIC: once, before they are forked.
 cv_status cv_image_prepare(cv_error *error);
 
 /// Decodes `bytes` to an upright 8-bit image in sRGB; the first bytes alone determine the format.

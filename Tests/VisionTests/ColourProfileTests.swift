@@ -63,8 +63,11 @@ import Testing
             Array(jpeg[..<2]) + [0xFF, 0xE2] + Decoding.big(segment.count + 2, 2) + segment + jpeg[2...]
         #expect(Decoding.corners(try Decoding.decode(withProfile)) == "RBGW", "B R G W turned, then R and B exchanged")
         // Two segments, as long profiles have.
-        let halves = [profile.prefix(100), profile.dropFirst(100)].enumerated().flatMap { index, half in
-            [0xFF, 0xE2] + Decoding.big(half.count + 16, 2) + Array("ICC_PROFILE\0".utf8) + [UInt8(index + 1), 2] + half
+        var halves: [UInt8] = []
+        for (index, half) in [profile.prefix(100), profile.dropFirst(100)].enumerated() {
+            halves += [0xFF, 0xE2] + Decoding.big(half.count + 16, 2)
+            halves += Array("ICC_PROFILE\0".utf8) + [UInt8(index + 1), 2]
+            halves += half
         }
         let split = Array(SmallImage.jpeg[..<2]) + halves + SmallImage.jpeg[2...]
         #expect(Decoding.corners(try Decoding.decode(split)) == "BGWR")

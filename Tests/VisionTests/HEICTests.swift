@@ -25,7 +25,7 @@ import Testing
         #expect(image.facts.orientation == (bytes == SmallHEIC.grid ? 6 : 8))
         // Both sides of the tiles' borders, which lie at 64 pixels.
         for x in [40, 44, 52, 60] {
-            #expect(Decoding.pixel(image, x, 20).red > 150 == (x < 48), "column \(x)")
+            #expect((Decoding.pixel(image, x, 20).red > 150) == (x < 48), "column \(x)")
         }
     }
 

@@ -35,8 +35,8 @@ packages=(
     python3-jwcrypto
     # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.
     iproute2 prometheus python3-seccomp python3-venv systemd
-    # Languages of the examples that verify a callback; the first also serves HTTP/2 to the tests.
-    nodejs php-cli
+    # Languages of the pages in deploy/clients/ and of the examples that verify a callback; the first also serves HTTP/2 to the tests.
+    jq nodejs php-cli php-curl
     # Checks C and C++ against .clang-format.
     clang-format
     # For the scripts: runuser and setsid, ps; and the linter that checks them.

@@ -17,12 +17,15 @@ DECLARE
     successes boolean[];
     gones boolean[];
     codes text[];
+    inlined bigint[];
     note record;
     change text;
 BEGIN
     IF EXISTS (SELECT FROM unnest(p_outcomes) o WHERE o NOT IN ('delivered', 'retry', 'uncounted', 'dead', 'release')) THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'outcomes', 'An outcome is delivered, retry, uncounted, dead or release.');
     END IF;
+    -- Of endpoints that get no results, as most, no callback is looked up below.
+    inlined := ARRAY(SELECT e.id FROM insp.endpoint e WHERE e.id = ANY (p_endpoints) AND e.inline_result);
     WITH freed AS (
         -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
         DELETE FROM insp.callback_lease l
@@ -55,13 +58,12 @@ BEGIN
             j.started, j.duration, j.status, j.code, j.error, p_worker
         FROM freed j WHERE j.outcome <> 'release'
     ), told AS (
-        -- A partner was sent a result. Of endpoints that get none, no callback is looked up.
+        -- A partner was sent a result.
         INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
         SELECT 'access', coalesce(p_worker, session_user), 'callback', c.public_id::text, 'delivery',
             jsonb_build_object('endpoint', j.endpoint_id)
-        FROM freed j, LATERAL (SELECT FROM insp.endpoint e WHERE e.id = ANY (ARRAY[j.endpoint_id]) AND e.inline_result OFFSET 0) e,
-            LATERAL (SELECT x.public_id FROM insp.callback x WHERE x.id = ANY (ARRAY[j.callback_id]) AND x.has_result OFFSET 0) c
-        WHERE j.state = 'delivered' AND c.public_id IS NOT NULL
+        FROM freed j, LATERAL (SELECT x.public_id FROM insp.callback x WHERE x.id = ANY (ARRAY[j.callback_id]) AND x.has_result OFFSET 0) c
+        WHERE j.endpoint_id = ANY (inlined) AND j.state = 'delivered' AND c.public_id IS NOT NULL
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- Callbacks never sent, or failed through our fault, say nothing about the endpoint.

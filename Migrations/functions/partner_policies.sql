@@ -235,7 +235,7 @@ DECLARE
     problem constant text := insp.decision_problem(set_decision_policy.policy);
 BEGIN
     PERFORM insp.need_approval('set_decision_policy');
-    PERFORM insp.require(problem IS NULL, problem, 'deploy/OPERATING.md describes each key. {} accepts what is usual.', 'PARTNER_INVALID');
+    PERFORM insp.require(problem IS NULL, problem, 'deploy/OPERATING.md describes each key. {} restores the defaults.', 'PARTNER_INVALID');
     IF set_decision_policy.policy = was.decision_policy THEN
         RETURN was.decision_version;
     END IF;
@@ -245,7 +245,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_decision_policy(text, jsonb) IS
-    'Sets what the decisions of a partner''s jobs accept that are accepted from now on, and returns the version, which their results name as policyVersion: expiryGraceDays, rejectExpired, minimumAge, livenessAssurance and enrollmentAssurance (evidence, challenge, certified-vendor), reviewLabels, reviewRisk. The call sets everything; {} accepts what is usual';
+    'Sets what decisions accept, for a partner''s jobs that are accepted from now on, and returns the version, which their results name as policyVersion: expiryGraceDays, rejectExpired, minimumAge, livenessAssurance and enrollmentAssurance (evidence, challenge, certified-vendor), reviewLabels, reviewRisk. The call sets everything; {} restores the defaults';
 GRANT EXECUTE ON FUNCTION insp.set_decision_policy(text, jsonb) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_decision_policy AS

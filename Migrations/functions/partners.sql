@@ -126,6 +126,7 @@ BEGIN
     -- What these settings loosen needs what their own functions need.
     PERFORM insp.need_approval('set_consent_policy', set_partner.consent_required IS NOT NULL);
     PERFORM insp.need_approval('set_region_policy', set_partner.region IS NOT NULL);
+    PERFORM insp.need_approval('set_partner', num_nonnulls(set_partner.review, set_partner.job_lifetime) > 0);
     IF set_partner.region IS NOT NULL THEN
         place := insp.partner_region(set_partner.region);
     END IF;

@@ -179,7 +179,8 @@ DECLARE
     piece text;
     given bigint;
 BEGIN
-    PERFORM insp.require(p_place ~ '^[0-9]{1,19}\.[0-9]{1,18}(_[0-9]{1,19}\.[0-9]{1,18}){0,3}$', 'after', 'Send next of the page before.');
+    PERFORM insp.require(p_place ~ '^[0-9]{1,19}\.[0-9]{1,18}(_[0-9]{1,19}\.[0-9]{1,18}){0,3}$', 'after',
+        'Send next of the page before.', p_field => 'after');
     FOREACH piece IN ARRAY string_to_array(p_place, '_') LOOP
         given := least(split_part(piece, '.', 1)::numeric, 9223372036854775807);
         IF EXISTS (SELECT FROM insp.pull_epoch e WHERE e.epoch = given) THEN

@@ -17,19 +17,23 @@ struct SessionRequest {
         let (object, texts) = try JSONBody.object(body)
         guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.sessionShapeRefused) }
         let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "userId", "flow"])
-        guard unknown.isEmpty else {
-            throw InspectError(.payloadInvalid, "unknown key '\(unknown.min()?.prefix(40) ?? "")'")
+        if let unknown = unknown.min()?.prefix(40) {
+            throw InspectError(
+                .payloadInvalid, "unknown key '\(unknown)'", hint: "Keys are sessionRequestBlob, userId and flow.",
+                field: String(unknown))
         }
         func text(_ name: String) throws(InspectError) -> String? {
             guard let value = object[name], !(value is NSNull) else { return nil }
-            guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
+            guard let text = value as? String else {
+                throw InspectError(.payloadInvalid, "\(name) is not a string", field: name)
+            }
             return text
         }
         guard let given = try text("sessionRequestBlob"), !given.isEmpty else {
-            throw InspectError(.partMissing, "sessionRequestBlob")
+            throw InspectError(.partMissing, "sessionRequestBlob", field: "sessionRequestBlob")
         }
         guard let blob = texts.string(given) else {
-            throw InspectError(.payloadInvalid, "sessionRequestBlob is not a string")
+            throw InspectError(.payloadInvalid, "sessionRequestBlob is not a string", field: "sessionRequestBlob")
         }
         self.blob = Data(blob.utf8)
         var payload: [String: Any] = ["workflow": Workflow.liveness.rawValue]

@@ -17,7 +17,7 @@ package struct InspectionPipeline: JobHandler {
     package var vendor: VendorSessionClient?
     /// Called after each stage, before its result is stored.
     package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
-    /// Time limit for fetching all parts of one job, by URL and from the object store.
+    /// Time limit for fetching all parts of one job, by URL and from the object store; and, up to a minute, for its key.
     package var fetchDeadline: Duration = .seconds(60)
     /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }

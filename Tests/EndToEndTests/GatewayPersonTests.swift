@@ -170,11 +170,7 @@ import Testing
         #expect(try await gateway.call("DELETE", "/persons/zqmark").document["jobs"] as? Int == 1)
         #expect(Self.jobs(try await gateway.call("GET", "/persons/zqmark/export")).isEmpty)
         // A worker that maintains destroys the job's key.
-        let deadline = ContinuousClock.now + .seconds(60)
-        while try await service.count("insp.key_gone") > 0, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(200))
-        }
-        #expect(try await service.count("insp.key_gone") == 0)
+        try await waitUntil("the key is destroyed") { try await service.count("insp.key_gone") == 0 }
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
         #expect(try await gateway.stop() == 0)

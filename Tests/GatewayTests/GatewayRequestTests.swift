@@ -134,11 +134,64 @@ import Testing
         #expect(problem["hint"] as? String == "A document format is TD1, TD2 or TD3.")
         let given = try document(InspectError(.payloadInvalid, "unknown key 'x'", hint: "Keys are a, b."))
         #expect(given["hint"] as? String == "Keys are a, b.")
-        #expect(try document(InspectError(.jobUnknown))["hint"] == nil)
+        let whole = try document(InspectError(.jobUnknown))
+        #expect(whole["hint"] == nil && whole["field"] == nil)
+        let named = try document(InspectError(.payloadInvalid, "review is 'x'", field: "review"))
+        #expect(named["field"] as? String == "review")
         // For apps that were written against other contracts.
         let contract = try document(InspectError(.callbackURLInvalid))["contractCodes"] as? [String: Any]
         #expect(contract?["mobile"] as? String == "N00000" && contract?["payment"] as? Int == -202)
         #expect(try document(InspectError(.jobUnknown))["contractCodes"] as? [String: String] == ["mobile": "J00000"])
+    }
+
+    private static func field(_ body: () throws -> Void) -> String? {
+        do { try body() } catch { return (error as? InspectError)?.field }
+        return nil
+    }
+
+    @Test(arguments: [
+        (#"{"encodedFrontImage":1}"#, "encodedFrontImage"), (#"{"encodedBackImage":"?"}"#, "encodedBackImage"),
+        (#"{"idempotencyKey":"other"}"#, "idempotencyKey"), (#"{"parts":{"NOSE":"YQ=="}}"#, "parts.NOSE"),
+        (#"{"parts":{"FRONT":"?"}}"#, "parts.FRONT"), (#"{"parts":{"FRONT":["YQ=="]}}"#, "parts.FRONT"),
+        (#"{"parts":{"FRONT":{"content":"YQ==","url":"x"}}}"#, "parts.FRONT"),
+        (#"{"parts":{"FRAMES":["YQ==",{"url":"https://x.org/y"}]}}"#, "parts.FRAMES"),
+        (#"{"parts":{"FRAMES":[{"content":"YQ==","sha256":"x"},"YQ=="]}}"#, "parts.FRAMES"),
+        (#"{"workflowDefinition":3}"#, "workflowDefinition"), (#"{"workflowDefinition":{}}"#, "workflowDefinition.key"),
+        (#"{"workflowDefinition":{"key":3,"x":1}}"#, "workflowDefinition.x"),
+        (#"{"workflowDefinition":{"key":3,"credentials":1}}"#, "workflowDefinition.credentials"),
+        (#"{"workflowDefinition":{"key":3,"credentials":[{},7]}}"#, "workflowDefinition.credentials.1"),
+        (
+            #"{"workflowDefinition":{"key":3,"credentials":[{"category":"ID","country":"DEU"}]}}"#,
+            "workflowDefinition.credentials.0.country"
+        ), (#"{"workflow":"id","workflowDefinition":{"key":3}}"#, "workflow"),
+    ])
+    func `A refusal names the member that is wrong`(text: String, field: String) {
+        #expect(Self.field { _ = try Self.create(text, key: "k") } == field)
+    }
+
+    @Test func `A refusal of a form or a session names the field that is wrong`() {
+        func form(_ fields: (String, Data)...) -> String? {
+            var body = Data()
+            for (name, value) in fields {
+                body += Data("--cut\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n".utf8)
+                body += value + Data("\r\n".utf8)
+            }
+            body += Data("--cut--\r\n".utf8)
+            return Self.field {
+                _ = try CreateRequest(try FormData(body, boundary: "cut"), idempotencyKey: nil)
+            }
+        }
+        let image = Data("image".utf8)
+        #expect(form(("FRONT", image), ("FRONT", image)) == "FRONT")
+        #expect(form(("FRONT", Data(count: PartKind.byteLimit + 1))) == "FRONT")
+        #expect(form(("FRONT", image), ("userReference", Data([0xff]))) == "userReference")
+        #expect(form(("userReference", image), ("userReference", image)) == "userReference")
+        #expect(form(("request", Data("{}".utf8)), ("request", Data("{}".utf8))) == "request")
+        #expect(form(("FRONT", image), ("delaySeconds", image)) == "delaySeconds")
+        func session(_ text: String) -> String? { Self.field { _ = try SessionRequest(Data(text.utf8)) } }
+        #expect(session("{}") == "sessionRequestBlob" && session(#"{"sessionRequestBlob":7}"#) == "sessionRequestBlob")
+        #expect(session(#"{"sessionRequestBlob":"b","flow":7}"#) == "flow")
+        #expect(session(#"{"sessionRequestBlob":"b","colour":7}"#) == "colour")
     }
 
     @Test func `A session is a blob, and raw biometrics are refused`() throws {

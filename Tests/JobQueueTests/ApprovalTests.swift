@@ -135,13 +135,27 @@ import Testing
             ("set_face_limits", "('acme', keep => '1 hour')", "{\"partner\": \"acme\", \"keep\": \"1 hour\"}"),
             ("set_liveness_policy", "('acme', true)", "{\"partner\": \"acme\", \"passive_signals_suffice\": true}"),
             (
+                "set_partner", "('acme', job_lifetime => '366 days')",
+                "{\"partner\": \"acme\", \"job_lifetime\": \"366 days\"}"
+            ),
+            ("set_partner", "('acme', review => 'never')", "{\"partner\": \"acme\", \"review\": \"never\"}"),
+            (
+                "set_origins", "('ik_test', '{https://app.example.com}')",
+                "{\"key_id\": \"ik_test\", \"origins\": [\"https://app.example.com\"]}"
+            ),
+            (
                 "callback_authorize", "(1, '\(token)', 'client', 'secret')",
                 "{\"p_endpoint\": 1, \"p_token_url\": \"\(token)\", \"p_client_id\": \"client\"}"
             ),
         ]
+        _ = try await office.call("create_credential('acme')", as: first)
+        try await office.fixture.admin.execute("UPDATE insp.credential SET key_id = 'ik_test'")
         for (action, _, _) in calls {
             #expect(try await office.call("set_approval('\(action)', true)", as: first).hasSuffix("two logins"))
         }
+        // What takes rights away, or moves nothing, is done by one.
+        #expect(!(try await office.call("set_origins('ik_test', '{}')", as: first)).hasPrefix("APPROVAL"))
+        #expect(!(try await office.call("set_partner('acme', enabled => true)", as: first)).hasPrefix("APPROVAL"))
         for (number, (action, direct, arguments)) in calls.enumerated() {
             #expect(try await office.call(action + direct, as: first) == "APPROVAL_NEEDED", "\(action)")
             #expect(try await office.call("propose('\(action)', '\(arguments)')", as: first) == "\(number + 1)")
@@ -151,6 +165,8 @@ import Testing
         #expect(
             try await office.fixture.count("insp.v_partner WHERE passive_signals_suffice") == 1)
         #expect(try await office.fixture.count("insp.partner WHERE keep_faces = '1 hour'") == 1)
+        #expect(try await office.fixture.count("insp.partner WHERE job_lifetime = '366 days'") == 1)
+        #expect(try await office.fixture.count("insp.credential WHERE origins = '{https://app.example.com}'") == 1)
         #expect(try await office.fixture.count("insp.endpoint_authorization WHERE token_url = '\(token)'") == 1)
         #expect(try await office.fixture.count("insp.secret WHERE purpose = 'client_secret'") == 0)
         // What was approved gets its secret by one login; another place does not.

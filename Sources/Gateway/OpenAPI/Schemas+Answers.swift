@@ -97,6 +97,10 @@ extension OpenAPIDocument {
             "status": { "type": "integer" },
             "detail": { "type": "string" },
             "hint": { "type": "string", "description": "What is allowed, or what to do" },
+            "field": {
+              "type": "string",
+              "description": "The member, parameter, header or part that is wrong; members of members after a dot"
+            },
             "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
             "retryable": { "type": "boolean" },
             "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }

@@ -32,7 +32,7 @@ extension GatewayRoute {
                     var page = try await call.store.events(call.credential, search)
                     if wait > .zero, page.events.isEmpty,
                         await call.service.eventWaits.wait(
-                            after: page.start, within: wait, partner: call.credential.partner)
+                            for: page.start, within: wait, partner: call.credential.partner)
                     {
                         page = try await call.store.events(call.credential, search)
                     }
@@ -55,7 +55,8 @@ extension GatewayRoute {
                 let month = call.request.query["month"]
                 if let month, month.wholeMatch(of: /[12][0-9]{3}-(0[1-9]|1[0-2])/) == nil {
                     throw InspectError(
-                        .parameterInvalid, "month", hint: "A month is a year and a month, such as 2026-01.")
+                        .parameterInvalid, "month", hint: "A month is a year and a month, such as 2026-01.",
+                        field: "month")
                 }
                 return { _ in
                     GatewayAnswer(response: .json(try await call.store.usage(call.credential, month: month)))
@@ -76,7 +77,7 @@ extension EventSearch {
     init(_ call: GatewayCall) throws(InspectError) {
         self.after = call.request.query["after"]
         if let after, after.utf8.count > 160 || after.wholeMatch(of: /[0-9]+\.[0-9]+(_[0-9]+\.[0-9]+)*/) == nil {
-            throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.")
+            throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.", field: "after")
         }
         self.limit = try call.number("limit", 1...1000) ?? 100
         self.endpoint = try call.number("endpoint", 1...9_007_199_254_740_991)

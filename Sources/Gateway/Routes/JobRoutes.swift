@@ -102,7 +102,7 @@ extension GatewayRoute {
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {
-                    throw InspectError(.partUnknown, "'\((call.values["kind"] ?? "").prefix(40))'")
+                    throw InspectError(.partUnknown, "'\((call.values["kind"] ?? "").prefix(40))'", field: "kind")
                 }
                 let ordinal = try call.number("ordinal", 0...PartKind.countLimit - 1) ?? 0
                 return { _ in
@@ -154,7 +154,8 @@ extension GatewayCall {
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
         guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
-            throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
+            throw InspectError(
+                .mediaTypeUnsupported, "multipart/form-data without a valid boundary", field: "Content-Type")
         }
         return { body in
             try await self.service.largeBodies.parse(self.credential.partner, body) { body in

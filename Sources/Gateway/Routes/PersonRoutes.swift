@@ -90,7 +90,7 @@ extension GatewayCall {
     fileprivate func name(_ key: String) throws(InspectError) -> String {
         let name = self.values[key] ?? ""
         guard (1...100).contains(name.unicodeScalars.count) else {
-            throw InspectError(.parameterInvalid, "\(key) is not 1 to 100 characters")
+            throw InspectError(.parameterInvalid, "\(key) is not 1 to 100 characters", field: key)
         }
         return name
     }

@@ -59,7 +59,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
         'A decision is PASSED, WARNING or REJECTED; a label has 1 to 64 upper-case letters, digits and underscores.'),
     ('PART_UNREACHABLE', 'IN040', 'a part''s URL could not be fetched', true, NULL, NULL),
     ('PART_NOT_FOUND', 'IN041', 'a part was not found', false, NULL, NULL),
-    ('UNSUPPORTED_FORMAT', 'IN042', 'a part is not a JPEG, PNG, WebP or JPEG 2000 image', false, 400, NULL),
+    ('UNSUPPORTED_FORMAT', 'IN042', 'a part is not a JPEG, PNG, WebP, HEIC, BMP or JPEG 2000 image, nor a PDF whose page is one image', false, 400, NULL),
     ('CORRUPT_IMAGE', 'IN043', 'a part''s image data is damaged', false, 400, NULL),
     ('TOO_MANY_PIXELS', 'IN044', 'a part''s image is larger than the pixel limits', false, 400, NULL),
     ('WORKFLOW_NOT_IMPLEMENTED', 'IN045', 'this version cannot run the workflow', false, NULL, NULL),

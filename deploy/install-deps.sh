@@ -23,9 +23,9 @@ packages=(
     # Reads the VIZ; the English model has the Latin letters.
     libtesseract-dev tesseract-ocr-eng
     # Image formats.
-    libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
+    libde265-dev libjpeg-dev libopenjp2-7-dev libpng-dev libqpdf-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
-    fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
+    fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b libheif-examples python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, another client library.
     libfaketime pgbouncer python3-psycopg2
     # Headers of PKCS#11, and for the tests a token in software; the other side of the published sealing format.

@@ -127,7 +127,7 @@ enum FuzzSeeds {
         ]
     }
 
-    /// Heads of files with all that is looked for: Exif, XMP and image resources in JPEG, PNG and WebP.
+    /// Heads of files with all that is looked for: Exif, XMP and image resources in JPEG, PNG, WebP and HEIC.
     private static var images: [[UInt8]] {
         // Two directories (TIFF 6.0, section 2): a program's name and the place of the other, which holds a comment.
         var exif = Array("MM\0*\0\0\0\u{8}\0\u{2}".utf8)
@@ -152,6 +152,7 @@ enum FuzzSeeds {
                 + segment(0xED, "Photoshop 3.0\0", resources) + [0xFF, 0xDA],
             png + chunk("eXIf", exif) + chunk("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + packet),
             Array("RIFF\0\0\0\0WEBP".utf8) + piece("EXIF", exif) + piece("XMP ", packet),
+            Array("\0\0\0\u{10}ftypheic\0\0\0\0Exif\0\0".utf8) + exif + Array("<x:xmpmeta>".utf8) + packet,
         ]
     }
 

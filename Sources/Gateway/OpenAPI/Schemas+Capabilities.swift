@@ -16,12 +16,13 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["format", "width", "height", "orientation", "storedWidth", "storedHeight"],
           "properties": {
-            "format": { "enum": ["JPEG", "PNG", "WEBP", "JPEG2000"] },
+            "format": { "enum": ["JPEG", "PNG", "WEBP", "JPEG2000", "HEIC", "BMP", "PDF"] },
             "width": { "type": "integer", "description": "Pixels, upright" },
             "height": { "type": "integer" },
             "orientation": { "type": "integer", "minimum": 1, "maximum": 8, "description": "EXIF orientation that was applied" },
             "storedWidth": { "type": "integer" },
-            "storedHeight": { "type": "integer" }
+            "storedHeight": { "type": "integer" },
+            "isGrey": { "type": "boolean", "description": "Stored without colours, as infrared images are; absent: no" }
           }
         },
         "Measurements": { "type": "object", "description": "Value by name", "additionalProperties": { "type": "number" } },

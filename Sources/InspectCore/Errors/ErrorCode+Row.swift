@@ -218,9 +218,9 @@ extension ErrorCode {
                 faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
             failure(
-                "IN042", "a part is not a JPEG, PNG, WebP or JPEG 2000 image", status: 400, retryable: false,
-                jumio: "N00000",
-                faceSDK: "INVALID_ARGS")
+                "IN042",
+                "a part is not a JPEG, PNG, WebP, HEIC, BMP or JPEG 2000 image, nor a PDF whose page is one image",
+                status: 400, retryable: false, jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .corruptImage:
             failure(
                 "IN043", "a part's image data is damaged", status: 400, retryable: false, jumio: "N00000",

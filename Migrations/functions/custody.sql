@@ -16,6 +16,17 @@ COMMENT ON COLUMN insp.v_custody.changed_at IS 'When a rotation began or ended';
 COMMENT ON COLUMN insp.v_custody.database IS 'This database''s own id';
 GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
 
+CREATE OR REPLACE FUNCTION insp.custody_mark(OUT history text, OUT job bigint)
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A server that was restored or promoted has another timeline, and a database out of a dump or a template other numbers in the catalogue.
+    SELECT format('%s-%s-%s-%s', c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+        (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()), 'insp.epoch'::regclass::oid), s.last_value
+    FROM pg_control_system() c, insp.job_id s
+$$;
+COMMENT ON FUNCTION insp.custody_mark() IS
+    'Which history of the database this is, and the highest number of a job that it has given out: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';
+GRANT EXECUTE ON FUNCTION insp.custody_mark() TO insp_worker, insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.set_custody(
     key_store uuid, database uuid, wrapping_key text, former_key text DEFAULT NULL
 ) RETURNS boolean
@@ -143,9 +154,10 @@ CREATE OR REPLACE FUNCTION insp.record_keys(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'restore', 'sweep', 'abandon', 'destroy_person',
-        'destroy_partner', 'sweep_begin', 'destroy_person_begin', 'destroy_partner_begin'), false), 'action',
-        'An action is list, verify, escrow, restore, abandon, or sweep, destroy_person or destroy_partner, these three also with _begin.');
+    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'abandon', 'restore', 'rewrap', 'sweep', 'sweep_older',
+        'destroy_person', 'destroy_partner', 'restore_begin', 'rewrap_begin', 'sweep_begin', 'destroy_person_begin',
+        'destroy_partner_begin'), false), 'action',
+        'An action is list, verify, escrow, abandon, sweep_older, or restore, rewrap, sweep, destroy_person or destroy_partner, these five also with _begin.');
     PERFORM insp.require(record_keys.action <> 'abandon' OR coalesce(record_keys.reason ~ '[^[:space:]]', false)
         AND length(record_keys.reason) <= 200, 'reason', 'Keys are abandoned for a reason of at most 200 characters.');
     IF record_keys.partner IS NOT NULL AND NOT EXISTS (SELECT FROM insp.partner p WHERE p.name = record_keys.partner) THEN
@@ -156,7 +168,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys keys is recorded with _begin before it does, so that one that was killed is on record as well';
+    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys or rewraps keys is recorded with _begin before it does, so that one that was killed is on record as well. sweep_older: a sweep that was told to accept an older main database';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid

@@ -288,11 +288,17 @@ $$;
 COMMENT ON FUNCTION insp.begin_objects() IS 'Makes the deletion of objects a duty; a worker with an object store calls it when it starts';
 GRANT EXECUTE ON FUNCTION insp.begin_objects() TO insp_worker;
 
+CREATE OR REPLACE FUNCTION insp.object_horizon() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Behind every key of a day, which go on with a slash. Two days: no request takes so long.
+    SELECT to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYY-MM-DD') || '~'
+$$;
+COMMENT ON FUNCTION insp.object_horizon() IS 'The end of the range of the object store''s keys that may be swept';
+
 CREATE OR REPLACE FUNCTION insp.object_sweep(OUT after text, OUT until text) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
-    -- Behind every key of a day, which go on with a slash. Two days: no request takes so long.
-    over constant text := to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYY-MM-DD') || '~';
+    over constant text := insp.object_horizon();
     e insp.epoch;
 BEGIN
     PERFORM insp.check_epoch();
@@ -311,9 +317,13 @@ COMMENT ON FUNCTION insp.object_sweep() IS
 GRANT EXECUTE ON FUNCTION insp.object_sweep() TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.objects_swept(p_to text) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    UPDATE insp.custody c SET objects_swept_to = p_to
-    WHERE p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND coalesce(c.objects_swept_to < p_to COLLATE "C", true)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+BEGIN
+    -- A stolen login must not say that the years to come are swept already.
+    PERFORM insp.require(p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND p_to <= insp.object_horizon() COLLATE "C", 'position',
+        'The position is a key of the object store, of at most 400 characters, and at most that of two days ago.');
+    UPDATE insp.custody c SET objects_swept_to = p_to WHERE coalesce(c.objects_swept_to < p_to COLLATE "C", true);
+END
 $$;
-COMMENT ON FUNCTION insp.objects_swept(text) IS 'Records the key of the object store that the sweep has reached';
+COMMENT ON FUNCTION insp.objects_swept(text) IS 'Records the key of the object store that the sweep has reached; refuses one that it cannot have reached yet';
 GRANT EXECUTE ON FUNCTION insp.objects_swept(text) TO insp_worker;

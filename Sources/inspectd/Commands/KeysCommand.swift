@@ -22,8 +22,7 @@ extension Command {
         takesOperands: true,
         options: [
             .value(
-                "to", "NAME",
-                "the wrapping key for new keys; init: if several are configured; rewrap: if the database noted another"
+                "to", "NAME", "the wrapping key for new keys; init: if there are several; rewrap: if another is noted"
             ).of("init", "rotate", "rewrap", "restore", "abandon"),
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
@@ -45,7 +44,7 @@ extension Command {
                 "although the main database is older than it was, or a copy: keys of jobs that it lacks are lost"
             ).of("sweep"),
             .value(
-                "confirm", "NAME", "abandon: the name again; sweep: numbers of unknown partners whose keys open something"
+                "confirm", "NAME", "abandon: the name again; sweep: numbers of unknown partners with keys below"
             ).of("abandon", "sweep"),
             .value("reason", "TEXT", "why, for the record; names no person").of("abandon"),
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]").of("init"),

@@ -226,8 +226,8 @@ package struct RecordVerifier {
             verdict.doubts.append(
                 RecordFault(
                     kind: .checkpoint, chain: nil, seq: nil,
-                    message: "there are rows and no checkpoint, nothing that was kept and no public key: whoever has the "
-                        + "database can have written all of them"))
+                    message: "there are rows and no checkpoint, nothing that was kept and no public key: "
+                        + "whoever has the database can have written all of them"))
         }
         verdict.faults += self.missingChains(all) + self.faults
         return verdict
@@ -242,8 +242,9 @@ package struct RecordVerifier {
     private static func earlyDoubt(_ name: String, _ first: Int64, _ count: Int) -> RecordFault {
         RecordFault(
             kind: .time, chain: name, seq: first,
-            message: "chain \(name): \(count) rows, the first \(first), are dated more than a day before the checkpoint that "
-                + "precedes them: they were added later than they say, or waited so long for their place")
+            message: "chain \(name): \(count) rows, the first \(first), are dated more than a day before the "
+                + "checkpoint that precedes them: they were added later than they say, or waited so long for their place"
+        )
     }
 
     /// A whole chain may be left out, with its name.

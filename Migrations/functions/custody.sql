@@ -16,6 +16,17 @@ COMMENT ON COLUMN insp.v_custody.changed_at IS 'When a rotation began or ended';
 COMMENT ON COLUMN insp.v_custody.database IS 'This database''s own id';
 GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
 
+CREATE OR REPLACE FUNCTION insp.custody_mark(OUT history text, OUT job bigint)
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A server that was restored or promoted has another timeline, and a database out of a dump or a template other numbers in the catalogue.
+    SELECT format('%s-%s-%s-%s', c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+        (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()), 'insp.epoch'::regclass::oid), s.last_value
+    FROM pg_control_system() c, insp.job_id s
+$$;
+COMMENT ON FUNCTION insp.custody_mark() IS
+    'Which history of the database this is, and the highest number of a job that it has given out: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';
+GRANT EXECUTE ON FUNCTION insp.custody_mark() TO insp_worker, insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.set_custody(
     key_store uuid, database uuid, wrapping_key text, former_key text DEFAULT NULL
 ) RETURNS boolean
@@ -143,9 +154,10 @@ CREATE OR REPLACE FUNCTION insp.record_keys(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'restore', 'sweep', 'abandon', 'destroy_person',
-        'destroy_partner', 'sweep_begin', 'destroy_person_begin', 'destroy_partner_begin'), false), 'action',
-        'An action is list, verify, escrow, restore, abandon, or sweep, destroy_person or destroy_partner, these three also with _begin.');
+    PERFORM insp.require(coalesce(record_keys.action IN ('list', 'verify', 'escrow', 'abandon', 'restore', 'rewrap', 'sweep', 'sweep_older',
+        'destroy_person', 'destroy_partner', 'restore_begin', 'rewrap_begin', 'sweep_begin', 'destroy_person_begin',
+        'destroy_partner_begin'), false), 'action',
+        'An action is list, verify, escrow, abandon, sweep_older, or restore, rewrap, sweep, destroy_person or destroy_partner, these five also with _begin.');
     PERFORM insp.require(record_keys.action <> 'abandon' OR coalesce(record_keys.reason ~ '[^[:space:]]', false)
         AND length(record_keys.reason) <= 200, 'reason', 'Keys are abandoned for a reason of at most 200 characters.');
     IF record_keys.partner IS NOT NULL AND NOT EXISTS (SELECT FROM insp.partner p WHERE p.name = record_keys.partner) THEN
@@ -156,7 +168,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_keys(text, text, integer, text, text) IS
-    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys keys is recorded with _begin before it does, so that one that was killed is on record as well';
+    'Records what inspectd keys, person and partner do in the key store, which has no record of its own. What destroys or rewraps keys is recorded with _begin before it does, so that one that was killed is on record as well. sweep_older: a sweep that was told to accept an older main database';
 GRANT EXECUTE ON FUNCTION insp.record_keys(text, text, integer, text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.keys_of_no_job(p_keys uuid[]) RETURNS SETOF uuid
@@ -276,11 +288,17 @@ $$;
 COMMENT ON FUNCTION insp.begin_objects() IS 'Makes the deletion of objects a duty; a worker with an object store calls it when it starts';
 GRANT EXECUTE ON FUNCTION insp.begin_objects() TO insp_worker;
 
+CREATE OR REPLACE FUNCTION insp.object_horizon() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Behind every key of a day, which go on with a slash. Two days: no request takes so long.
+    SELECT to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYY-MM-DD') || '~'
+$$;
+COMMENT ON FUNCTION insp.object_horizon() IS 'The end of the range of the object store''s keys that may be swept';
+
 CREATE OR REPLACE FUNCTION insp.object_sweep(OUT after text, OUT until text) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
-    -- Behind every key of a day, which go on with a slash. Two days: no request takes so long.
-    over constant text := to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYY-MM-DD') || '~';
+    over constant text := insp.object_horizon();
     e insp.epoch;
 BEGIN
     PERFORM insp.check_epoch();
@@ -299,9 +317,13 @@ COMMENT ON FUNCTION insp.object_sweep() IS
 GRANT EXECUTE ON FUNCTION insp.object_sweep() TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.objects_swept(p_to text) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-    UPDATE insp.custody c SET objects_swept_to = p_to
-    WHERE p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND coalesce(c.objects_swept_to < p_to COLLATE "C", true)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+BEGIN
+    -- A stolen login must not say that the years to come are swept already.
+    PERFORM insp.require(p_to ~ '^[A-Za-z0-9._/~-]+$' AND length(p_to) <= 400 AND p_to <= insp.object_horizon() COLLATE "C", 'position',
+        'The position is a key of the object store, of at most 400 characters, and at most that of two days ago.');
+    UPDATE insp.custody c SET objects_swept_to = p_to WHERE coalesce(c.objects_swept_to < p_to COLLATE "C", true);
+END
 $$;
-COMMENT ON FUNCTION insp.objects_swept(text) IS 'Records the key of the object store that the sweep has reached';
+COMMENT ON FUNCTION insp.objects_swept(text) IS 'Records the key of the object store that the sweep has reached; refuses one that it cannot have reached yet';
 GRANT EXECUTE ON FUNCTION insp.objects_swept(text) TO insp_worker;

@@ -93,12 +93,13 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    -- From the start up to the first row to be kept: a chain has no gaps.
+    -- From the start up to the first row to be kept: a chain has no gaps. A row dated in the future was forged, or the clock was wrong: it
+    -- is no younger than an old row behind it, and must not keep the rest forever.
     SELECT o.seq, o.hash INTO c.anchor_seq, c.anchor_hash FROM (
-        SELECT x.seq, x.hash, bool_and(x.at <= p_before) OVER (ORDER BY x.seq) AS is_old FROM (
+        SELECT x.seq, x.hash, x.at, bool_and(x.at <= p_before OR x.at > now() + interval '1 day') OVER (ORDER BY x.seq) AS is_old FROM (
             SELECT y.seq, y.hash, y.at FROM insp.record y WHERE y.chain = p_chain AND y.seq > c.anchor_seq
             ORDER BY y.seq LIMIT p_limit) x) o
-    WHERE o.is_old ORDER BY o.seq DESC LIMIT 1;
+    WHERE o.is_old AND o.at <= p_before ORDER BY o.seq DESC LIMIT 1;
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
@@ -116,7 +117,7 @@ COMMENT ON FUNCTION insp.retire_record(text, timestamptz, integer) IS
 CREATE OR REPLACE FUNCTION insp.record_guard() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND (OLD.chain = 'endpoint' OR OLD.at < now() - interval '1 year')
+    IF TG_OP = 'DELETE' AND (OLD.chain = 'endpoint' OR OLD.at < now() - interval '1 year' OR OLD.at > now() + interval '1 day')
         AND OLD.seq <= (SELECT c.anchor_seq FROM insp.record_chain c WHERE c.chain = OLD.chain) THEN
         RETURN OLD;
     ELSIF TG_OP = 'UPDATE' AND num_nulls(NEW.seq, NEW.prev, NEW.hash) IN (0, 3)
@@ -132,7 +133,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.record_guard() IS
-    'Refuses all changes of the record, even by the owner, except those of insp.link_record, erasure (words) and insp.retire_record; rows younger than a year are never removed, except endpoints'' rows';
+    'Refuses all changes of the record, even by the owner, except those of insp.link_record, erasure (words) and insp.retire_record; rows younger than a year are never removed, except endpoints'' rows and those dated in the future';
 CREATE OR REPLACE TRIGGER record_guard BEFORE UPDATE OR DELETE ON insp.record
     FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
 CREATE OR REPLACE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record
@@ -152,7 +153,9 @@ BEGIN
             AND EXISTS (SELECT FROM insp.record r
                 WHERE r.chain = NEW.chain AND r.seq = NEW.anchor_seq AND r.hash = NEW.anchor_hash)
             AND (NEW.chain = 'endpoint' OR NOT EXISTS (SELECT FROM insp.record r WHERE r.chain = NEW.chain
-                AND r.seq > OLD.anchor_seq AND r.seq <= NEW.anchor_seq AND r.at >= now() - interval '1 year'))) THEN
+                AND r.seq > OLD.anchor_seq AND r.seq <= NEW.anchor_seq AND r.at >= now() - interval '1 year'
+                -- Only over rows dated in the future that precede an old one.
+                AND (r.seq = NEW.anchor_seq OR r.at <= now() + interval '1 day')))) THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'insp.record_chain only moves on' USING ERRCODE = 'insufficient_privilege';
@@ -196,6 +199,7 @@ BEGIN
             WHEN r.words IS NOT NULL AND insp.words_digest(r.words_salt, r.words) IS DISTINCT FROM r.words_sha256
                 OR insp.record_hash(r, r.seq, r.prev) <> r.hash THEN 'changed'
             WHEN r.seq = p_seq AND encode(r.hash, 'hex') <> lower(p_hash) THEN 'not the row that was noted'
+            WHEN r.at > clock_timestamp() + interval '1 day' THEN 'dated in the future'
         END;
         IF reason IS NOT NULL THEN
             RETURN;

@@ -14,6 +14,8 @@ CREATE TABLE insp.custody (
     proof bytea NOT NULL,
     former_key text,
     main_database uuid NOT NULL,
+    main_history text,
+    main_job bigint,
     changed_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE insp.custody IS 'Which key store this is, and which wrapping key wraps the keys of partners';
@@ -24,6 +26,9 @@ COMMENT ON COLUMN insp.custody.proof IS 'An unused key, wrapped by it: unwrappin
 COMMENT ON COLUMN insp.custody.former_key IS 'Name of the wrapping key from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.custody.main_database IS
     'The main database''s own id: databases number their partners alike, so a second one would share and destroy the keys of the first';
+COMMENT ON COLUMN insp.custody.main_history IS
+    'Which history of the main database the last sweep saw (insp.custody_mark there): a restored, promoted or copied one has another; null: none yet';
+COMMENT ON COLUMN insp.custody.main_job IS 'The highest number of a job that it had given out by then: an older state of the same history has a lower one';
 COMMENT ON COLUMN insp.custody.changed_at IS 'When a rotation began or ended';
 
 CREATE TABLE insp.key (

@@ -5,10 +5,13 @@ internal import Postgres
 
 extension Maintenance {
     private static let keyPage = 500
+    /// How often the key store notes how far the database has come.
+    private static let markAge = Duration.seconds(60)
 
     /// Destroys the keys of what was erased or purged. Keys that no job has are left to `inspectd keys sweep`: beside a database that
     /// was restored to an older state, they may be those of newer jobs.
     func runKeyDuty(_ keys: KeyStore) async {
+        var followed: ContinuousClock.Instant?
         await self.runStoreDuty("keys", delayed: { .keysDelayed(error: $0) }) { connection in
             let gone = try await connection.query("SELECT * FROM insp.keys_gone($1)", [.int(Int64(Self.keyPage))])
             var destroyed = 0
@@ -22,6 +25,10 @@ extension Maintenance {
                     [.textArray(ids), .intArray(partners), .textArray(existed.map { $0 ? "t" : "f" })])
             }
             let swept = try await keys.sweep()
+            if followed.map({ $0.duration(to: .now) > Self.markAge }) ?? true {
+                try await keys.follow(connection)
+                followed = .now
+            }
             if destroyed > 0 { self.report(.keysDestroyed(destroyed)) }
             return (destroyed + swept, gone.count == Self.keyPage || swept >= 1000)
         }

@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import time
 
 import psycopg2
 
@@ -77,19 +78,38 @@ archive_command = 'test ! -f {folder}/archive/%f && cp %p {folder}/archive/%f'
         connection.close()
         return rows
 
+    def archive(self):
+        """Waits until the archive has all WAL up to here."""
+        name = self.query("SELECT pg_walfile_name(pg_switch_wal())")[0][0]
+        end = time.time() + 60
+        while not os.path.exists(os.path.join(self.folder, "archive", name)):
+            if time.time() > end:
+                raise RuntimeError("WAL is not archived")
+            time.sleep(0.1)
+
     def backup(self, target):
         self.run("pg_basebackup", "-h", os.path.join(self.folder, "run"), "-U", "inspectd", "-D", target, "-c", "fast")
 
 
 class Restored(Cluster):
-    """A server on a base backup of another one."""
+    """A server on a base backup of another one, with the changes up to a time that its archive of WAL has."""
 
-    def __init__(self, source, backup, folder):
+    def __init__(self, source, backup, folder, until):
         os.makedirs(os.path.join(folder, "run"))
         self.tools, self.folder, self.data = source.tools, folder, backup
         if os.getuid() == 0:
             account = pwd.getpwnam("postgres")
             for path in (folder, os.path.join(folder, "run")):
                 os.chown(path, account.pw_uid, account.pw_gid)
-        self.write("postgresql.conf", f"\nunix_socket_directories = '{folder}/run'\narchive_mode = off\n")
+        self.write("postgresql.conf", f"\nunix_socket_directories = '{folder}/run'\narchive_mode = off\n"
+                   f"restore_command = 'cp {source.folder}/archive/%f %p'\nrecovery_target_time = '{until}'\n"
+                   "recovery_target_action = promote\n")
+        self.write("recovery.signal", "")
+        if os.getuid() == 0:
+            os.chown(os.path.join(backup, "recovery.signal"), account.pw_uid, account.pw_gid)
         self.start()
+        end = time.time() + 60
+        while self.query("SELECT pg_is_in_recovery()")[0][0]:
+            if time.time() > end:
+                raise RuntimeError("a recovery does not end")
+            time.sleep(0.1)

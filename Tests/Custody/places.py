@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 
+from Custody.inputs import names, places as scans
 from Custody.marks import Family, Mark, manual, search
 
 
@@ -16,11 +17,10 @@ def hits(trial, others, plain_numbers):
     """
     marks = [Family({value.removeprefix("zqmark"): f"{number}.{key}" for number in (*range(len(trial.jobs)), *others)
                      for key, value in trial.marks_of(number).items()})]
-    for name in sorted({name for parts in trial.PARTS.values() for name in parts.values()}):
+    for name in names():
         with open(trial.input(name), "rb") as file:
             data = file.read()
-        # Where the scan begins: what is before it, another image of the same encoder may have as well.
-        marks += [Mark(f"{name}[{place}]", data[place:place + 24]) for place in (data.index(b"\xff\xda") + 16, len(data) // 2)]
+        marks += [Mark(f"{name}[{place}]", data[place:place + 24]) for place in scans(data)]
     marks += [Mark("signing secret", trial.secret.encode()), Mark("API key", trial.api_key.encode())]
     # What is read in the images: the specimens' numbers.
     marks += [Mark("number", b"L898902C3"), Mark("number of the card", b"D23145890")]

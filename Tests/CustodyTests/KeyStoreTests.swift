@@ -332,17 +332,18 @@ import Testing
                 "fetch_keys", "destroyed_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys",
                 "custody",
             ],
-            "keys_eraser": ["destroy_job_keys", "sweep_keys", "custody"],
+            "keys_eraser": ["destroy_job_keys", "sweep_keys", "custody", "main_mark", "follow_main"],
             "keys_sweeper": [
                 "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys",
                 "idle_person_keys", "drop_idle_persons", "count_below", "abandon_keys", "custody",
-                "partners_with_keys", "key_file",
+                "partners_with_keys", "key_file", "main_mark", "note_main",
             ],
             "keys_locksmith": [
                 "fetch_keys", "destroyed_keys", "partner_keys", "custody", "begin_custody", "begin_rotation",
                 "end_rotation",
                 "rewrap_keys",
-                "all_partner_keys", "all_keys", "count_keys", "sweep_keys", "partner_key_uses",
+                "all_partner_keys", "all_keys", "count_keys", "sweep_keys", "partner_key_uses", "main_mark",
+                "note_main", "key_below",
             ],
         ]
         let guide = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/SEALING.md", encoding: .utf8)
@@ -374,7 +375,7 @@ import Testing
             ("keys_custodian", "partner_keys(ARRAY[7])", true), ("keys_eraser", "partner_keys(ARRAY[7])", false),
             ("keys_eraser", "destroy_keys(ARRAY['\(key.id.text)']::uuid[])", false),
             ("keys_eraser", "destroy_partner_key(7)", false), ("keys_eraser", "destroy_person_key(7, '\\x00')", false),
-            ("keys_eraser", "old_job_keys(NULL, '0', 9)", false),
+            ("keys_eraser", "old_job_keys(NULL, '0', 9)", false), ("keys_eraser", "note_main('x', 0)", false),
             ("keys_eraser", "idle_person_keys(NULL, '0', 9)", false),
             ("keys_eraser", "drop_idle_persons(ARRAY['\(key.id.text)']::uuid[])", false),
             ("keys_eraser", "abandon_keys('first', 'second', '\\x00')", false),

@@ -15,13 +15,40 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 #variable_conflict use_column
 BEGIN
     INSERT INTO insp.custody (wrapping_key, proof, main_database) VALUES (p_wrapping_key, p_proof, p_database)
-    ON CONFLICT (single) DO UPDATE SET main_database = p_database WHERE custody.main_database = p_was;
+    ON CONFLICT (single) DO UPDATE SET main_database = p_database, main_history = NULL, main_job = NULL
+        WHERE custody.main_database = p_was;
     RETURN QUERY SELECT * FROM insp.custody();
 END
 $$;
 COMMENT ON FUNCTION insp.begin_custody(text, bytea, uuid, uuid) IS
     'Sets the first wrapping key and the main database, unless they are set, and returns the current ones. p_was: the main database that p_database replaces; null: none';
 GRANT EXECUTE ON FUNCTION insp.begin_custody(text, bytea, uuid, uuid) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.main_mark(OUT history text, OUT job bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT c.main_history, c.main_job FROM insp.custody c
+$$;
+COMMENT ON FUNCTION insp.main_mark() IS 'How far the main database had come when it was last noted; null: it never was';
+GRANT EXECUTE ON FUNCTION insp.main_mark() TO keys_eraser, keys_sweeper, keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.note_main(p_history text, p_job bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    UPDATE insp.custody c SET main_history = p_history, main_job = p_job
+    WHERE (c.main_history, c.main_job) IS DISTINCT FROM (p_history, p_job)
+$$;
+COMMENT ON FUNCTION insp.note_main(text, bigint) IS 'Notes how far the main database has come, whatever was noted before';
+GRANT EXECUTE ON FUNCTION insp.note_main(text, bigint) TO keys_sweeper, keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.follow_main(p_history text, p_job bigint, p_noted bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    -- A snapshot of the disk that was put back has the same history, and catches up with the numbers that it lost. So it is noted at once.
+    UPDATE insp.custody c SET main_history = CASE WHEN p_job < p_noted THEN 'set back' ELSE c.main_history END,
+        main_job = greatest(c.main_job, p_job)
+    WHERE c.main_history = p_history AND (c.main_job < p_job OR p_job < p_noted)
+$$;
+COMMENT ON FUNCTION insp.follow_main(text, bigint, bigint) IS
+    'As insp.note_main, forward and within one history. p_noted: what insp.main_mark had returned before p_job was read: if that is higher, the main database was set back, and a sweep asks';
+GRANT EXECUTE ON FUNCTION insp.follow_main(text, bigint, bigint) TO keys_eraser;
 
 CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea)
 RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
@@ -77,6 +104,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.all_partner_keys(uuid, integer) IS 'Partners'' keys by id, from the one after this on; null: from the first on';
 GRANT EXECUTE ON FUNCTION insp.all_partner_keys(uuid, integer) TO keys_locksmith;
+
+CREATE OR REPLACE FUNCTION insp.key_below(p_parent uuid)
+RETURNS TABLE (id uuid, kind text, partner_id integer, parent uuid, wrapping_key text, wrapped bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT k.id, k.kind, k.partner_id, k.parent, k.wrapping_key, k.wrapped FROM insp.key k WHERE k.parent = p_parent LIMIT 1
+$$;
+COMMENT ON FUNCTION insp.key_below(uuid) IS 'One of the keys below this one, with which a key out of an escrow is tried; no row: there is none';
+GRANT EXECUTE ON FUNCTION insp.key_below(uuid) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.all_keys(p_after uuid, p_limit integer) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -39,6 +39,9 @@ package struct RequestSealer: Sendable {
         fileprivate let owner: KeyOwner
         fileprivate let values: Data
         package let hmac: Data
+        /// The payload as it was, and the partner's key of which the pseudonyms are made.
+        fileprivate let plain: Data
+        fileprivate let partnerKey: KeyID
     }
 
     /// Prepares and seals a request that nobody has to check in between.
@@ -57,26 +60,32 @@ package struct RequestSealer: Sendable {
     package func draft(
         payload: Data, parts: [PartKind: [Data]], partner: Int64
     ) async throws(InspectError) -> Draft {
+        try Self.draft(payload, parts, under: try await self.store.knownPartnerKey(partner))
+    }
+
+    private static func draft(
+        _ payload: Data, _ parts: [PartKind: [Data]], under key: CustodyKey
+    ) throws(InspectError) -> Draft {
         let draft = try RequestDraft(payload, try Self.check(parts))
         let values = try draft.values()
         // What the database takes of sealed values; of payloads it takes less.
         guard values.count + Seal.overhead <= 65_536 else { throw InspectError(.payloadTooLarge) }
-        let index = BlindIndex(try await self.store.partnerKey(partner))
+        let index = BlindIndex(key)
         return Draft(
             payload: try draft.payload(index), kinds: parts.flatMap { kind, list in list.map { _ in kind } },
-            parts: parts, partner: partner, owner: KeyOwner(partner: partner, draft.subject), values: values,
-            hmac: Data(HMACSHA256.code(of: draft.canonical(), under: index.secret)))
+            parts: parts, partner: key.partner, owner: KeyOwner(partner: key.partner, draft.subject), values: values,
+            hmac: Data(HMACSHA256.code(of: draft.canonical(), under: index.secret)), plain: payload,
+            partnerKey: key.id)
     }
 
     /// Creates the key and seals.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable`` or ``ErrorCode/keyUnknown``.
     package func seal(_ draft: Draft) async throws(InspectError) -> SealedRequest {
-        let owner = draft.owner
-        let key =
-            self.level == .person
-            ? try await self.store.personKeys([owner])[owner] : try await self.store.jobKeys([owner]).first
-        guard let key else { throw InspectError(.keyUnknown) }
+        let (key, partnerKey) = try await self.keys(of: draft.owner)
+        // The partner's key was replaced: nobody could find the person by pseudonyms of the former one, nor erase what they name.
+        let draft =
+            draft.partnerKey == partnerKey.id ? draft : try Self.draft(draft.plain, draft.parts, under: partnerKey)
         let seal = try JobSeal(key, partner: draft.partner)
         let sealed = Seal.seal(draft.values, under: key, for: SealContext(partner: draft.partner, .personal))
         var contents: [PartKind: [Data]] = [:]
@@ -84,6 +93,22 @@ package struct RequestSealer: Sendable {
             contents[kind] = list.enumerated().map { ordinal, bytes in seal.seal(bytes, part: kind, ordinal) }
         }
         return SealedRequest(payload: draft.payload, parts: contents, sealed: sealed, hmac: draft.hmac)
+    }
+
+    /// The key that seals, and the partner's above it.
+    private func keys(of owner: KeyOwner) async throws(InspectError) -> (CustodyKey, partner: CustodyKey) {
+        var key: CustodyKey?
+        var partners: [Int64: CustodyKey] = [:]
+        switch self.level {
+        case .person:
+            let found = try await self.store.keys(of: [owner])
+            (key, partners) = (found.persons[owner], found.partners)
+        default:
+            let made = try await self.store.newJobKeys([owner])
+            (key, partners) = (made.jobs.first, made.partners)
+        }
+        guard let key, let partner = partners[owner.partner] else { throw InspectError(.keyUnknown) }
+        return (key, partner)
     }
 
     /// The parts' digests; what `insp.check_part` refuses of plain parts is refused here.

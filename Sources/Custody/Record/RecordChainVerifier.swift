@@ -11,6 +11,8 @@ struct RecordChainVerifier {
     private var last: RecordPlace
     /// The hashes of all rows, one after the other.
     private var hashes: [UInt8] = []
+    /// The times of all rows.
+    private var times: [Int64] = []
     private var erased: Int64 = 0
     private var rows: Int64 = 0
     private(set) var fault: RecordFault?
@@ -71,6 +73,7 @@ struct RecordChainVerifier {
         self.last.seq = row.seq
         self.last.hash.withUnsafeMutableBytes { $0.baseAddress!.copyMemory(from: reader.hash, byteCount: 32) }
         self.hashes.append(contentsOf: UnsafeBufferPointer(start: reader.hash, count: 32))
+        self.times.append(row.at)
         if row.erased != nil { self.erased += 1 }
     }
 
@@ -128,6 +131,38 @@ struct RecordChainVerifier {
             .start, name, head.seq + 1,
             "rows \(head.seq + 1) to \(self.start.seq) are missing at the start: they were written after checkpoint "
                 + "\(checkpoint.number), and retention removes none that is younger than a year")
+    }
+
+    /// How far the database's clock may be ahead of the signer's, in microseconds: an hour.
+    static let clockError: Int64 = 3_600_000_000
+    /// How long a row may wait for its commit and its place, in microseconds: a day.
+    static let longestWait: Int64 = 86_400_000_000
+
+    /// Compares the times of the rows that a checkpoint is the first to cover with it and with the one before.
+    ///
+    /// - Returns: How many are from long before that one, and the place of the first.
+    mutating func checkTimes(
+        _ head: RecordPlace, _ name: String, _ checkpoint: RecordCheckpoint, after former: (seq: Int64, at: Int64)?
+    ) -> (first: Int64, count: Int)? {
+        let first = max(former?.seq ?? 0, self.start.seq) + 1
+        let last = min(head.seq, self.start.seq + Int64(self.times.count))
+        guard first <= last else { return nil }
+        var early: (first: Int64, count: Int)?
+        for seq in first...last {
+            let at = self.times[Int(seq - self.start.seq - 1)]
+            if at > checkpoint.at, at - checkpoint.at > Self.clockError {
+                if let fault = self.fault, let place = fault.seq, place <= seq { return early }
+                self.fail(
+                    .time, name, seq,
+                    "row \(seq) is dated after checkpoint \(checkpoint.number), which covers it: it was forged, or the "
+                        + "database's clock was wrong")
+                return early
+            }
+            if let former, at < former.at, former.at - at > Self.longestWait {
+                early = (early?.first ?? seq, (early?.count ?? 0) + 1)
+            }
+        }
+        return early
     }
 
     private func hash(at seq: Int64) -> [UInt8] {

@@ -122,6 +122,8 @@ private nonisolated(unsafe) let digits: UnsafePointer<UInt8> = {
 struct RecordRow {
     var chain: String
     var seq: Int64
+    /// When it was written, by the database's clock: microseconds since 1970.
+    var at: Int64
     /// Whether the stated hash is that of the row's values and of the hash before it.
     var isIntact: Bool
     /// Whether words are there and are not those of the digest.
@@ -163,7 +165,7 @@ final class RecordRowReader {
         let seqSpan = seqStart..<reader.place
         guard reader.takes(", \"at\": ") else { return nil }
         let atStart = reader.place
-        guard reader.number() != nil else { return nil }
+        guard let time = reader.number() else { return nil }
         let at = atStart..<reader.place
         guard reader.takes(", \"actor\": "), let actor = reader.string(),
             reader.takes(", \"action\": "), let action = reader.string(),
@@ -203,7 +205,8 @@ final class RecordRowReader {
         self.append("]")
         self.digest()
         return RecordRow(
-            chain: self.name(reader.bytes(chain)), seq: seq, isIntact: memcmp(self.computed, self.hash, 32) == 0,
+            chain: self.name(reader.bytes(chain)), seq: seq, at: time,
+            isIntact: memcmp(self.computed, self.hash, 32) == 0,
             hasOtherWords: hasOtherWords, erased: erased,
             forgotten: reader.bytes(action).elementsEqual("\"forget_words\"".utf8)
                 ? Self.digests(reader.bytes(detail)) : [])

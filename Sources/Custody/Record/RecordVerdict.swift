@@ -23,6 +23,8 @@ package struct RecordFault: Sendable, Equatable {
         case format
         /// An export without its last line.
         case cut
+        /// Rows whose own time contradicts the checkpoints before and after them: they were not written when they say.
+        case time
         /// Words that were removed, while no erasure on record names them.
         case erased
         /// Rows that have had no place for so long that linking has stopped: they can be removed unnoticed.

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// Verifies a record line by line: rows of each chain in order, checkpoints anywhere among them.
 ///
-/// Offline it needs nothing but the lines of `inspectd audit export` and the signer's public key. It holds 32 bytes for each row.
+/// Offline it needs nothing but the lines of `inspectd audit export` and the signer's public key. It holds 40 bytes for each row.
 package struct RecordVerifier {
     private let keys: [String: Ed25519PublicKey]
     private let reader = RecordRowReader()
@@ -198,8 +198,14 @@ package struct RecordVerifier {
         for name in names {
             guard var chain = self.chains[name] else { continue }
             chain.finish(name)
+            var former: (seq: Int64, at: Int64)?
+            var early: (first: Int64, count: Int)?
             for checkpoint in all {
                 guard let ends = checkpoint.heads.chains[name] else { continue }
+                if let found = chain.checkTimes(ends.head, name, checkpoint, after: former) {
+                    early = (early?.first ?? found.first, (early?.count ?? 0) + found.count)
+                }
+                former = (ends.head.seq, checkpoint.at)
                 chain.compare(ends.head, name, "checkpoint \(checkpoint.number)")
                 // Where retention began is not known of an export that begins later.
                 if !self.isPartial, let end = all.last?.at {
@@ -211,12 +217,34 @@ package struct RecordVerifier {
                 chain.compare(noted.place, name, "the row that was noted")
             }
             verdict.doubts += self.startDoubts(name, chain.start, all)
+            if let early { verdict.doubts.append(Self.earlyDoubt(name, early.first, early.count)) }
             if let fault = chain.fault { verdict.faults.append(fault) }
             verdict.chains[name] = chain.summary(signed: last?.heads.chains[name]?.head.seq ?? 0)
         }
         verdict.doubts += self.erasureDoubts()
+        if self.isUnwitnessed {
+            verdict.doubts.append(
+                RecordFault(
+                    kind: .checkpoint, chain: nil, seq: nil,
+                    message: "there are rows and no checkpoint, nothing that was kept and no public key: "
+                        + "whoever has the database can have written all of them"))
+        }
         verdict.faults += self.missingChains(all) + self.faults
         return verdict
+    }
+
+    /// Whether the rows' hashes are all that there is.
+    private var isUnwitnessed: Bool {
+        self.needsCheckpoint && self.keys.isEmpty && self.count == 0 && self.kept.isEmpty && self.noted.isEmpty
+            && self.chains.values.contains { !$0.isEmpty }
+    }
+
+    private static func earlyDoubt(_ name: String, _ first: Int64, _ count: Int) -> RecordFault {
+        RecordFault(
+            kind: .time, chain: name, seq: first,
+            message: "chain \(name): \(count) rows, the first \(first), are dated more than a day before the "
+                + "checkpoint that precedes them: they were added later than they say, or waited so long for their place"
+        )
     }
 
     /// A whole chain may be left out, with its name.

@@ -141,11 +141,11 @@ extension KeyStore {
 
     /// Wraps the partners' keys of an escrow with another wrapping key, where the one that wrapped them is lost. Safe to run again.
     ///
-    /// - Returns: As of a rotation; unreadable ones are those that the escrow lacks.
+    /// - Returns: As of a rotation; unreadable ones are those that the escrow lacks, or whose line opens no key below.
     package func restore(
         _ entries: [KeyEscrow.Entry], with opener: KeyEscrow.Opener, to wrappingKey: String
     ) async throws(InspectError) -> Rotation {
-        let known = Dictionary(entries.map { ($0.id, $0) }) { $1 }
+        let known = Dictionary(grouping: entries, by: \.id)
         let present = try self.wrappingKeys.key(wrappingKey)
         var outcome = Rotation(state: try await self.beginRotation(to: wrappingKey))
         var last: KeyID?
@@ -154,11 +154,12 @@ extension KeyStore {
             guard let end = rows.last else { break }
             last = end.id
             for row in rows where row.wrappingKey != wrappingKey {
-                guard let entry = known[row.id.text], entry.partner == row.partner else {
+                let candidates = (known[row.id.text] ?? []).filter { $0.partner == row.partner }
+                guard let key = try await self.fitting(candidates, opener) else {
                     outcome.unreadable += 1
                     continue
                 }
-                let wrapped = try await present.wrap(try opener.key(entry).secret, row.associated(wrappingKey))
+                let wrapped = try await present.wrap(key.secret, row.associated(wrappingKey))
                 outcome.rewrapped += try await self.count(
                     "SELECT insp.rewrap_keys($1, $2::uuid[], $3, $4)",
                     [
@@ -169,5 +170,18 @@ extension KeyStore {
         }
         outcome.state = try await self.endRotation()
         return outcome
+    }
+
+    /// The first of these keys that opens one of the keys below it, or has none. Whoever has the public key can write a line of an
+    /// escrow, and a wrong key in place of the right one would be the end of all below.
+    private func fitting(
+        _ entries: [KeyEscrow.Entry], _ opener: KeyEscrow.Opener
+    ) async throws(InspectError) -> CustodyKey? {
+        for entry in entries {
+            guard let key = try? opener.key(entry) else { continue }
+            let rows = try await self.rows("SELECT * FROM insp.key_below($1)", [.text(key.id.text)])
+            if rows.allSatisfy({ (try? key.child($0.kind, id: $0.id, wrapped: $0.wrapped)) != nil }) { return key }
+        }
+        return nil
     }
 }

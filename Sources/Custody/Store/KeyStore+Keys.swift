@@ -26,9 +26,11 @@ package struct KeyOwner: Hashable, Sendable {
 }
 
 extension KeyStore {
-    /// The key of a partner; the first call creates it.
+    /// The key that a partner has now; the first call creates it.
+    ///
+    /// Asks the key store each time: under a key that was replaced, a blind index finds nobody, and an erasure would say that nothing
+    /// is left.
     package func partnerKey(_ partner: Int64) async throws(InspectError) -> CustodyKey {
-        if let key = self.cache.key(of: partner) { return key }
         if let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])]).first
         {
             return try await self.openPartner(row).mapError(\.error).get()
@@ -54,13 +56,26 @@ extension KeyStore {
         throw InspectError(.keysUnavailable, "the wrapping key is being rotated")
     }
 
+    /// The key of a partner as this process last saw it. For callers that notice if it was replaced.
+    func knownPartnerKey(_ partner: Int64) async throws(InspectError) -> CustodyKey {
+        if let key = self.cache.key(of: partner) { return key }
+        return try await self.partnerKey(partner)
+    }
+
     /// The keys of persons or faces; missing ones are created.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if the partner's key was destroyed meanwhile.
     package func personKeys(_ owners: [KeyOwner]) async throws(InspectError) -> [KeyOwner: CustodyKey] {
+        try await self.keys(of: owners).persons
+    }
+
+    /// The keys of these persons or faces, and of their partners.
+    func keys(
+        of owners: [KeyOwner]
+    ) async throws(InspectError) -> (persons: [KeyOwner: CustodyKey], partners: [Int64: CustodyKey]) {
         try await self.renewing(owners.map(\.partner)) { () throws(InspectError) in
-            let parents = try await self.partnerKeys(owners.map(\.partner))
-            return try await self.personKeys(Set(owners), parents)
+            let partners = try await self.partnerKeys(owners.map(\.partner))
+            return (try await self.personKeys(Set(owners), partners), partners)
         }
     }
 
@@ -68,12 +83,20 @@ extension KeyStore {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if a key above was destroyed meanwhile.
     package func jobKeys(_ owners: [KeyOwner]) async throws(InspectError) -> [CustodyKey] {
-        guard !owners.isEmpty else { return [] }
+        try await self.newJobKeys(owners).jobs
+    }
+
+    /// New keys of jobs, and the keys of their partners above them.
+    func newJobKeys(
+        _ owners: [KeyOwner]
+    ) async throws(InspectError) -> (jobs: [CustodyKey], partners: [Int64: CustodyKey]) {
+        guard !owners.isEmpty else { return ([], [:]) }
         return try await self.renewing(owners.map(\.partner)) { () throws(InspectError) in
             let partners = try await self.partnerKeys(owners.map(\.partner))
             let persons = try await self.personKeys(Set(owners), partners)
-            return try await self.add(
+            let jobs = try await self.add(
                 owners.compactMap { (persons[$0] ?? partners[$0.partner])?.child(.job) }, kind: .job)
+            return (jobs, partners)
         }
     }
 
@@ -112,7 +135,7 @@ extension KeyStore {
 
     private func partnerKeys(_ partners: [Int64]) async throws(InspectError) -> [Int64: CustodyKey] {
         var keys: [Int64: CustodyKey] = [:]
-        for partner in Set(partners) { keys[partner] = try await self.partnerKey(partner) }
+        for partner in Set(partners) { keys[partner] = try await self.knownPartnerKey(partner) }
         return keys
     }
 
@@ -199,14 +222,9 @@ extension KeyStore {
 
     /// The partner's index; `nil`: the partner has no key, and so no person has.
     private func index(of partner: Int64) async throws(InspectError) -> BlindIndex? {
-        var key = self.cache.key(of: partner)
-        if key == nil,
-            let row = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])])
-                .first
-        {
-            key = try await self.openPartner(row).mapError(\.error).get()
-        }
-        return key.map { BlindIndex($0) }
+        let rows = try await self.rows("SELECT * FROM insp.partner_keys($1::integer[])", [.intArray([partner])])
+        guard let row = rows.first else { return nil }
+        return BlindIndex(try await self.openPartner(row).mapError(\.error).get())
     }
 
     /// Destroys the key of a partner, and with it all that is sealed of the partner.

@@ -164,13 +164,21 @@ package final class KeyStore: Sendable {
     package func check(_ noted: CustodyState?) async throws(InspectError) -> CustodyState {
         let (noted, state) = try await self.checkPair(noted)
         guard [state.wrappingKey, state.formerKey].contains(noted.wrappingKey) else {
-            throw InspectError(
-                .keyMismatch,
-                "the database has noted the wrapping key \(noted.wrappingKey), and the key store \(state.wrappingKey)",
-                hint: "The key store may be older than the database (deploy/SEALING.md, \"Backups\").")
+            throw Self.mismatch(noted, state)
         }
         try await self.prove(state)
         return state
+    }
+
+    /// Neither of the key store's wrapping keys is the one that the database has noted: one of the two is older than a rotation.
+    package static func mismatch(_ noted: CustodyState, _ state: CustodyState) -> InspectError {
+        InspectError(
+            .keyMismatch,
+            "the database has noted the wrapping key \(noted.wrappingKey), and the key store \(state.wrappingKey)",
+            hint:
+                "If the database was restored to before the rotation to \(state.wrappingKey): inspectd keys rewrap --to \(state.wrappingKey). "
+                + "If the key store is the older one: inspectd keys rotate --to \(noted.wrappingKey) (deploy/SEALING.md, \"Backups\")."
+        )
     }
 
     /// Verifies that the key store and the main database belong together.

@@ -2,7 +2,8 @@ internal import Synchronization
 
 /// Partners' keys that this process has unwrapped: a slow KMS or token is asked once for each, also when many ask at the same moment.
 ///
-/// A key stays until another one needs its place. That it was destroyed shows at each fetch, which reads its row, too.
+/// A key stays until another one needs its place. That it was destroyed shows at each fetch, which reads its row, too, and when keys
+/// are added below it.
 final class PartnerKeyCache: Sendable {
     private struct State {
         var keys: [KeyID: (key: CustodyKey, used: UInt64)] = [:]
@@ -17,7 +18,7 @@ final class PartnerKeyCache: Sendable {
     /// - Parameter limit: Keys that are kept.
     init(limit: Int = 1_000) { self.limit = max(1, limit) }
 
-    /// A partner's key by the partner's number.
+    /// A partner's key by the partner's number: the one that this process saw last, which may have been replaced since.
     func key(of partner: Int64) -> CustodyKey? {
         self.state.withLock { state in
             guard let id = state.ids[partner] else { return nil }
@@ -34,7 +35,11 @@ final class PartnerKeyCache: Sendable {
             case flight(Task<Result<CustodyKey, KeyFault>, Never>)
         }
         let found: Found = self.state.withLock { state in
-            if let key = Self.use(id, &state) { return .key(key) }
+            if let key = Self.use(id, &state) {
+                // The caller has just read its row.
+                state.ids[key.partner] = id
+                return .key(key)
+            }
             if let flight = state.flights[id] { return .flight(flight) }
             let flight = Task {
                 let result = await open()

@@ -8,8 +8,9 @@ extension Command {
         name: "keys",
         summary: "creates, lists, rotates, verifies and escrows the keys of stored data",
         synopsis: """
-            init|list|rewrap|verify
-                   inspectd keys sweep [--now] [--rewrite]
+            init|list|verify
+                   inspectd keys rewrap [--all] [--to NAME]
+                   inspectd keys sweep [--now] [--rewrite] [--accept-older] [--confirm NUMBERS]
                    inspectd keys make --key-file FILE [--name NAME]
                    inspectd keys rotate --to NAME
                    inspectd keys escrow --public-key FILE > ESCROW
@@ -20,8 +21,9 @@ extension Command {
         words: ["init", "list", "make", "rotate", "rewrap", "sweep", "verify", "escrow", "restore", "abandon"],
         takesOperands: true,
         options: [
-            .value("to", "NAME", "the wrapping key for new keys; init: where several are configured")
-                .of("init", "rotate", "restore", "abandon"),
+            .value(
+                "to", "NAME", "the wrapping key for new keys; init: if there are several; rewrap: if another is noted"
+            ).of("init", "rotate", "rewrap", "restore", "abandon"),
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
             .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
@@ -37,7 +39,13 @@ extension Command {
             .value("escrow", "FILE", "the output of keys escrow").of("restore"),
             .value("lost", "NAME", "the wrapping key that nobody has any more").of("abandon"),
             .value("partner", "NAME", "the partner whose key is of no use").of("abandon"),
-            .value("confirm", "NAME", "the same name again; without it, what would be lost is shown").of("abandon"),
+            .flag(
+                "accept-older",
+                "although the main database is older than it was, or a copy: keys of jobs that it lacks are lost"
+            ).of("sweep"),
+            .value(
+                "confirm", "NAME", "abandon: the name again; sweep: numbers of unknown partners with keys below"
+            ).of("abandon", "sweep"),
             .value("reason", "TEXT", "why, for the record; names no person").of("abandon"),
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]").of("init"),
         ] + Configuration.keyOptions + Configuration.databaseOptions + Configuration.logOptions,
@@ -76,6 +84,7 @@ extension Command {
         var formerKey: String?
         var rewrapped: Int
         var unreadable: Int
+        var damagedLines: Int?
         var unknownPartners: [Int64]?
     }
 
@@ -151,11 +160,21 @@ extension Command {
 
     private static func rewrap(_ configuration: Configuration, _ arguments: Arguments) async throws {
         let store = try Self.keyStore(configuration)
-        try await store.checkPair(try await Self.noted(configuration))
+        let noted = try await Self.noted(configuration)
+        try await store.checkPair(noted)
         let state = try await store.checkWrappingKeys()
+        // One that neither wraps new keys nor did before this rotation may be retired, because it was stolen, and an older key store would
+        // bring it back.
+        if let noted, ![state.wrappingKey, state.formerKey].contains(noted.wrappingKey),
+            arguments["to"] != state.wrappingKey
+        {
+            throw KeyStore.mismatch(noted, state)
+        }
         // A rotator that was killed may not have come so far.
         try await Self.note(state, configuration)
+        try await Self.record("rewrap_begin", nil, configuration)
         let outcome = try await Self.rewrap(store, all: arguments.has("all"), configuration)
+        try await Self.record("rewrap", outcome.rewrapped, configuration)
         try await Self.finish(outcome, store, configuration)
     }
 
@@ -186,9 +205,10 @@ extension Command {
         }
     }
 
-    private static func finish(_ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration)
-        async throws
-    {
+    /// - Parameter damagedLines: Those of the escrow that are none.
+    static func finish(
+        _ outcome: KeyStore.Rotation, _ store: KeyStore, _ configuration: Configuration, damagedLines: Int = 0
+    ) async throws {
         let suspects = try await Self.suspects(store, configuration)
         await store.close()
         try await Self.note(outcome.state, configuration)
@@ -197,7 +217,7 @@ extension Command {
                 RotationAnswer(
                     wrappingKey: outcome.state.wrappingKey, formerKey: outcome.state.formerKey,
                     rewrapped: outcome.rewrapped, unreadable: outcome.unreadable,
-                    unknownPartners: suspects.unknown)))
+                    damagedLines: damagedLines > 0 ? damagedLines : nil, unknownPartners: suspects.unknown)))
         guard outcome.isDone, outcome.unreadable == 0 else { throw Failure() }
     }
 
@@ -227,67 +247,6 @@ extension Command {
         await store.close()
     }
 
-    private static func restore(_ configuration: Configuration, _ arguments: Arguments) async throws {
-        guard let escrow = arguments["escrow"], let key = arguments["private-key"], let name = arguments["to"] else {
-            throw UsageError("'keys restore' needs --escrow, --private-key and --to")
-        }
-        let opener = try KeyEscrow.Opener(pem: try InputFile.read(key, of: "--private-key", isSetting: true))
-        let entries = try InputFile.read(escrow, of: "--escrow", isSetting: true).split(separator: 0x0A).map {
-            try JSONDecoder().decode(KeyEscrow.Entry.self, from: $0)
-        }
-        let store = try Self.keyStore(configuration)
-        try await store.checkPair(try await Self.noted(configuration))
-        let outcome = try await store.restore(entries, with: opener, to: name)
-        try await Self.record("restore", outcome.rewrapped, configuration)
-        try await Self.finish(outcome, store, configuration)
-    }
-
-    /// Destroys keys that have nothing to open in the database, an hour after they were made: their requests were refused, repeated or
-    /// never arrived, or a stolen worker has reported them as destroyed. Not a duty of workers, as a database that was restored to an older state lacks jobs whose keys must stay.
-    private static func sweep(_ configuration: Configuration, _ arguments: Arguments) async throws {
-        let store = try Self.keyStore(configuration)
-        let connection = try await Self.mainDatabase(configuration)
-        try await store.check(try await CustodyState.noted(on: connection))
-        try await KeyUse.record("sweep_begin", keys: nil, on: connection)
-        var last: KeyID?
-        var destroyed = 0
-        var persons = 0
-        while true {
-            let page = try await store.oldJobKeys(after: last, limit: 500)
-            guard let end = page.last else { break }
-            last = end
-            let unused = try await KeyUse.unused(page, on: connection)
-            destroyed += try await store.destroy(unused)
-        }
-        // Persons whose jobs and templates are all gone. Something may be sealed under a person's key itself.
-        last = nil
-        while true {
-            let page = try await store.personKeys(after: last, limit: 500)
-            guard let end = page.last else { break }
-            last = end.id
-            let unused = try await KeyUse.unused(page.filter(\.isIdle).map(\.id), on: connection)
-            if !unused.isEmpty { persons += try await store.dropIdlePersons(unused) }
-        }
-        // A stolen login can add keys of partners that the database does not have: rubbish that no rotation could rewrap, or a key that
-        // the thief knows, which the partner to come would use. One that is being created has its key before others see it.
-        var partners = 0
-        var number: Int64?
-        while true {
-            let page = try await store.partnersWithKeys(after: number, limit: 500, isNow: arguments.has("now"))
-            guard let end = page.last else { break }
-            number = end
-            for partner in try await KeyUse.unknown(page, on: connection) {
-                partners += try await store.destroyPartner(partner) ? 1 : 0
-            }
-        }
-        while try await store.sweep() > 0 {}
-        await connection.close()
-        await store.close()
-        if arguments.has("rewrite") { try await KeyStoreSchema.rewrite(configuration) }
-        try await Self.record("sweep", destroyed + persons + partners, configuration)
-        Output.line(ResultEnvelope.json(["destroyed": destroyed, "persons": persons, "partners": partners]))
-    }
-
     // MARK: Settings
 
     /// The key store, for a subcommand that cannot do without.
@@ -298,7 +257,7 @@ extension Command {
         return KeyStore(configuration.keysURL, wrappingKeys: try keys ?? configuration.openWrappingKeys())
     }
 
-    private static func noted(_ configuration: Configuration) async throws -> CustodyState? {
+    static func noted(_ configuration: Configuration) async throws -> CustodyState? {
         let connection = try await Self.mainDatabase(configuration)
         let state = try await CustodyState.noted(on: connection)
         await connection.close()
@@ -311,7 +270,7 @@ extension Command {
         await connection.close()
     }
 
-    private static func record(_ action: String, _ keys: Int?, _ configuration: Configuration) async throws {
+    static func record(_ action: String, _ keys: Int?, _ configuration: Configuration) async throws {
         let connection = try await Self.mainDatabase(configuration)
         try await KeyUse.record(action, keys: keys, on: connection)
         await connection.close()

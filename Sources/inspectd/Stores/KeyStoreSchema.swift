@@ -27,8 +27,9 @@ enum KeyStoreSchema {
             configuration.databaseURL, options: ConnectionOptions(name: "inspectd keys"))
         let state = try await store.begin(
             name, for: try await CustodyState.database(of: connection), inPlaceOf: former)
-        await store.close()
         try await state.note(on: connection)
+        try await store.noteFirst(connection)
+        await store.close()
         await connection.close()
         return (applied, state)
     }

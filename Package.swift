@@ -48,11 +48,11 @@ let package = Package(
             exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
-            // dlib's archive, since nearly all of dlib is in its headers. Tesseract and OpenCV's networks are loaded on
+            // dlib's archive, since nearly all of dlib is in its headers. Tesseract, OpenCV's networks and qpdf are loaded on
             // first use (late_library.hpp).
             linkerSettings: [
                 "opencv_core", "opencv_imgproc", ":libdlib.a", "blas", "lapack", "ZXing", "jpeg", "png", "webp",
-                "openjp2", "crypto", "m",
+                "openjp2", "de265", "z", "crypto", "m",
             ].map { .linkedLibrary($0) }
         ),
         .target(name: "InspectCore", swiftSettings: strict),
@@ -126,7 +126,7 @@ let package = Package(
             dependencies: ["Callbacks", "Custody", "HTTPClient", "InspectCore", "Postgres", "TestSupport"]),
         .testTarget(
             name: "InspectionTests",
-            dependencies: ["Custody", "HTTPClient", "InspectCore", "Inspection", "TestSupport"]),
+            dependencies: ["Custody", "HTTPClient", "InspectCore", "Inspection", "JobQueue", "TestSupport"]),
         .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",

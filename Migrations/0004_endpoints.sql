@@ -111,23 +111,48 @@ COMMENT ON COLUMN insp.endpoint_tally.gone IS 'Whether one of them was answered 
 COMMENT ON COLUMN insp.endpoint_tally.code IS 'Code of the last failure';
 GRANT SELECT ON insp.endpoint_tally TO insp_operator, insp_auditor;
 
-CREATE TABLE insp.endpoint_authorization (
-    endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
+CREATE TABLE insp.client_authorization (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partner_id integer NOT NULL REFERENCES insp.partner,
+    name text CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,63}$'),
     provider text NOT NULL DEFAULT 'client_credentials' CHECK (provider ~ '^[a-z][a-z0-9_-]{0,63}$'),
+    grant_type text,
     token_url text,
+    revocation_url text,
     client_id text,
     scope text,
-    method text NOT NULL DEFAULT 'basic' CHECK (method IN ('basic', 'post', 'tls'))
+    method text NOT NULL DEFAULT 'basic' CHECK (method IN ('basic', 'post', 'tls', 'none')),
+    parameters jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(parameters) = 'object')
 );
+CREATE UNIQUE INDEX client_authorization_name ON insp.client_authorization (partner_id, name);
+COMMENT ON TABLE insp.client_authorization IS
+    'Authorizations at partners'' providers (OAuth 2.0): named ones, which several endpoints of a partner may use, and those of one endpoint';
+COMMENT ON COLUMN insp.client_authorization.id IS 'Number of the authorization';
+COMMENT ON COLUMN insp.client_authorization.partner_id IS 'Whose it is';
+COMMENT ON COLUMN insp.client_authorization.name IS
+    'Its name among the partner''s; null: it is of one endpoint alone, and its secrets are that endpoint''s';
+COMMENT ON COLUMN insp.client_authorization.provider IS
+    'How tokens are obtained: client_credentials (RFC 6749 section 4.4), assertion (RFC 7521 section 4.1), or a provider built into the worker';
+COMMENT ON COLUMN insp.client_authorization.grant_type IS
+    'The grant type of the provider assertion; null: urn:ietf:params:oauth:grant-type:jwt-bearer (RFC 7523)';
+COMMENT ON COLUMN insp.client_authorization.token_url IS 'Token endpoint of the authorization server';
+COMMENT ON COLUMN insp.client_authorization.revocation_url IS
+    'Where tokens are revoked when the authorization is removed or replaced (RFC 7009); null: they expire';
+COMMENT ON COLUMN insp.client_authorization.client_id IS 'Our identifier there; its secret is client_secret';
+COMMENT ON COLUMN insp.client_authorization.scope IS 'Scopes to request, separated by spaces';
+COMMENT ON COLUMN insp.client_authorization.method IS
+    'How we authenticate: basic (HTTP Basic, RFC 6749 section 2.3.1), post (in the body), tls (the endpoint''s client certificate, RFC 8705), none (the assertion suffices)';
+COMMENT ON COLUMN insp.client_authorization.parameters IS 'Further fields of the request for a token, such as audience';
+GRANT SELECT ON insp.client_authorization TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.endpoint_authorization (
+    endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
+    authorization_id bigint NOT NULL REFERENCES insp.client_authorization
+);
+CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization (authorization_id);
 COMMENT ON TABLE insp.endpoint_authorization IS 'Endpoints whose requests have an access token (OAuth 2.0)';
 COMMENT ON COLUMN insp.endpoint_authorization.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.endpoint_authorization.provider IS
-    'How tokens are obtained: client_credentials (RFC 6749 section 4.4), or a provider built into the worker';
-COMMENT ON COLUMN insp.endpoint_authorization.token_url IS 'Token endpoint of the authorization server';
-COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there; its secret is client_secret';
-COMMENT ON COLUMN insp.endpoint_authorization.scope IS 'Scopes to request, separated by spaces';
-COMMENT ON COLUMN insp.endpoint_authorization.method IS
-    'How we authenticate: basic (HTTP Basic, RFC 6749 section 2.3.1), post (in the body), tls (the endpoint''s client certificate, RFC 8705)';
+COMMENT ON COLUMN insp.endpoint_authorization.authorization_id IS 'With which authorization it gets its tokens';
 GRANT SELECT ON insp.endpoint_authorization TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.access_token (
@@ -152,4 +177,30 @@ COMMENT ON COLUMN insp.access_token.last_code IS 'Code of the last failure (insp
 GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, lease_until, failed_until, last_code)
     ON insp.access_token TO insp_operator, insp_auditor;
 CREATE SEQUENCE insp.access_token_lease AS bigint;
-COMMENT ON SEQUENCE insp.access_token_lease IS 'Numbers of rights to refresh a token; each is used once';
+COMMENT ON SEQUENCE insp.access_token_lease IS 'Numbers of rights to refresh or to revoke a token; each is used once';
+
+CREATE TABLE insp.token_revocation (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    endpoint_id bigint NOT NULL REFERENCES insp.endpoint,
+    authorization_name text,
+    requested_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ends_at timestamptz NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    lease bigint,
+    last_code text
+);
+CREATE INDEX token_revocation_due ON insp.token_revocation (due_at);
+CREATE INDEX token_revocation_endpoint ON insp.token_revocation (endpoint_id);
+COMMENT ON TABLE insp.token_revocation IS
+    'Access tokens that dispatchers have to revoke (RFC 7009), since their authorization was removed or replaced. Each token, with what its endpoint had then, is the secret revocation';
+COMMENT ON COLUMN insp.token_revocation.id IS 'Number of the revocation';
+COMMENT ON COLUMN insp.token_revocation.endpoint_id IS 'Whose token it was';
+COMMENT ON COLUMN insp.token_revocation.authorization_name IS 'Name of the authorization; null: the endpoint''s own';
+COMMENT ON COLUMN insp.token_revocation.requested_at IS 'When the authorization was removed';
+COMMENT ON COLUMN insp.token_revocation.due_at IS 'When a dispatcher tries; while one does, when another one may';
+COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When it is given up: the token has expired, or a day has passed';
+COMMENT ON COLUMN insp.token_revocation.attempts IS 'How often it was tried';
+COMMENT ON COLUMN insp.token_revocation.lease IS 'Number of the right to try it';
+COMMENT ON COLUMN insp.token_revocation.last_code IS 'Code of the last failure (insp.error_code)';
+GRANT SELECT ON insp.token_revocation TO insp_operator, insp_auditor;

@@ -107,7 +107,7 @@ CREATE TABLE insp.part (
 COMMENT ON TABLE insp.part IS 'Inputs of jobs, and where their bytes are';
 COMMENT ON COLUMN insp.part.job_id IS 'The job';
 COMMENT ON COLUMN insp.part.kind IS 'What it is (insp.part_kind)';
-COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kinds';
+COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames, or among the blobs of a session; 0 for other kinds';
 COMMENT ON COLUMN insp.part.size IS 'Bytes as stored; null for a part by URL';
 COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes as stored; a part by URL is refused if the fetched bytes have another';
 COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed (deploy/SEALING.md); 0: not at all';
@@ -139,7 +139,7 @@ CREATE TABLE insp.step (
     body bytea,
     PRIMARY KEY (job_id, status)
 ) PARTITION BY RANGE (job_id);
-COMMENT ON TABLE insp.step IS 'Results of stages, written once each; 128 is the job''s result';
+COMMENT ON TABLE insp.step IS 'Results of stages, written once each, besides that of a vendor''s session, which each further blob replaces; 128 is the job''s result';
 COMMENT ON COLUMN insp.step.job_id IS 'The job';
 COMMENT ON COLUMN insp.step.status IS 'The status that the job reached with the result';
 COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';

@@ -21,20 +21,21 @@ CREATE TABLE insp.record (
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
 CREATE INDEX record_job ON insp.record ((subject::uuid)) WHERE chain = 'access';
--- A session ends once, even if two transactions end it at the same moment.
-CREATE UNIQUE INDEX record_session_end ON insp.record (subject, (detail ->> 'fence')) WHERE action = 'session_end';
+-- A blob of a session ends once, even if two transactions end it at the same moment.
+CREATE UNIQUE INDEX record_session_end ON insp.record (subject, (detail ->> 'fence'), coalesce(detail ->> 'blob', '0'))
+    WHERE action = 'session_end';
 CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;
 -- Rows are written in the order of time and never move, so a few bytes for each 32 pages suffice to find a time.
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 COMMENT ON TABLE insp.record IS
     'Who did what; append-only. Rows get their place in the chain after their commit (insp.link_record), so that no writer waits for another; insp.verify_record verifies a chain';
 COMMENT ON COLUMN insp.record.chain IS
-    'operator: what operators did, and searches for persons; access: jobs that came in and what went out through the gateway, and who else read or was sent a result; session: liveness sessions sent to the vendor''s server; endpoint: changes of endpoints';
+    'operator: what operators did, and searches for persons; access: jobs that came in and what went out through the gateway, and who else read or was sent a result; session: liveness sessions sent to a vendor''s server; endpoint: changes of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
 COMMENT ON COLUMN insp.record.at IS 'When it happened';
 COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or the worker';
 COMMENT ON COLUMN insp.record.action IS
-    'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled';
+    'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled, token_revoked or token_not_revoked';
 COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros: a call of the gateway about no job), or a partner, lane, worker, endpoint';
 COMMENT ON COLUMN insp.record.purpose IS 'What personal data was read for: review, support, export or delivery (what a partner got); null: nothing was read, or by a superuser, who is not asked';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
@@ -88,10 +89,11 @@ COMMENT ON COLUMN insp.approval.action IS 'The function';
 COMMENT ON COLUMN insp.approval.is_needed IS 'Whether it needs a second login (insp.set_approval)';
 GRANT SELECT ON insp.approval TO insp_operator, insp_auditor;
 INSERT INTO insp.approval (action) VALUES
-    ('allow_endpoint_secret'), ('bind_producer'), ('callback_authorize'), ('create_credential'), ('create_endpoint'), ('create_partner'),
-    ('create_test_credential'), ('erase_partner'), ('free_producer'), ('set_approval'), ('set_callback_policy'), ('set_consent_policy'),
-    ('set_decision_policy'), ('set_endpoint'), ('set_face_limits'), ('set_liveness_policy'), ('set_partner_key'), ('set_region_policy'),
-    ('set_regions'), ('set_retention'), ('unbind_producer');
+    ('allow_authorization_secret'), ('allow_endpoint_secret'), ('bind_producer'), ('callback_authorize'), ('callback_use_authorization'),
+    ('create_credential'), ('create_endpoint'), ('create_partner'), ('create_test_credential'), ('erase_partner'), ('free_producer'),
+    ('set_approval'), ('set_authorization'), ('set_callback_policy'), ('set_consent_policy'), ('set_decision_policy'), ('set_endpoint'),
+    ('set_face_limits'), ('set_liveness_policy'), ('set_origins'), ('set_partner'), ('set_partner_key'), ('set_region_policy'),
+    ('set_regions'), ('set_retention'), ('set_vendor'), ('unbind_producer');
 
 CREATE TABLE insp.proposal (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -25,8 +25,11 @@ INSERT INTO insp.part_kind (kind, place, source, is_image, is_many, meaning) VAL
     ('FRAMES', 4, 'person', true, true, 'The frames of a liveness capture'),
     ('DG1', 5, 'chip', false, false, 'Data group 1: the machine-readable zone (ICAO 9303-10)'),
     ('DG2', 6, 'chip', false, false, 'Data group 2: the encoded face (ICAO 9303-10)'),
-    ('SOD', 7, 'chip', false, false, 'The document security object (ICAO 9303-10)'),
-    ('SESSION_BLOB', 8, 'vendor', false, false, 'A vendor''s liveness session');
+    ('DG7', 7, 'chip', false, false, 'Data group 7: the displayed signature (ICAO 9303-10)'),
+    ('DG11', 8, 'chip', false, false, 'Data group 11: additional details of the holder (ICAO 9303-10)'),
+    ('DG12', 9, 'chip', false, false, 'Data group 12: additional details of the document (ICAO 9303-10)'),
+    ('SOD', 10, 'chip', false, false, 'The document security object (ICAO 9303-10)'),
+    ('SESSION_BLOB', 11, 'vendor', false, false, 'A vendor''s liveness session');
 
 CREATE TABLE insp.workflow (
     name text PRIMARY KEY CHECK (name ~ '^[a-z_]+$'),
@@ -56,11 +59,11 @@ GRANT SELECT ON insp.workflow TO insp_producer, insp_gateway, insp_operator, ins
 INSERT INTO insp.workflow (name, place, definition_key, capabilities, stages, takes, needs_all, needs_one, face_event, meaning) VALUES
     -- A chip alone identifies the holder; there is no image to check then.
     ('id', 1, '2', '{usability,imageChecks,extraction,dataChecks}', '{4,8}',
-        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', NULL, 'Verifies a document'),
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', NULL, 'Verifies a document'),
     ('id_identity', 2, '3', '{usability,imageChecks,extraction,dataChecks,similarity,liveness}', '{4,8,16,32}',
-        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{FRONT}', '{}', NULL, 'Verifies a document and its holder'),
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{FRONT}', '{}', NULL, 'Verifies a document and its holder'),
     ('similarity', 3, '5', '{usability,similarity}', '{4,8,16}',
-        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{FRONT,FACE}', '{}', NULL,
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,DG7,DG11,DG12,SOD,SESSION_BLOB}', '{FRONT,FACE}', '{}', NULL,
         'Compares a document''s portrait with a selfie'),
     ('liveness', 4, '6', '{usability,liveness}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{}', '{FACE,FRAMES,SESSION_BLOB}',
         'liveness', 'Decides whether a living person was in front of the camera'),
@@ -167,7 +170,7 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('UNSUPPORTED_DOCUMENT_TYPE', '{UNSUPPORTED_DOCUMENT_TYPE}', '{FRONT,BACK}', NULL),
     ('SAMPLE', '{SAMPLE}', '{FRONT,BACK}', NULL),
     ('MISMATCH_FRONT_BACK', '{MISMATCH_FRONT_BACK}', '{FRONT,BACK}', NULL),
-    ('CHIP_NOT_AUTHENTIC', '{NFC_CERTIFICATE}', '{DG1,DG2,SOD}', NULL),
+    ('CHIP_NOT_AUTHENTIC', '{NFC_CERTIFICATE}', '{DG1,DG2,DG7,DG11,DG12,SOD}', NULL),
     ('MRZ_CHECKSUM', '{MRZ_CHECKSUM}', '{FRONT,BACK,DG1}', NULL),
     ('MISMATCHING_DATA', '{MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS}', '{FRONT,BACK,DG1}', NULL),
     ('DOCUMENT_EXPIRED', '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT}', '{FRONT,BACK,DG1}', NULL),
@@ -305,8 +308,8 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('G00000', 'cancelled', NULL, ARRAY['CANCELLED', 'FACE_DELETED']),
     ('J00000', 'timeout', NULL, ARRAY['EXPIRED']),
     ('J00000', 'unusable', NULL, ARRAY['CHALLENGE_EXPIRED', 'JOB_AMBIGUOUS', 'JOB_NOT_FINISHED', 'JOB_UNKNOWN',
-        'PARTS_PURGED', 'REQUEST_PURGED', 'REVIEW_NOT_DUE']),
-    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED']),
+        'PARTS_PURGED', 'REQUEST_PURGED', 'REVIEW_NOT_DUE', 'SESSION_ENDED']),
+    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED', 'SESSION_BUSY']),
     ('N00000', 'unusable', -202, ARRAY['CALLBACK_URL_INVALID']),
     ('N00000', 'unusable', -203, ARRAY['CALLBACK_URL_MISSING'])
     ) AS c (mobile_code, face_outcome, payment_code, codes);

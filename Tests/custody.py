@@ -3,7 +3,6 @@ backup. Called by Tests/custody.sh."""
 
 import argparse
 import base64
-import glob
 import http.client
 import json
 import os
@@ -20,7 +19,7 @@ from Custody.cluster import Cluster, Restored
 from Custody.inputs import KINDS, content, erase, judged, late, prepare
 from Custody.marks import Family
 from Custody.places import hits
-from trial import Trial, judge
+from trial import Trial, children, judge
 
 
 # Numbers of jobs beside those that are sealed.
@@ -189,7 +188,7 @@ class CustodyTrial(Trial):
         end = time.time() + 60
         while True:
             # The workers' child is the parent of the analyzers.
-            attempts = [pid for parent in self.children(worker.pid) for pid in self.children(parent)]
+            attempts = [pid for parent in children(worker.pid) for pid in children(parent)]
             if attempts:
                 os.kill(attempts[0], signal.SIGSEGV)
                 break
@@ -207,18 +206,6 @@ class CustodyTrial(Trial):
         left = os.listdir(self.cores)
         self.expect(not left, f"core files are left: {left}")
         self.serve("-again")
-
-    @staticmethod
-    def children(pid):
-        """Of all its threads."""
-        found = []
-        for path in glob.glob(f"/proc/{pid}/task/*/children"):
-            try:
-                with open(path, encoding="ascii") as file:
-                    found += [int(word) for word in file.read().split()]
-            except OSError:
-                pass
-        return found
 
     def review(self):
         """Decides what waits for a person, with a note about that person."""

@@ -8,7 +8,7 @@
 #   frames   messages between worker and analyzer
 #   facts    messages to a worker from an analyzer that an image has taken over
 #   metadata image files' metadata on how they were made
-#   decode   images: JPEG, PNG, WebP, JPEG 2000
+#   decode   images of every format that is decoded
 # Inputs are kept under .build/fuzz/corpus and used again; those that crash are kept under .build/fuzz/findings, and are
 # tried first at the next run. Exit status 0 only if every target ran its time without a finding.
 set -euo pipefail
@@ -61,10 +61,11 @@ build_text() {
 }
 
 build_decode() {
-    stale "$out/decode" Tests/Fuzz/decode.cpp Sources/CVision/image*.?pp Sources/CVision/include || return 0
+    local sources=(Sources/CVision/{image_*,heif_*,hevc_*,pdf_*,guard,late_library,sequential}.cpp)
+    stale "$out/decode" Tests/Fuzz/decode.cpp "${sources[@]}" Sources/CVision/*.hpp Sources/CVision/include || return 0
     "$clang++" -std=c++17 -g -O1 -fsanitize=address,fuzzer -isystem /usr/include/opencv4 -I Sources/CVision/include \
-        -I Sources/CVision Tests/Fuzz/decode.cpp Sources/CVision/image_*.cpp Sources/CVision/guard.cpp \
-        Sources/CVision/sequential.cpp -lopencv_core -lopencv_imgproc -ljpeg -lpng -lwebp -lopenjp2 -o "$out/decode"
+        -I Sources/CVision Tests/Fuzz/decode.cpp "${sources[@]}" -lopencv_core -lopencv_imgproc -ljpeg -lpng -lwebp \
+        -lopenjp2 -lde265 -lz -ldl -o "$out/decode"
 }
 
 # Swift's own crash reporter waits for a terminal.

@@ -2,7 +2,7 @@
 `runuser -u postgres --` is left out: it takes root, and the clusters here are the caller's.
 
 What cannot run has a line `<!-- not run: WHY -->` before it. A block of any page that is neither run, here or by
-Tests/readme.py and Tests/operating.py, nor marked so fails.
+Tests/readme.py and Tests/operating.py, nor marked so fails. Tests/clients.py runs the pages of deploy/clients/.
 
 Usage: Tests/guides.py BIN     the folder with the built inspectd
 """

@@ -15,8 +15,9 @@ import urllib.request
 
 import joserfc.jwe
 import joserfc.jwk
-import jsonschema
 import openapi_spec_validator
+
+from schemas import Schemas
 
 WORKFLOWS = {
     "id": [("passport.jpg", None), ("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg"), ("altered_name.jpg", None),
@@ -25,33 +26,6 @@ WORKFLOWS = {
     "similarity": [("passport.jpg", None)],
     "liveness": [(None, None)],
 }
-
-
-class Schemas:
-    """The description's schemas, as they are for partners and closed: what a test produces must not have a member that they lack."""
-
-    def __init__(self, document):
-        self.document = document
-        self.closed = json.loads(json.dumps(document))
-        for schema in self.closed["components"]["schemas"].values():
-            self.close(schema)
-
-    def close(self, node):
-        if isinstance(node, dict):
-            if "properties" in node and node.get("type") == "object":
-                node.setdefault("additionalProperties", False)
-            for child in node.values():
-                self.close(child)
-        elif isinstance(node, list):
-            for child in node:
-                self.close(child)
-
-    def faults(self, value, name):
-        """Where a value does not fit a schema: paths and keywords, never values."""
-        validator = jsonschema.Draft202012Validator(
-            {"$ref": f"#/components/schemas/{name}", "components": self.closed["components"]},
-            format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
-        return [f"{name}{error.json_path[1:]}: {error.validator} {str(error.validator_value)[:80]}" for error in validator.iter_errors(value)]
 
 
 class Partner:
@@ -366,6 +340,8 @@ class Partner:
         for job in jobs:
             self.judge(self.call("GET", "/inspectionjob/" + job))
         self.expect(self.call("GET", "/persons/user%207/export")["jobs"] == [], "an erased person is exported")
+        withdrawn = self.api("withdraw_consent").sync("user 7", client=self.client)
+        self.expect((withdrawn.cancelled, withdrawn.jobs) == (0, 0), f"a withdrawal finds something of an erased person: {withdrawn}")
 
     def run(self):
         self.set_up()

@@ -260,8 +260,9 @@ def check_links():
         headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
         return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob(".github/*.md")]:
-        for place, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#?)([^)]*)\)", page.read_text()):
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("deploy/clients/*.md"), *ROOT.glob(".github/*.md")]:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+        for place, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#?)([^)]*)\)", text):
             target = page.parent / place if place else page
             assert target.exists(), f"{page.name}: nothing at {place}"
             assert not anchor or anchor in anchors(target), f"{page.name}: no heading {anchor} in {target.name}"

@@ -10,6 +10,7 @@
 #   webhooks       callbacks' signatures and secrets
 #   pkits          certification paths and revocation lists, as of document signers and their authorities
 #   chips          files of chips: data groups, security objects, master lists
+#   tr03105        security objects with a fault each, issued as the set describes them
 #   --data DIR     the folder with all sets [INSPECTD_REFEREES, else ../shared/referees]
 #   --bin DIR      a folder with inspectd, for all but the first with referee; else a release build is made
 #
@@ -25,7 +26,7 @@ source deploy/lib.sh
 suite=${1:-}
 data=${INSPECTD_REFEREES:-../shared/referees}
 bin=
-usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 case $suite in
 http11) cases=cases.jsonl program=inspectd ;;
 wycheproof) cases=index.json program=referee ;;
@@ -33,6 +34,7 @@ jose) cases='' program=referee ;;
 webhooks) cases=cases.json program=referee ;;
 pkits) cases=tests.json program=referee ;;
 chips) cases=index.json program=referee ;;
+tr03105) cases=lds.json program=referee ;;
 *) usage ;;
 esac
 shift

@@ -48,13 +48,16 @@ check() {
     took "$name" "$begun"
 }
 
-# Counts a check that runs beside one other: it has a server and folders of its own, and keeps no time.
+# Counts a check that runs beside others: it has a server and folders of its own, and keeps no time. Most of them wait most of the
+# time, for what they killed or stopped, so there is one more than processors. The longest come first, so that none is left alone.
+lanes=$(($(nproc) < 3 ? $(nproc) + 1 : 4))
 beside() {
     local name=$1 number=${#besides[@]} begun
     shift
-    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || true; done
+    while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n || true; done
     say "$name"
     begun=$SECONDS
+    rm -f "$scratch/beside.$number.status"
     {
         status=0
         "$@" >"$scratch/beside.$number" 2>&1 || status=$?
@@ -84,6 +87,8 @@ joined() {
             echo "failed: $name"
         fi
     done
+    besides=()
+    pids=()
 }
 
 # Notes what a check or the tests of a target took, in seconds.
@@ -135,7 +140,6 @@ sql_style() {
     "$venv/bin/squawk" Migrations/0*.sql Migrations/keys/0*.sql
 }
 if [ -z "$filter" ]; then check "SQL scripts" sql_style; fi
-if whole; then check "specimens" /usr/bin/python3 Tests/specimens.py; fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.
 flags=(--scratch-path .build/tests -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
@@ -153,27 +157,28 @@ passed=$((passed + 1))
 if whole; then
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
     beside "fuzzing" Tests/fuzz.sh --seconds 5
+    beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
+    beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
+    beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
+    beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
+    beside "specimens" /usr/bin/python3 Tests/specimens.py
+    beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
+    beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
     beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
-    beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     # The data is others' and not in this repository.
-    for suite in http11 wycheproof jose webhooks pkits chips; do
+    for suite in http11 wycheproof jose webhooks pkits chips tr03105; do
         if [ -d "${INSPECTD_REFEREES:-../shared/referees}/$suite" ] || [ "${CI-}" = true ]; then
             beside "outside cases: $suite" Tests/referees.sh "$suite" --bin .build/tests/debug
         else
             say "not run: Tests/referees.sh $suite, for its data is not here (INSPECTD_REFEREES)"
         fi
     done
-    beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
-    beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
-    beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
-    beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
-    beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
     joined
     # It compares times.
     check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
@@ -208,9 +213,9 @@ passes_alone() {
     for suite in "${suites[@]}"; do
         if [[ $suite =~ $once ]]; then return 1; fi
         say "once more, alone: $suite"
-        pattern="^$1\\.$suite/"
+        pattern="^($1)\\.$suite/"
         # A suite that has a sentence for its name cannot be chosen by it: the whole target runs once more.
-        if [[ ! $suite =~ ^[A-Za-z]+$ ]]; then pattern="^$1\\."; fi
+        if [[ ! $suite =~ ^[A-Za-z]+$ ]]; then pattern="^($1)\\."; fi
         swift_tests 600 "$pattern" >"$scratch/alone.log" 2>&1 &
         run=$!
         remember "$run"
@@ -230,17 +235,23 @@ results_of_tests() {
 }
 
 # One target after another: tests that kill workers or wait for deadlines do not take the processor from those of another
-# target, and a crash ends one target's tests only.
+# target, and a crash ends one target's tests only. Those of these targets run in one process, no more at once than those of one:
+# each has a test or two that takes much longer than the others, and would run alone at the end, on one processor. Targets that
+# change the process itself (its environment, its descriptors) are not among them.
 total=0
 others=
-targets=(Tests/*Tests)
+together=('BenchmarksTests|ChipTests|VisionTests' 'JobQueueTests|PostgresTests' 'CustodyTests|InspectionTests|ObjectStoreTests')
+targets=("${together[@]}")
+for target in Tests/*Tests; do
+    target=${target#Tests/}
+    if [[ "|$(IFS='|' && echo "${together[*]}")|" != *"|$target|"* ]]; then targets+=("$target"); fi
+done
 if [ -n "$quick" ]; then
-    targets=(InspectCoreTests PostgresTests HTTPServerTests GatewayTests JobQueueTests)
+    targets=("${together[1]}" InspectCoreTests HTTPServerTests GatewayTests)
     # Each takes minutes.
     skipped=(--skip '\.(SimulationTests|SchemaTests)/')
 fi
 for target in "${targets[@]}"; do
-    target=${target#Tests/}
     # All tests of a target at once would make each other late; most of them wait most of the time. Those of the whole service
     # have deadlines to keep, and workers of their own.
     width=16
@@ -250,12 +261,13 @@ for target in "${targets[@]}"; do
         # Results of other targets may be made up.
         others=$(psql -XqAt "$INSPECTD_TEST_DATABASE_URL" -c "SELECT string_agg(datname, ',') FROM pg_database WHERE datname LIKE 'test\\_%'")
     fi
-    say "tests of $target"
+    name=${target//|/, }
+    say "tests of $name"
     begun=$SECONDS
     # In the background, so that a signal to this script is dealt with at once. A test that hangs fails the run.
     : >"$scratch/tests.log"
     SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width \
-        swift_tests 1200 "^$target\\.${filter:+.*($filter)}" >"$scratch/tests.log" 2>&1 &
+        swift_tests 1200 "^($target)\\.${filter:+.*($filter)}" >"$scratch/tests.log" 2>&1 &
     run=$!
     remember "$run"
     tail -n +1 -f -s 0.2 --pid="$run" "$scratch/tests.log" \
@@ -264,16 +276,16 @@ for target in "${targets[@]}"; do
     wait "$run" || status=$?
     wait
     forget "$run"
-    took "tests of $target" "$begun"
+    took "tests of $name" "$begun"
     if whole && [ "$target" = EndToEndTests ]; then results_of_tests "$others" >"$scratch/results"; fi
     # The summary is the last word; a crash leaves none.
     ran=$(LC_ALL=C sed -nE 's/^[^ ]+ Test run with ([0-9]+) tests? .* (passed|failed) after .*/\1/p' "$scratch/tests.log")
     bad=$(count failed)
     if [ -n "$ran" ]; then good=$((ran - bad)); else good=$(count passed); fi
     if [ -z "$ran" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
-        echo "failed: the tests of $target ended with status $status"
+        echo "failed: the tests of $name ended with status $status"
         bad=$((bad + 1))
-        failures+=("the tests of $target ended with status $status")
+        failures+=("the tests of $name ended with status $status")
     fi
     if [ -n "$ran" ] && [ "$bad" -gt 0 ] && [ "$bad" -le 3 ] && passes_alone "$target"; then
         mapfile -t -O "${#inconclusive[@]}" inconclusive < <(failed_names Test | cut -c1-300 | sed "s/\$/: failed beside others, passed alone/")
@@ -293,15 +305,17 @@ if [ "$total" -eq 0 ]; then
 fi
 if whole; then
     by_schema() { [ "$(wc -l <"$scratch/results")" -ge 100 ] && Tests/partner.sh --bin .build/tests/debug --results "$scratch/results"; }
-    check "a partner by HTTP alone, and results by their schemas" by_schema
-    check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
-    check "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    beside "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
+    beside "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
     if ip netns add "probe$$" 2>/dev/null; then
         ip netns delete "probe$$"
-        check "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
+        beside "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
     else
         say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
     fi
+    beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    beside "a partner by HTTP alone, and results by their schemas" by_schema
+    beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
+    joined
 fi
 summary

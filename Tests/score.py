@@ -1,4 +1,5 @@
-"""Scores `inspectd` over labelled documents, chips and faces. Called by Tests/score.sh; needs Python's standard library only."""
+"""Scores `inspectd` over labelled documents, chips and faces. Called by Tests/score.sh; only drawn cards (score_sides.py) need
+more than Python's standard library."""
 
 import argparse
 import csv
@@ -10,6 +11,8 @@ import statistics
 import subprocess
 import sys
 
+import score_fields
+import score_sides
 from scoring import batch, upper_bound
 
 # Confusions of the labels that mean the same to whoever has to take the image again.
@@ -110,7 +113,7 @@ def score_labels(judged):
     return rows
 
 
-def score_documents(program, data, tally, figures):
+def score_documents(program, data, tally, figures, mistakes):
     folder = os.path.join(data, "documents")
     manifest = json.load(open(os.path.join(folder, "manifest.json")))
     entries = [e for e in manifest if not e["kind"].startswith(("emrtd", "mrz_line_crop"))]
@@ -119,6 +122,9 @@ def score_documents(program, data, tally, figures):
         {"id": e["file"], "front": os.path.join(folder, e["file"]), "workflow": "id", "gate": False} for e in entries
     ]
     answers, _, wall = batch(program, "inspect", requests, slots=1)
+    score_fields.score(entries, [first(a, "extraction").get("data") or {} for a in answers], figures, mistakes)
+    score_sides.score(program, data, entries, answers, figures, mistakes)
+    backs = {name for name, fact in score_fields.load(entries).items() if fact["side"] == "back"}
     cpu, but_viz, steps, judged, certain, fields = [], [], {}, [], 0, 0
     for entry, answer in zip(entries, answers):
         name, kind = entry["file"], entry["kind"]
@@ -171,6 +177,9 @@ def score_documents(program, data, tally, figures):
         wanted = entry.get("quality_labels")
         copy = first(answer, "imageChecks").get("decision", {})
         found = {label, copy.get("details", {}).get("label") if copy.get("type") == "REJECTED" else None}
+        # Every image is sent as the front; that a back misses one is scored among the sides.
+        if entry["file"] in backs or f"images/{entry.get('base')}" in backs:
+            found -= {"MISSING_PAGE"}
         found = found - {"OK", None} or {"OK"}
         if wanted is None and entry.get("mrz_valid"):
             good = found == {"OK"}
@@ -332,8 +341,8 @@ def main():
     options = parser.parse_args()
     if not os.path.exists(os.path.join(options.data, "documents", "manifest.json")):
         raise SystemExit(f"no labelled data in {options.data}: give --data DIR")
-    tally, figures, face_mistakes = Tally(), {}, []
-    score_documents(options.inspectd, options.data, tally, figures)
+    tally, figures, mistakes, face_mistakes = Tally(), {}, [], []
+    score_documents(options.inspectd, options.data, tally, figures, mistakes)
     score_chips(options.inspectd, options.data, tally, figures)
     score_vectors(options.inspectd, options.data, tally)
     if options.what == "all":
@@ -353,13 +362,15 @@ def main():
         "all": (figures["documents"]["cpu_ms_median"], figures["documents"]["cpu_ms_p95"]),
     }.items():
         print(shown(row, median, high, "", ""))
+    score_fields.show(figures)
+    score_sides.show(figures)
     if options.mistakes:
-        for kind, name, why in tally.mistakes + face_mistakes:
+        for kind, name, why in tally.mistakes + mistakes + face_mistakes:
             print(f"- {kind}: {name}: {why}")
     if options.what == "documents":
         print(json.dumps(figures))
     else:
-        print(json.dumps({key: figures[key] for key in ("documents", "chips", "faces")}, indent=1))
+        print(json.dumps({key: figures[key] for key in ("documents", "idResult", "sides", "chips", "faces")}, indent=1))
     if options.json:
         with open(options.json, "w") as file:
             json.dump(figures, file, indent=1)

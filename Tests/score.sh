@@ -5,7 +5,8 @@
 # Usage: Tests/score.sh [all|documents] [--data DIR] [--mistakes] [--json FILE]
 #        Tests/score.sh faces [--data DIR] [--mistakes] [--json FILE] [--det FILE.svg] [--contour FILE] [--ofiq DIR]
 #   all          documents, chips and faces; the default
-#   documents    documents, chips and the vectors of text: a table, then one line of JSON with every rate
+#   documents    documents with every field of IDResult (Tests/Truth/viz.json) and the sides, chips, vectors of text: tables, then
+#                one line of JSON with every rate
 #   --data DIR   folder with documents/manifest.json and faces/pairs.csv [../shared/testdata]
 #   --mistakes   lists every input that was judged wrongly
 #   --json FILE  also writes the figures as JSON
@@ -20,4 +21,4 @@ if [ "${1-}" = faces ]; then
     shift
     exec /usr/bin/python3 Tests/score_faces.py --inspectd .build/release/inspectd "$@"
 fi
-exec python3 Tests/score.py --inspectd .build/release/inspectd "$@"
+exec /usr/bin/python3 Tests/score.py --inspectd .build/release/inspectd "$@"

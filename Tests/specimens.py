@@ -88,10 +88,22 @@ class Files(unittest.TestCase):
 
     def test_images_open_at_the_size_that_the_manifest_gives(self):
         for name, entry in self.entries.items():
-            if "width" in entry and name != "passport_sideways.jpg":
+            # Pillow reads neither HEIC nor PDF.
+            if "width" in entry and name != "passport_sideways.jpg" and not name.endswith((".heic", ".pdf")):
                 with Image.open(self.out / name) as image:
                     image.load()
                     self.assertEqual(image.size, (entry["width"], entry["height"]), name)
+
+    def test_heic_files_are_as_phones_write_them(self):
+        for name, bits, turn, orientation in (("passport.heic", 8, 3, 6), ("passport_10bit.heic", 10, 1, 8)):
+            data = (self.out / name).read_bytes()
+            self.assertEqual(data[4:12], b"ftypheic")
+            # A grid of four rows and three columns, which lies on its side in the file.
+            self.assertIn(struct.pack(">BBBBHH", 0, 0, 3, 2, 1200, 1600), data)
+            self.assertIn(b"irot" + bytes([turn]), data)
+            self.assertIn(b"pixi" + bytes([0, 0, 0, 0, 3, bits, bits, bits]), data)
+            self.assertIn(struct.pack(">HHIHH", 0x112, 3, 1, orientation, 0), data)
+            self.assertEqual(data.count(b"infe\2\0\0\1"), 12 + 1, "tiles and EXIF data are hidden")
 
     def test_sideways_image_is_upright_by_its_exif_orientation(self):
         with Image.open(self.out / "passport_sideways.jpg") as image:
@@ -127,6 +139,7 @@ class Files(unittest.TestCase):
         jpeg = (self.out / "bomb.jpg").read_bytes()
         frame = jpeg.index(b"\xff\xc0")
         self.assertEqual(struct.unpack(">HH", jpeg[frame + 5 : frame + 9]), (65_500, 65_500))
+        self.assertIn(b"ispe" + struct.pack(">III", 0, 10_000, 10_000), (self.out / "bomb.heic").read_bytes())
 
     def test_torn_image_does_not_load(self):
         with Image.open(self.out / "torn.jpg") as image, self.assertRaises(OSError):

@@ -1,6 +1,7 @@
 """What the trials of whole services have in common: programs that they start, their logs, and what turned out wrong. Imported by
 custody.py, objects.py and rotation.py."""
 
+import glob
 import json
 import os
 import signal
@@ -88,6 +89,18 @@ class Trial:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def children(pid):
+    """The child processes of all its threads."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        try:
+            with open(path, encoding="ascii") as file:
+                found += [int(word) for word in file.read().split()]
+        except OSError:
+            pass
+    return found
 
 
 def judge(trial):

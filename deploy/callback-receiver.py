@@ -19,7 +19,10 @@ one JSON line for each, and misbehaves on request:
     /slow?seconds=S          200 after S seconds
     /image?file=NAME         GET: a file of --files
     /token?lifetime=S        an OAuth 2.0 token endpoint for the client of --oauth-client (ID:SECRET, form-encoded, or the
-                             ID alone with a client certificate); &fail=N: 500 for the first N requests; &slow=S: after S s
+                             ID alone with a client certificate); &fail=N: 500 for the first N requests; &slow=S: after S s;
+                             &assertion=A: for this assertion alone (RFC 7521), of the grant type &grant=URI
+    /revoke                  revokes a token of /token (RFC 7009); &fail=N: 503 for the first N requests; &assertion=1: without
+                             looking at the client
     /bearer                  200 with a token of /token, else 401; &once=1: each token serves one request only
 
 Only the standard library. Ends on SIGTERM, on SIGINT, and when the process that started it has ended.
@@ -82,6 +85,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.tokens = set()
         self.tokens_issued = 0
         self.token_requests = 0
+        self.revocations = 0
 
     def record(self, line):
         with self.lock:
@@ -129,6 +133,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         if url.path == "/token":
             return self.issue(body.decode("ascii", "replace"), dict(urllib.parse.parse_qsl(url.query)))
+        if url.path == "/revoke":
+            return self.revoke(body.decode("ascii", "replace"), dict(urllib.parse.parse_qsl(url.query)))
         webhook_id = self.headers.get("webhook-id") or ""
         timestamp = self.headers.get("webhook-timestamp") or ""
         signature = self.headers.get("webhook-signature") or ""
@@ -152,31 +158,59 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.respond(urllib.parse.urlsplit(self.path), 1)
 
-    def issue(self, body, query):
-        """An access token by client credentials (RFC 6749 section 4.4)."""
-        form = dict(urllib.parse.parse_qsl(body))
+    def client_of(self, form):
+        """Who asks for a token or revokes one: the client's id and secret, or its id alone."""
         given = self.headers.get("authorization") or ""
         certificate = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
         if given.startswith("Basic "):
             # Both halves are form-encoded before they are joined (RFC 6749 section 2.3.1).
             halves = base64.b64decode(given[6:]).decode().split(":", 1)
-            client = ":".join(urllib.parse.unquote_plus(half) for half in halves)
-        elif certificate and form.get("client_id"):
-            client = form["client_id"]
-        else:
-            client = form.get("client_id", "") + ":" + form.get("client_secret", "")
-        with self.server.lock:
-            self.server.token_requests += 1
-            number = self.server.token_requests
+            return ":".join(urllib.parse.unquote_plus(half) for half in halves)
+        if certificate and form.get("client_id"):
+            return form["client_id"]
+        return form.get("client_id", "") + ":" + form.get("client_secret", "")
+
+    def record_form(self, body, number):
         self.server.record({
             "receivedAt": time.time(), "webhookId": "", "timestamp": "", "timestampOk": False, "signatures": 0,
             "verified": False, "path": self.path, "body": body, "attempt": number, "connection": self.connection_number,
             "headers": {name.lower(): value for name, value in self.headers.items() if name.lower() != "authorization"},
         })
+
+    def revoke(self, body, query):
+        """Revocation of an access token (RFC 7009)."""
+        form = dict(urllib.parse.parse_qsl(body))
+        with self.server.lock:
+            self.server.revocations += 1
+            number = self.server.revocations
+        self.record_form(body, number)
+        time.sleep(float(query.get("slow", "0")))
+        if number <= int(query.get("fail", "0")):
+            return self.answer(503)
+        if not query.get("assertion") and self.client_of(form) != self.server.client:
+            return self.answer(401, b'{"error":"invalid_client"}', {"Content-Type": "application/json"})
+        if not form.get("token"):
+            return self.answer(400, b'{"error":"invalid_request"}', {"Content-Type": "application/json"})
+        with self.server.lock:
+            self.server.tokens.discard(form["token"])
+        self.answer(200)
+
+    def issue(self, body, query):
+        """An access token by client credentials (RFC 6749 section 4.4), or for the assertion that the query expects (RFC 7521)."""
+        form = dict(urllib.parse.parse_qsl(body))
+        with self.server.lock:
+            self.server.token_requests += 1
+            number = self.server.token_requests
+        self.record_form(body, number)
         time.sleep(float(query.get("slow", "0")))
         if number <= int(query.get("fail", "0")):
             return self.answer(500)
-        if client != self.server.client or form.get("grant_type") != "client_credentials":
+        if "assertion" in query:
+            grant = query.get("grant", "urn:ietf:params:oauth:grant-type:jwt-bearer")
+            is_known = form.get("grant_type") == grant and form.get("assertion") == query["assertion"]
+        else:
+            is_known = form.get("grant_type") == "client_credentials" and self.client_of(form) == self.server.client
+        if not is_known:
             return self.answer(401, b'{"error":"invalid_client"}', {"Content-Type": "application/json"})
         with self.server.lock:
             self.server.tokens_issued += 1

@@ -23,9 +23,9 @@ packages=(
     # Reads the VIZ; the English model has the Latin letters.
     libtesseract-dev tesseract-ocr-eng
     # Image formats.
-    libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
+    libde265-dev libjpeg-dev libopenjp2-7-dev libpng-dev libqpdf-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
-    fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
+    fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b libheif-examples python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, another client library.
     libfaketime pgbouncer python3-psycopg2
     # Headers of PKCS#11, and for the tests a token in software; the other side of the published sealing format.
@@ -35,8 +35,8 @@ packages=(
     python3-jwcrypto
     # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.
     iproute2 prometheus python3-seccomp python3-venv systemd
-    # Languages of the examples that verify a callback; the first also serves HTTP/2 to the tests.
-    nodejs php-cli
+    # Languages of the pages in deploy/clients/ and of the examples that verify a callback; the first also serves HTTP/2 to the tests.
+    jq nodejs php-cli php-curl
     # Checks C and C++ against .clang-format.
     clang-format
     # For the scripts: runuser and setsid, ps; and the linter that checks them.

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 # Loaded at their first use, so ldd does not know them; deploy/container/closure.sh has the same names.
-LATE = ["libtesseract.so.5", "libopencv_dnn.so.406"]
+LATE = ["libtesseract.so.5", "libopencv_dnn.so.406", "libqpdf.so.29"]
 # Linked statically, or compiled into the program.
 STATIC = ["libdlib.a"]
 WEIGHTS = {"mrz_reader.bin": "trained by Sources/CVision/Training", "mrz_detector.bin": "trained by Sources/CVision/Training"}

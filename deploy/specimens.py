@@ -2,7 +2,7 @@
 """Renders the specimen documents of the demo and the tests, photographed, into a folder with a manifest.
 
 The data are those of ICAO Doc 9303's specimen (UTOPIA, ERIKSSON); nothing here is a real person's document. Needs
-Debian's python3-pil, python3-numpy, zint, fonts-ocr-b and fonts-dejavu-extra. The same arguments give the same files.
+Debian's python3-pil, python3-numpy, zint, libheif-examples, fonts-ocr-b and fonts-dejavu-extra. The same arguments give the same files.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Callable, Iterator
 import numpy as np
 from PIL import Image
 
-from specimen import camera, card
+from specimen import camera, card, heic
 from specimen.holder import Holder
 
 # Decision labels and reject codes are those of Jumio's API, as the result document of inspectd carries them.
@@ -131,6 +131,15 @@ class Catalogue:
         yield Specimen("passport.webp", lambda: self._recoded("WEBP", lambda i: _save(i, "WEBP", quality=88)))
         yield Specimen("passport.jp2", lambda: self._recoded(
             "JPEG2000", lambda i: _save(i, "JPEG2000", quality_mode="dB", quality_layers=[42])))
+        yield Specimen("passport.heic", lambda: self._recoded(
+            "HEIC, turned grid", lambda i: heic.of_image(i, turn=3).file()))
+        yield Specimen("passport_10bit.heic", lambda: self._recoded(
+            "HEIC, 10 bits", lambda i: heic.of_image(i, bits=10, turn=1).file()))
+        yield Specimen("passport.bmp", lambda: self._recoded("BMP", lambda i: _save(i, "BMP")))
+        yield Specimen("passport.pdf", lambda: self._recoded("PDF", lambda i: _save(i, "PDF", resolution=300)))
+        # Not the light of infrared, but its file: one channel, as document readers send it.
+        yield Specimen("passport_infrared.bmp", lambda: self._recoded(
+            "BMP, grey", lambda i: _save(i.convert("L"), "BMP")))
         yield Specimen("passport_sideways.jpg", lambda: self._recoded("EXIF orientation 6", _sideways))
         yield Specimen("passport_upside_down.jpg", lambda: self._recoded(
             "rotated 180", lambda i: _save(i.transpose(Image.ROTATE_180), "JPEG", quality=92)))
@@ -149,6 +158,8 @@ class Catalogue:
         yield Specimen("picture.gif", lambda: self._broken(
             _save(Image.new("P", (640, 480), 3), "GIF"), "UNSUPPORTED_FORMAT"))
         yield Specimen("bomb.png", lambda: self._broken(_png_bomb(30_000, 30_000), "TOO_MANY_PIXELS"))
+        yield Specimen("bomb.heic", lambda: self._broken(_heic_bomb(10_000, 10_000), "TOO_MANY_PIXELS"))
+        yield Specimen("pages.pdf", lambda: self._broken(_pages(), "UNSUPPORTED_FORMAT"))
         yield Specimen("bomb.jpg", lambda: self._broken(_jpeg_bomb(65_500, 65_500), "TOO_MANY_PIXELS"))
 
 
@@ -178,6 +189,22 @@ def _png_bomb(width: int, height: int) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(64))) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + body
+
+
+def _heic_bomb(width: int, height: int) -> bytes:
+    """One real tile, listed as often as an image of this size would need."""
+    tile, = heic.encoded([np.full((512, 512, 3), 200, np.uint8)], 8, 50)
+    columns, rows = -(-width // 512), -(-height // 512)
+    bomb = heic.Heic([tile], columns, rows, (512, 512), (width, height), inputs=[1] * (columns * rows))
+    return bomb.file()
+
+
+def _pages() -> bytes:
+    """A PDF of two images: which one is meant cannot be known."""
+    buffer = io.BytesIO()
+    first, second = Image.new("RGB", (320, 200), 3), Image.new("RGB", (320, 200), 9)
+    first.save(buffer, "PDF", save_all=True, append_images=[second])
+    return buffer.getvalue()
 
 
 def _jpeg_bomb(width: int, height: int) -> bytes:

@@ -71,23 +71,27 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(challenge_issue.partner), 40));
     END IF;
+    -- Fields have the names of the gateway's request.
     PERFORM insp.require(challenge_issue.method IN ('colour_flash', 'motion', 'colour_flash+motion'),
-        'method ' || left(quote_nullable(challenge_issue.method), 40), 'A method is colour_flash, motion or colour_flash+motion.');
-    PERFORM insp.require(challenge_issue.colours BETWEEN 6 AND 8 AND challenge_issue.steps BETWEEN 1 AND 5, 
-        format('colours is %s, steps is %s', coalesce(challenge_issue.colours::text, 'null'), coalesce(challenge_issue.steps::text, 'null')),
-        'colours is 6 to 8, steps is 1 to 5.');
+        'method ' || left(quote_nullable(challenge_issue.method), 40), 'A method is colour_flash, motion or colour_flash+motion.',
+        p_field => 'method');
+    PERFORM insp.require(challenge_issue.colours BETWEEN 6 AND 8, 'colours is ' || coalesce(challenge_issue.colours::text, 'null'),
+        'colours is 6 to 8.', p_field => 'colours');
+    PERFORM insp.require(challenge_issue.steps BETWEEN 1 AND 5, 'steps is ' || coalesce(challenge_issue.steps::text, 'null'),
+        'steps is 1 to 5.', p_field => 'steps');
     -- At most three changes a second, for the sake of photosensitive people (WCAG 2.2, 2.3.1).
-    PERFORM insp.require(challenge_issue.colour_ms BETWEEN 334 AND 1000, 'colour_ms', 'colour_ms is 334 to 1000.');
-    PERFORM insp.require(challenge_issue.step_timeout_ms BETWEEN 1000 AND 30000, 'step_timeout_ms',
-        'step_timeout_ms is 1000 to 30000.');
+    PERFORM insp.require(challenge_issue.colour_ms BETWEEN 334 AND 1000, 'the time of a colour',
+        'A colour is shown for 334 to 1000 ms.', p_field => 'colourMs');
+    PERFORM insp.require(challenge_issue.step_timeout_ms BETWEEN 1000 AND 30000, 'the time for a step',
+        'A step may take 1000 to 30000 ms.', p_field => 'stepTimeoutMs');
     PERFORM insp.require(cardinality(challenge_issue.motions) >= 2
         AND challenge_issue.motions <@ ARRAY['MOUTH_OPEN', 'SMILE', 'BLINK', 'SHAKE', 'NOD']
         AND (SELECT count(DISTINCT m) FROM unnest(challenge_issue.motions) m) = cardinality(challenge_issue.motions), 'motions',
-        'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD.');
+        'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD.', p_field => 'motions');
     term := coalesce(challenge_issue.lifetime, interval '30 seconds' + CASE WHEN challenge_issue.method LIKE '%motion'
         THEN make_interval(secs => challenge_issue.steps * challenge_issue.step_timeout_ms / 1000.0) ELSE interval '0' END);
     PERFORM insp.require(term BETWEEN interval '5 seconds' AND interval '5 minutes', 'lifetime',
-        'lifetime is 5 seconds to 5 minutes.');
+        'lifetime is 5 seconds to 5 minutes.', p_field => 'lifetimeSeconds');
     IF challenge_issue.method LIKE 'colour_flash%' THEN
         asked := jsonb_build_object('colourMs', challenge_issue.colour_ms, 'colours',
             (SELECT jsonb_agg(names[d.kind + 1] ORDER BY d.n)
@@ -124,16 +128,17 @@ BEGIN
     ELSIF jsonb_typeof(given) <> 'object' OR given - ARRAY['token', 'frameTimes'] <> '{}'
         OR jsonb_typeof(given -> 'token') IS DISTINCT FROM 'string'
         OR jsonb_typeof(given -> 'frameTimes') IS DISTINCT FROM 'array' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge is not an object of token and frameTimes');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge is not an object of token and frameTimes', p_field => 'challenge');
     ELSIF jsonb_array_length(given -> 'frameTimes') NOT BETWEEN 1 AND 256 OR EXISTS (
         SELECT FROM jsonb_array_elements(given -> 'frameTimes') t
         WHERE jsonb_typeof(t) <> 'number' OR abs(t::numeric) > 600000) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes is out of range', 'frameTimes are 1 to 256 numbers of milliseconds.');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes is out of range', 'frameTimes are 1 to 256 numbers of milliseconds.',
+            'challenge.frameTimes');
     ELSIF 'liveness' <> ALL (p_flow.capabilities) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no challenge',
-            insp.workflow_hint(ARRAY['liveness'], 'a challenge'));
+            insp.workflow_hint(ARRAY['liveness'], 'a challenge'), 'challenge');
     ELSIF 'FRAMES' <> ALL (p_kinds) THEN
-        PERFORM insp.refuse('PART_MISSING', 'FRAMES, which a challenge asks for');
+        PERFORM insp.refuse('PART_MISSING', 'FRAMES, which a challenge asks for', p_field => 'FRAMES');
     END IF;
 END
 $$;
@@ -154,9 +159,9 @@ BEGIN
     IF NOT FOUND THEN
         SELECT * INTO used FROM insp.challenge c WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id;
         PERFORM insp.refuse(CASE WHEN NOT FOUND THEN 'CHALLENGE_INVALID'
-            WHEN used.expires_at < clock_timestamp() THEN 'CHALLENGE_EXPIRED' ELSE 'CHALLENGE_USED' END);
+            WHEN used.expires_at < clock_timestamp() THEN 'CHALLENGE_EXPIRED' ELSE 'CHALLENGE_USED' END, p_field => 'challenge.token');
     ELSIF used.expires_at < clock_timestamp() THEN
-        PERFORM insp.refuse('CHALLENGE_EXPIRED');
+        PERFORM insp.refuse('CHALLENGE_EXPIRED', p_field => 'challenge.token');
     END IF;
     -- From here on the job has the specification: no attempt and no rerun reads the challenge again.
     NEW.request := NEW.request || jsonb_build_object('challenge', used.spec || jsonb_build_object('id', used.id,

@@ -132,6 +132,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     allowed constant text[] := insp.check_origins(set_origins.origins);
 BEGIN
+    PERFORM insp.need_approval('set_origins', allowed <> '{}');
     UPDATE insp.credential c SET origins = allowed WHERE c.key_id = set_origins.key_id AND c.revoked_at IS NULL;
     PERFORM insp.require(FOUND, 'key_id', 'insp.v_credential lists the credentials.');
     PERFORM insp.record('set_origins', 'credential ' || set_origins.key_id, jsonb_build_object('origins', allowed));

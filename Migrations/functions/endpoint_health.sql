@@ -157,6 +157,6 @@ COMMENT ON VIEW insp.v_endpoint_events IS 'Changes of endpoints, newest first';
 COMMENT ON COLUMN insp.v_endpoint_events.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_endpoint_events.partner IS 'The endpoint''s partner';
 COMMENT ON COLUMN insp.v_endpoint_events.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.v_endpoint_events.kind IS 'failing, recovered, disabled or enabled';
+COMMENT ON COLUMN insp.v_endpoint_events.kind IS 'failing, recovered, disabled, enabled, token_revoked or token_not_revoked';
 COMMENT ON COLUMN insp.v_endpoint_events.detail IS 'Since when, the last failure''s code, the reason';
 GRANT SELECT ON insp.v_endpoint_events TO insp_operator, insp_auditor;

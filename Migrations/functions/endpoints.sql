@@ -185,12 +185,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         'encryption', (SELECT x.jwk::text FROM insp.partner_key x WHERE x.partner_id = e.partner_id),
         'origins', CASE WHEN e.pins IS NOT NULL THEN to_jsonb(array_remove(e.origins || insp.url_origin(e.url), NULL)) END,
         'authorization', (
-            SELECT jsonb_build_object('provider', a.provider, 'tokenURL', a.token_url, 'clientID', a.client_id,
-                'clientSecret', k.held -> 'client_secret', 'scope', a.scope, 'method', a.method)
-            FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id))),
+            SELECT insp.authorization_options(a, e.id) FROM insp.endpoint_authorization x
+                JOIN insp.client_authorization a ON a.id = x.authorization_id
+            WHERE x.endpoint_id = e.id))),
         '{}')::text
     FROM (SELECT jsonb_object_agg(s.purpose, convert_from(s.value, 'UTF8')) AS held
-        FROM insp.secrets('endpoint ' || e.id, ARRAY['client_key', 'api_key', 'client_secret']) s) k
+        FROM insp.secrets('endpoint ' || e.id, ARRAY['client_key', 'api_key']) s) k
 $$;
 COMMENT ON FUNCTION insp.endpoint_options(insp.endpoint) IS
     'An endpoint''s settings other than its URL and keys, for dispatchers, as JSON; null for a plain one. Contains secrets';

@@ -145,7 +145,7 @@ BEGIN
                 RAISE EXCEPTION 'the idempotency key was removed while its request was repeated; send the request again'
                     USING ERRCODE = 'serialization_failure';
             ELSIF NOT keys.same THEN
-                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', insp.payload_place(keys.n, cardinality(p_payloads)));
+                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', insp.payload_place(keys.n, cardinality(p_payloads)), p_field => 'idempotencyKey');
             END IF;
             public_ids[keys.n] := keys.public_id;
         END LOOP;
@@ -225,14 +225,14 @@ BEGIN
             GROUP BY u.kind, k.is_many, k.place ORDER BY k.place
         LOOP
             IF part.is_many IS NULL THEN
-                PERFORM insp.refuse('PART_UNKNOWN', left(quote_nullable(part.kind), 40));
+                PERFORM insp.refuse('PART_UNKNOWN', left(quote_nullable(part.kind), 40), p_field => left(part.kind, 40));
             ELSIF part.count > (CASE WHEN part.is_many THEN 256 ELSE 1 END) THEN
                 PERFORM insp.refuse(CASE WHEN part.is_many THEN 'PART_TOO_LARGE' ELSE 'PART_UNEXPECTED' END,
-                    part.kind || ': ' || part.count || ' of them');
+                    part.kind || ': ' || part.count || ' of them', p_field => part.kind);
             ELSIF part.is_many AND named ? part.kind AND (jsonb_typeof(named -> part.kind) <> 'array'
                 OR jsonb_array_length(named -> part.kind) <> part.count) THEN
                 PERFORM insp.refuse('DIGEST_INVALID', part.kind || ': not as many digests as frames',
-                    'Give one digest for each frame.');
+                    'Give one digest for each frame.', 'digests.' || part.kind);
             END IF;
             given := given || part.kind;
             FOR i IN 1 .. part.count LOOP
@@ -293,7 +293,7 @@ DECLARE
 BEGIN
     SELECT k INTO strange FROM unnest(kinds) k WHERE NOT EXISTS (SELECT FROM insp.part_kind x WHERE x.kind = k) LIMIT 1;
     IF FOUND THEN
-        PERFORM insp.refuse('PART_UNKNOWN', left(quote_nullable(strange), 40));
+        PERFORM insp.refuse('PART_UNKNOWN', left(quote_nullable(strange), 40), p_field => left(strange, 40));
     END IF;
     PERFORM insp.check_request(payload, ARRAY(SELECT DISTINCT k FROM unnest(kinds) k));
 END
@@ -319,7 +319,7 @@ DECLARE
     contents bytea[] := '{}'::bytea[];
 BEGIN
     IF frames = '{}' THEN
-        PERFORM insp.refuse('PART_EMPTY', 'FRAMES');
+        PERFORM insp.refuse('PART_EMPTY', 'FRAMES', p_field => 'FRAMES');
     END IF;
     -- Most jobs have their parts by URL.
     IF num_nonnulls(front, back, face, frames, dg1, dg2, sod, session_blob) > 0 THEN

@@ -1,28 +1,33 @@
 -- Refusals of calls, and results of jobs that end with an error.
 
-CREATE OR REPLACE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL, p_hint text DEFAULT NULL) RETURNS void
+CREATE OR REPLACE FUNCTION insp.refuse(
+    p_code text, p_detail text DEFAULT NULL, p_hint text DEFAULT NULL, p_field text DEFAULT NULL
+) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     row insp.error_code;
     text text;
     hint text;
+    field constant text := coalesce(p_field, '');
 BEGIN
     SELECT * INTO STRICT row FROM insp.error_code e WHERE e.code = p_code;
     text := row.code || ': ' || row.message;
     hint := coalesce(p_hint, row.hint);
-    -- RAISE takes no null, and would send an empty text.
+    -- RAISE takes no null, and psql would show an empty DETAIL or HINT; a COLUMN it shows only if asked.
     IF p_detail IS NULL AND hint IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code;
+        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, COLUMN = field;
     ELSIF hint IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, DETAIL = p_detail;
+        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, COLUMN = field,
+            DETAIL = p_detail;
     ELSIF p_detail IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, HINT = hint;
+        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, COLUMN = field, HINT = hint;
     END IF;
-    RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, DETAIL = p_detail, HINT = hint;
+    RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, COLUMN = field, DETAIL = p_detail,
+        HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION insp.refuse(text, text, text) IS
-    'Raises the error of a code: its SQLSTATE and message, the code as constraint_name, what is wrong as DETAIL, what is allowed or what to do as HINT (by default the code''s own). None of it may contain personal data';
+COMMENT ON FUNCTION insp.refuse(text, text, text, text) IS
+    'Raises the error of a code: its SQLSTATE and message, the code as constraint_name, what is wrong as DETAIL, what is allowed or what to do as HINT (by default the code''s own), the member of the request that is wrong as column_name. None of it may contain personal data';
 
 CREATE OR REPLACE FUNCTION insp.need_read_committed() RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -36,16 +41,16 @@ COMMENT ON FUNCTION insp.need_read_committed() IS
     'Refuses a transaction that has one snapshot for all statements. Called first by functions that lock rows and must then see what others have committed';
 
 CREATE OR REPLACE FUNCTION insp.require(
-    p_holds boolean, p_detail text, p_hint text DEFAULT NULL, p_code text DEFAULT 'PARAMETER_INVALID'
+    p_holds boolean, p_detail text, p_hint text DEFAULT NULL, p_code text DEFAULT 'PARAMETER_INVALID', p_field text DEFAULT NULL
 ) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF p_holds IS NOT TRUE THEN
-        PERFORM insp.refuse(p_code, p_detail, p_hint);
+        PERFORM insp.refuse(p_code, p_detail, p_hint, p_field);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.require(boolean, text, text, text) IS
+COMMENT ON FUNCTION insp.require(boolean, text, text, text, text) IS
     'Refuses a call unless a condition on its arguments is true. A null condition, from a null argument, counts as false';
 
 CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean

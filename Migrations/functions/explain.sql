@@ -121,21 +121,25 @@ DECLARE
     d record;
 BEGIN
     SELECT x.run_at, x.attempt, x.crashes, x.last_error, x.run_at > clock_timestamp() AS is_early,
+        EXISTS (SELECT FROM unnest(insp.waiting_sessions(ARRAY[p_job])) s) AS is_session,
         (SELECT m.state FROM insp.v_maintenance m WHERE m.duty = 'promote') AS duty
     INTO d FROM insp.delayed x WHERE x.job_id = ANY (ARRAY[p_job]) ORDER BY x.run_at DESC LIMIT 1;
     RETURN QUERY VALUES ('state', CASE
         WHEN NOT d.is_early THEN format('It has been due for %s but is not in its queue yet.', insp.in_words(clock_timestamp() - d.run_at))
+        WHEN d.is_session THEN 'Waits for the next blob of its session.'
         WHEN d.attempt = 0 AND d.last_error IS NULL THEN 'Scheduled for a later time.'
         ELSE 'Waits for its next attempt.' END);
     IF d.last_error LIKE 'KEY%' OR d.last_error = 'OBJECT_STORE_UNAVAILABLE' THEN
         RETURN QUERY VALUES ('attempts', format('Counted attempts: %s. The last one, which does not count, failed with %s.',
             d.attempt, insp.error_words(d.last_error)));
-    ELSIF d.attempt > 0 THEN
+    ELSIF d.attempt > 0 AND d.last_error IS NOT NULL THEN
         RETURN QUERY VALUES ('attempts', format('Attempts made: %s%s. The last failed with %s.', d.attempt, CASE WHEN d.crashes > 0 THEN format(
             ', of which %s ended in the death of a process or worker', d.crashes) END, insp.error_words(d.last_error)));
     END IF;
     RETURN QUERY VALUES
-        ('reason', CASE WHEN d.is_early THEN format('It becomes ready in %s, at %s.', insp.in_words(d.run_at - clock_timestamp()),
+        ('reason', CASE WHEN d.is_early AND d.is_session THEN format('Without one, it is decided by what the vendor''s server has answered in %s.',
+                insp.in_words(d.run_at - clock_timestamp()))
+            WHEN d.is_early THEN format('It becomes ready in %s, at %s.', insp.in_words(d.run_at - clock_timestamp()),
                 to_char(d.run_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
             ELSE format('Maintenance puts it into its queue (duty promote: %s).', d.duty) END),
         ('next step', CASE WHEN d.is_early OR d.duty = 'well' THEN 'Wait.'

@@ -11,25 +11,26 @@ BEGIN
     IF p_flow.capabilities && ARRAY['authentication', 'enrollment'] THEN
         -- Printable, so that ids can be distinguished in a list.
         IF jsonb_typeof(p -> 'faceId') IS DISTINCT FROM 'string' OR p ->> 'faceId' !~ '^[[:print:]]{1,100}$' THEN
-            PERFORM insp.refuse('FACE_ID_INVALID');
+            PERFORM insp.refuse('FACE_ID_INVALID', p_field => 'faceId');
         END IF;
     ELSIF p ? 'faceId' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no faceId',
-            insp.workflow_hint(ARRAY['authentication', 'enrollment'], 'a faceId'));
+            insp.workflow_hint(ARRAY['authentication', 'enrollment'], 'a faceId'), 'faceId');
     END IF;
     IF p ? 'threshold' THEN
         IF NOT p_flow.capabilities && ARRAY['authentication', 'similarity'] THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no threshold',
-                insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'));
+                insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'), 'threshold');
         ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
             -- Below a half, strangers matched in the calibration.
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is ' || left(p ->> 'threshold', 40), 'threshold is a number from 0.5 to 0.999.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is ' || left(p ->> 'threshold', 40), 'threshold is a number from 0.5 to 0.999.',
+                'threshold');
         END IF;
     END IF;
     IF p ? 'enrollmentMode' AND ('enrollment' <> ALL (p_flow.capabilities)
         OR p -> 'enrollmentMode' NOT IN ('"add"', '"replace"')) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'enrollmentMode is not known, or belongs to another workflow',
-            'enrollmentMode is add or replace, with the workflow enrollment.');
+            'enrollmentMode is add or replace, with the workflow enrollment.', 'enrollmentMode');
     END IF;
 END
 $$;

@@ -118,7 +118,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_s
 BEGIN
     IF EXISTS (SELECT FROM insp.face f JOIN insp.person p ON p.id = f.person_id
         WHERE f.partner_id = p_partner AND f.face_id = p_face AND p.reference_index <> p_reference) THEN
-        PERFORM insp.refuse('FACE_TAKEN');
+        PERFORM insp.refuse('FACE_TAKEN', p_field => 'faceId');
     END IF;
 END
 $$;

@@ -76,7 +76,7 @@ BEGIN
     SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
     IF given IS NOT NULL THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
-            'The credential and the path say whose job it is and in which lane it waits.');
+            'The credential and the path say whose job it is and in which lane it waits.', given);
     END IF;
     RETURN (SELECT p_payload || jsonb_build_object('partner', p.name)
             -- A person waits in front of a camera.
@@ -137,10 +137,12 @@ BEGIN
         status := 128;
         repeated := true;
     END IF;
-    -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span.
-    IF p_traceparent IS NOT NULL THEN
-        UPDATE insp.job j SET traceparent = p_traceparent
-        WHERE j.id = gateway_create.job AND j.created_at = now() AND j.traceparent IS NULL;
+    -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span. A session's job is
+    -- known by its request.
+    IF p_traceparent IS NOT NULL OR p_scope = 'session' THEN
+        UPDATE insp.job j SET traceparent = coalesce(j.traceparent, p_traceparent),
+            request = CASE p_scope WHEN 'session' THEN j.request || '{"session": true}' ELSE j.request END
+        WHERE j.id = gateway_create.job AND j.created_at = now();
     END IF;
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
@@ -161,7 +163,7 @@ DECLARE
 BEGIN
     SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
     -- Another partner's job does not exist for the caller; a session's scope permits only sessions.
-    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND j.workflow <> 'liveness' THEN
+    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND (j.request ? 'session') IS NOT TRUE THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
     job := j.id;
@@ -189,25 +191,25 @@ GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 -- In plpgsql, which keeps the statement's plan: as SQL it is planned for each access, at twice the cost. Its callers have set the
 -- search path.
 CREATE OR REPLACE FUNCTION insp.record_access(
-    p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb DEFAULT '{}'
+    p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb DEFAULT '{}', p_purpose text DEFAULT NULL
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
     VALUES ('access', (SELECT c.key_id FROM insp.credential c WHERE c.id = p_credential), p_action,
         coalesce(p_job, '00000000-0000-0000-0000-000000000000')::text,
-        CASE WHEN p_action IN ('read', 'session', 'search', 'image', 'face', 'events') THEN 'delivery' WHEN p_action = 'export' THEN 'export' END,
+        CASE WHEN p_purpose IS NOT NULL THEN p_purpose WHEN p_action IN ('read', 'session', 'search', 'image', 'face', 'events') THEN 'delivery' WHEN p_action = 'export' THEN 'export' END,
         jsonb_build_object('scope', p_scope) || p_detail);
 END
 $$;
-COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid, jsonb) IS
-    'Records a call of the gateway about a job, or about none (null)';
+COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid, jsonb, text) IS
+    'Records a call of the gateway about a job, or about none (null); p_purpose: other than the usual one';
 
 CREATE OR REPLACE VIEW insp.v_access AS
 SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
         ELSE (SELECT x.name FROM insp.job j JOIN insp.partner x ON x.id = j.partner_id WHERE j.public_id = r.subject::uuid) END AS partner,
     c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action,
-    nullif(r.subject::uuid, '00000000-0000-0000-0000-000000000000') AS job, r.purpose
+    nullif(r.subject::uuid, '00000000-0000-0000-0000-000000000000') AS job, r.purpose, c.created_by
 -- Only the gateway's rows have a scope: a login may have a credential's name.
 FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
@@ -217,7 +219,8 @@ COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
 COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer or producer, or the worker that sent a callback; null: a credential';
-COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, export, session, callback or consent; of no job: token, challenge, search, usability, export (a person''s faces), face, face_delete, erase, callbacks, key_set, key_remove, or endpoint_ and what was done with an endpoint';
+COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, export, session, callback, consent or withdraw; of no job: token, challenge, search, usability, export (a person''s faces), face, face_delete, erase, withdraw, callbacks, key_set, key_remove, or endpoint_ and what was done with an endpoint';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
+COMMENT ON COLUMN insp.v_access.created_by IS 'The login that created the credential: who has its secret can read as its partner; null: a login or a worker';
 COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: nothing was read, or by a superuser';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

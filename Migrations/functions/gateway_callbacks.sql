@@ -68,8 +68,8 @@ DECLARE
     j insp.job;
     last bigint := 9223372036854775807;
 BEGIN
-    PERFORM insp.require(num_nonnulls(p_job, p_state) = 1, 'job or state', 'Give one of them.');
-    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.');
+    PERFORM insp.require(num_nonnulls(p_job, p_state) = 1, 'job or state', 'Give one of them.', p_field => 'state');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     PERFORM insp.record_access(p_credential, 'callbacks', 'callbacks', p_job);
     IF p_job IS NOT NULL THEN
         j := insp.gateway_job(number, p_job);
@@ -77,11 +77,11 @@ BEGIN
         FROM insp.callback c JOIN insp.v_callback v ON v.id = c.id WHERE c.job_id = j.id ORDER BY c.id;
         RETURN;
     END IF;
-    PERFORM insp.require(p_state IN ('pending', 'held', 'dead'), 'state', 'A state is pending, held or dead.');
-    PERFORM insp.require(num_nulls(p_before, p_last) IN (0, 2), 'after', 'Send next of the page before.');
+    PERFORM insp.require(p_state IN ('pending', 'held', 'dead'), 'state', 'A state is pending, held or dead.', p_field => 'state');
+    PERFORM insp.require(num_nulls(p_before, p_last) IN (0, 2), 'after', 'Send next of the page before.', p_field => 'after');
     IF p_last IS NOT NULL THEN
         last := insp.callback_by_webhook_id(p_last);
-        PERFORM insp.require(last IS NOT NULL, 'after names no callback', 'Begin again without after.');
+        PERFORM insp.require(last IS NOT NULL, 'after names no callback', 'Begin again without after.', p_field => 'after');
     END IF;
     RETURN QUERY SELECT insp.gateway_callback(v, c.public_id), x.due_at, c.webhook_id
     FROM insp.endpoint e CROSS JOIN LATERAL (

@@ -10,11 +10,11 @@ BEGIN
     IF p_endpoint IS NULL THEN
         own := ARRAY(SELECT x.id FROM insp.endpoint x WHERE x.partner_id = p_partner AND x.url = 'pull:' ORDER BY x.id);
         PERFORM insp.require(cardinality(own) < 2, 'endpoint is missing',
-            'Events of these endpoints are pulled: ' || array_to_string(own, ', ') || '.');
+            'Events of these endpoints are pulled: ' || array_to_string(own, ', ') || '.', p_field => 'endpoint');
     END IF;
     SELECT * INTO e FROM insp.endpoint x WHERE x.id = coalesce(p_endpoint, own[1]) AND x.partner_id = p_partner;
     IF NOT FOUND AND p_endpoint IS NOT NULL THEN
-        PERFORM insp.refuse('ENDPOINT_UNKNOWN');
+        PERFORM insp.refuse('ENDPOINT_UNKNOWN', p_field => 'endpoint');
     -- After a change of the URL, what was to be pulled still is.
     ELSIF e.id IS NULL OR e.url IS DISTINCT FROM 'pull:'
         AND NOT EXISTS (SELECT FROM insp.callback_pull p WHERE p.endpoint_id = e.id AND p.position IS NOT NULL) THEN
@@ -54,23 +54,25 @@ DECLARE
     epochs bigint[];
     positions bigint[];
 BEGIN
-    PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.', p_field => 'limit');
+    PERFORM insp.need_cursor_key();
     -- Before the events are read: then each up to this place is among them.
     SELECT * INTO STRICT c FROM insp.pull_cursor x;
     IF p_place IS NULL THEN
         -- From the oldest on that is kept.
         start_epoch := -1;
         start_position := 0;
-        next := insp.pull_place(c.epoch, c.position);
+        next := insp.pull_place(e.id, c.epoch, c.position);
     ELSE
-        SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(p_place) r;
+        SELECT r.epoch, r.position INTO start_epoch, start_position FROM insp.read_place(e.id, p_place) r;
         SELECT * INTO gone FROM insp.pull_gone g WHERE g.endpoint_id = e.id;
         IF start_epoch IS NULL THEN
-            PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of a history that this database does not know');
+            PERFORM insp.refuse('EVENTS_GONE', 'the cursor is of another endpoint, or of a history that this database does not know',
+                p_field => 'after');
         ELSIF (start_epoch, start_position) < (gone.epoch, gone.position) THEN
-            PERFORM insp.refuse('EVENTS_GONE', 'events after the cursor are older than what is kept');
+            PERFORM insp.refuse('EVENTS_GONE', 'events after the cursor are older than what is kept', p_field => 'after');
         END IF;
-        next := insp.pull_place(start_epoch, start_position);
+        next := insp.pull_place(e.id, start_epoch, start_position);
     END IF;
     SELECT array_agg(p.callback_id ORDER BY p.epoch, p.position), array_agg(p.epoch ORDER BY p.epoch, p.position),
         array_agg(p.position ORDER BY p.epoch, p.position)
@@ -80,7 +82,7 @@ BEGIN
         WHERE x.endpoint_id = e.id AND x.position IS NOT NULL AND (x.epoch, x.position) > (start_epoch, start_position)
         ORDER BY x.epoch, x.position LIMIT least(p_limit, most)) p;
     IF ids IS NOT NULL THEN
-        next := insp.pull_place(epochs[cardinality(epochs)], positions[cardinality(positions)]);
+        next := insp.pull_place(e.id, epochs[cardinality(epochs)], positions[cardinality(positions)]);
     END IF;
     endpoints := ARRAY[(e.id, 0, NULL, NULL,
         ARRAY(SELECT convert_from(s.value, 'UTF8')
@@ -132,8 +134,9 @@ CREATE OR REPLACE FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs big
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     SELECT (u.n - 1)::integer FROM unnest(p_endpoints, p_epochs, p_positions) WITH ORDINALITY AS u (endpoint, epoch, "position", n)
-    WHERE EXISTS (SELECT FROM insp.callback_pull x WHERE x.endpoint_id = u.endpoint AND x.position IS NOT NULL
-        AND (x.epoch, x.position) > (u.epoch, u.position))
+    -- Not EXISTS, which could become a join that reads the events of all.
+    WHERE (SELECT true FROM insp.callback_pull x WHERE x.endpoint_id = u.endpoint AND x.position IS NOT NULL
+        AND (x.epoch, x.position) > (u.epoch, u.position) LIMIT 1)
 $$;
 COMMENT ON FUNCTION insp.gateway_pulls(bigint[], bigint[], bigint[]) IS
     'Which of these clients have something to pull, counted from 0: one query for all that wait';

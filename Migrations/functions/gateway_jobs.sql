@@ -37,10 +37,10 @@ BEGIN
             AND p_kinds <@ ARRAY['customer', 'user', 'criteria'], false),
         'references', 'Give one to three references.');
     PERFORM insp.check_indexes(p_plain || p_hidden, 6);
-    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     IF p_after IS NOT NULL THEN
         SELECT j.id INTO before FROM insp.job j WHERE j.public_id = p_after AND j.partner_id = number;
-        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.');
+        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.', p_field => 'after');
     END IF;
     FOR one IN
         SELECT j.public_id, j.workflow, j.created_at, j.completed_at,
@@ -123,7 +123,7 @@ BEGIN
         PERFORM pg_advisory_xact_lock(hashtextextended('insp rerun ' || number || ' ' || p_key, 0));
         SELECT * INTO known FROM insp.job_key k WHERE k.partner_id = number AND k.key = p_key;
         IF FOUND AND known.request_sha256 <> digest THEN
-            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'Idempotency-Key');
         ELSIF FOUND THEN
             id := known.public_id;
             repeated := true;
@@ -138,7 +138,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
         IF NOT FOUND THEN
             -- A job was created under the same key meanwhile.
-            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'Idempotency-Key');
         END IF;
     END IF;
     PERFORM insp.record_access(p_credential, 'rerun', 'create', id, jsonb_build_object('of', j.public_id));
@@ -149,16 +149,17 @@ COMMENT ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) IS
 GRANT EXECUTE ON FUNCTION insp.gateway_rerun(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_part(
-    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_scope text DEFAULT 'images',
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_purpose text DEFAULT NULL,
     OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, p_scope), p_id);
+    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256,
+        CASE WHEN p_purpose IS NULL THEN 'images' ELSE 'report' END), p_id);
     part insp.part;
 BEGIN
-    PERFORM insp.require(coalesce(p_scope IN ('images', 'report'), false), 'scope', 'A scope for parts is images or report.');
+    PERFORM insp.check_purpose(p_purpose, false);
     SELECT * INTO part FROM insp.part p WHERE p.job_id = j.id AND p.kind = p_kind AND p.ordinal = p_ordinal;
     IF NOT FOUND THEN
         PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
@@ -176,21 +177,18 @@ BEGIN
             PERFORM insp.refuse('PARTS_PURGED');
         END IF;
     END IF;
-    -- A report is recorded as a whole.
-    IF p_scope = 'images' THEN
-        PERFORM insp.record_access(p_credential, 'image', 'images', j.public_id,
-            jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0)));
-    END IF;
+    PERFORM insp.record_access(p_credential, 'image', CASE WHEN p_purpose IS NULL THEN 'images' ELSE 'report' END, j.public_id,
+        jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0)), p_purpose);
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, text) IS
-    'The bytes of a part of a job of a credential''s partner, as they are stored, or where in the object store they are, with their size; parts by URL were never stored. p_scope: images, or report, whose reading insp.gateway_report has recorded';
+    'The bytes of a part of a job of a credential''s partner, as they are stored, or where in the object store they are, with their size; parts by URL were never stored. For a report p_purpose is the report''s, and the credential needs its scope. Recorded';
 GRANT EXECUTE ON FUNCTION insp.gateway_part(bigint, bytea, uuid, text, integer, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_report(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review',
     OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[],
-    OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb
+    OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -209,6 +207,7 @@ BEGIN
     request := j.request;
     decided_at := extract(epoch FROM j.completed_at);
     encryption := (SELECT k.jwk FROM insp.partner_key k WHERE k.partner_id = j.partner_id);
+    partner := (SELECT p.name FROM insp.partner p WHERE p.id = j.partner_id);
     SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
     INTO statuses, bodies FROM insp.step s WHERE s.job_id = j.id AND s.status IN (4, 8, 16, 32) AND s.body IS NOT NULL;
     SELECT coalesce(array_agg(p.kind ORDER BY p.kind, p.ordinal), '{}'), coalesce(array_agg(p.ordinal ORDER BY p.kind, p.ordinal), '{}')
@@ -218,7 +217,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) IS
-    'What the report on a finished job of a credential''s partner is made of: the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
+    'What the report on a finished job of a credential''s partner is made of: the partner''s name, the request, the results of its stages, as they are stored, its parts, and what insp.gateway_result returns. Records the reading with its purpose (review, support, export or delivery)';
 GRANT EXECUTE ON FUNCTION insp.gateway_report(bigint, bytea, uuid, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb DEFAULT '{}') RETURNS jsonb
@@ -235,16 +234,16 @@ BEGIN
     FOR name, value IN SELECT o.key, o.value FROM jsonb_each(p_options) o LOOP
         IF name <> ALL (names) THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ' || left(quote_literal(name), 40),
-                format('Keys are %s.', array_to_string(names, ', ')));
+                format('Keys are %s.', array_to_string(names, ', ')), left(name, 40));
         ELSIF name = 'method' THEN
-            PERFORM insp.require(jsonb_typeof(value) = 'string', 'method is not a string', NULL, 'PAYLOAD_INVALID');
+            PERFORM insp.require(jsonb_typeof(value) = 'string', 'method is not a string', NULL, 'PAYLOAD_INVALID', p_field => name);
         ELSIF name = 'motions' THEN
             PERFORM insp.require(jsonb_typeof(value) = 'array' AND jsonb_array_length(value) <= 10
                 AND NOT EXISTS (SELECT FROM jsonb_array_elements(value) e WHERE jsonb_typeof(e) <> 'string'),
-                'motions is not an array of strings', NULL, 'PAYLOAD_INVALID');
+                'motions is not an array of strings', NULL, 'PAYLOAD_INVALID', name);
         -- As a text, because a cast of 1e400 fails.
         ELSIF jsonb_typeof(value) <> 'number' OR value::text !~ '^[0-9]{1,6}$' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is not a whole number');
+            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is not a whole number', p_field => name);
         END IF;
     END LOOP;
     SELECT * INTO partner FROM insp.partner p WHERE p.id = number;

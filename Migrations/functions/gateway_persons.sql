@@ -71,6 +71,37 @@ COMMENT ON FUNCTION insp.gateway_erase(bigint, bytea, bytea[]) IS
     'insp.erase_person for a person of a credential''s partner; returns how many jobs, each with its chain of reruns';
 GRANT EXECUTE ON FUNCTION insp.gateway_erase(bigint, bytea, bytea[]) TO insp_gateway;
 
+CREATE OR REPLACE FUNCTION insp.gateway_withdraw(
+    p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], OUT cancelled integer, OUT erased integer
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'persons');
+BEGIN
+    PERFORM insp.check_indexes(p_indexes);
+    SELECT coalesce(sum(w.cancelled), 0), coalesce(sum(w.erased), 0) INTO cancelled, erased
+    FROM insp.partner p CROSS JOIN unnest(p_indexes) i CROSS JOIN LATERAL insp.withdraw_by_index(p.name, i) w WHERE p.id = number;
+    PERFORM insp.record_access(p_credential, 'withdraw', 'persons', NULL, jsonb_build_object('cancelled', cancelled, 'jobs', erased));
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_withdraw(bigint, bytea, bytea[]) IS
+    'insp.withdraw_person for a person of a credential''s partner; returns how many jobs were cancelled and erased';
+GRANT EXECUTE ON FUNCTION insp.gateway_withdraw(bigint, bytea, bytea[]) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_withdraw_job(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    j constant insp.job := insp.gateway_job(insp.gateway_partner(p_credential, p_secret_sha256, 'persons'), p_id);
+    is_withdrawn constant boolean := insp.withdraw_consent(j.public_id);
+BEGIN
+    PERFORM insp.record_access(p_credential, 'withdraw', 'persons', j.public_id);
+    RETURN is_withdrawn;
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_withdraw_job(bigint, bytea, uuid) IS
+    'insp.withdraw_consent for a job of a credential''s partner; false: there was nothing to stop and nothing to remove';
+GRANT EXECUTE ON FUNCTION insp.gateway_withdraw_job(bigint, bytea, uuid) TO insp_gateway;
+
 CREATE OR REPLACE FUNCTION insp.gateway_export(
     p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], p_after uuid DEFAULT NULL, p_limit integer DEFAULT 20
 ) RETURNS TABLE (id uuid, document jsonb, sealed bytea, body bytea, partner_id integer, personal jsonb, parts jsonb, notes jsonb)
@@ -84,10 +115,10 @@ DECLARE
     j insp.job;
 BEGIN
     PERFORM insp.check_indexes(p_indexes);
-    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     IF p_after IS NOT NULL THEN
         SELECT x.id INTO before FROM insp.job x WHERE x.public_id = p_after AND x.partner_id = number;
-        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.');
+        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.', p_field => 'after');
     END IF;
     SELECT array_agg(DISTINCT u.job) INTO numbers
     FROM unnest(p_indexes) i, LATERAL unnest(insp.jobs_of_person(number, i, (

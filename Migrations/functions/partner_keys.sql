@@ -21,41 +21,41 @@ BEGIN
     END IF;
     SELECT k INTO name FROM unnest(ARRAY['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) k WHERE p_jwk ? k LIMIT 1;
     IF FOUND THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', format('it has the private member %s: it must not be used any more', name));
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', format('it has the private member %s: it must not be used any more', name), p_field => name);
     END IF;
     SELECT k INTO name FROM unnest(ARRAY['kty', 'alg', 'use', 'kid', 'crv', 'n', 'e', 'x', 'y']) k
     WHERE jsonb_typeof(p_jwk -> k) <> 'string' LIMIT 1;
     IF FOUND THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', format('%s is not a string', name));
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', format('%s is not a string', name), p_field => name);
     END IF;
     IF p_jwk ->> 'kty' = 'RSA' THEN
         length := octet_length(insp.base64url(p_jwk ->> 'n'));
         IF (length BETWEEN 256 AND 512 AND get_byte(insp.base64url(p_jwk ->> 'n'), 0) > 0) IS NOT TRUE
             OR (octet_length(insp.base64url(p_jwk ->> 'e')) <= 8) IS NOT TRUE THEN
-            PERFORM insp.refuse('PARTNER_KEY_INVALID', 'it is not of 2048 to 4096 bits');
+            PERFORM insp.refuse('PARTNER_KEY_INVALID', 'it is not of 2048 to 4096 bits', p_field => 'n');
         END IF;
         key := format('{"e":"%s","kty":"RSA","n":"%s"}', p_jwk ->> 'e', p_jwk ->> 'n');
         made := '{"alg": "RSA-OAEP-256"}';
     ELSIF p_jwk ->> 'kty' = 'EC' THEN
         length := CASE p_jwk ->> 'crv' WHEN 'P-256' THEN 32 WHEN 'P-384' THEN 48 WHEN 'P-521' THEN 66 END;
         IF (octet_length(insp.base64url(p_jwk ->> 'x')) = length AND octet_length(insp.base64url(p_jwk ->> 'y')) = length) IS NOT TRUE THEN
-            PERFORM insp.refuse('PARTNER_KEY_INVALID', 'its curve or a coordinate');
+            PERFORM insp.refuse('PARTNER_KEY_INVALID', 'its curve or a coordinate', p_field => CASE WHEN length IS NULL THEN 'crv' ELSE 'x' END);
         END IF;
         key := format('{"crv":"%s","kty":"EC","x":"%s","y":"%s"}', p_jwk ->> 'crv', p_jwk ->> 'x', p_jwk ->> 'y');
         made := '{"alg": "ECDH-ES"}';
     ELSE
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'kty is neither RSA nor EC');
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'kty is neither RSA nor EC', p_field => 'kty');
     END IF;
     IF p_jwk ->> 'alg' <> made ->> 'alg' THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', format('alg is not %s', made ->> 'alg'));
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', format('alg is not %s', made ->> 'alg'), p_field => 'alg');
     ELSIF p_jwk ->> 'use' <> 'enc' THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'use is not enc');
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'use is not enc', p_field => 'use');
     END IF;
     -- The thumbprint of RFC 7638.
     name := coalesce(p_jwk ->> 'kid',
         rtrim(translate(encode(sha256(convert_to(key, 'UTF8')), 'base64'), '+/', '-_'), '='));
     IF name !~ '^[!-~]{1,100}$' THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'kid is not 1 to 100 visible ASCII characters');
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'kid is not 1 to 100 visible ASCII characters', p_field => 'kid');
     END IF;
     RETURN key::jsonb || made || jsonb_build_object('kid', name, 'use', 'enc');
 END

@@ -1,4 +1,4 @@
--- Versions of partners' policies, and the functions that set those on consent, regions, callbacks and decisions.
+-- Versions of partners' policies, and the functions that set those on consent, regions, callbacks, vendors and decisions.
 
 CREATE OR REPLACE FUNCTION insp.keep_policy() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET intervalstyle = 'iso_8601' AS $$
@@ -180,6 +180,63 @@ COMMENT ON FUNCTION insp.set_callback_policy(text, text[]) IS
     'Sets the hosts that the callbackUrl of a partner''s jobs may have, if they are accepted from now on: names, or *. and a domain for every name below it; null: any host. The endpoint''s own URL is the operator''s, and needs no entry';
 GRANT EXECUTE ON FUNCTION insp.set_callback_policy(text, text[]) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.vendor_problem(p_vendor jsonb) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    keys constant text[] := ARRAY['url', 'pins', 'keyName', 'allowPrivate', 'allowedNetworks'];
+    strange text;
+BEGIN
+    IF jsonb_typeof(p_vendor) IS DISTINCT FROM 'object' THEN
+        RETURN 'the vendor is not an object';
+    END IF;
+    SELECT k INTO strange FROM jsonb_object_keys(p_vendor) k WHERE k <> ALL (keys) ORDER BY k LIMIT 1;
+    IF FOUND THEN
+        RETURN format('unknown key %s; keys are %s', left(quote_literal(strange), 40), array_to_string(keys, ', '));
+    ELSIF jsonb_typeof(p_vendor -> 'url') IS DISTINCT FROM 'string' THEN
+        RETURN 'url is not a string';
+    ELSIF jsonb_typeof(p_vendor -> 'allowPrivate') <> 'boolean' THEN
+        RETURN 'allowPrivate is not true or false';
+    ELSIF jsonb_typeof(p_vendor -> 'keyName') <> 'string' OR p_vendor ->> 'keyName' !~ '^[A-Z][A-Z0-9_]{0,31}$' THEN
+        RETURN 'keyName is not 1 to 32 upper-case letters, digits and underscores';
+    ELSIF p_vendor ? 'pins' AND (CASE jsonb_typeof(p_vendor -> 'pins') WHEN 'array' THEN (
+            SELECT count(*) BETWEEN 1 AND 2 AND bool_and(jsonb_typeof(e) = 'string' AND e #>> '{}' ~ '^sha256//[A-Za-z0-9+/]{43}=$')
+            FROM jsonb_array_elements(p_vendor -> 'pins') e) END) IS NOT TRUE THEN
+        RETURN 'pins are not one or two of sha256// and the Base64 of a SHA-256';
+    ELSIF p_vendor ? 'allowedNetworks' AND (CASE jsonb_typeof(p_vendor -> 'allowedNetworks') WHEN 'array' THEN (
+            SELECT count(*) BETWEEN 1 AND 32 AND bool_and(jsonb_typeof(e) = 'string')
+            FROM jsonb_array_elements(p_vendor -> 'allowedNetworks') e) END) IS NOT TRUE THEN
+        RETURN 'allowedNetworks are not 1 to 32 networks';
+    END IF;
+    BEGIN
+        PERFORM e::cidr FROM jsonb_array_elements_text(p_vendor -> 'allowedNetworks') e;
+    EXCEPTION WHEN data_exception THEN
+        RETURN 'allowedNetworks has an entry that is no network in CIDR notation';
+    END;
+    strange := insp.url_problem(p_vendor ->> 'url', 255, false, coalesce((p_vendor ->> 'allowPrivate')::boolean, false));
+    RETURN 'url: ' || strange;
+END
+$$;
+COMMENT ON FUNCTION insp.vendor_problem(jsonb) IS 'The error in the settings of a vendor''s server, or null';
+
+CREATE OR REPLACE FUNCTION insp.set_vendor(partner text, vendor jsonb) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    was constant insp.partner := insp.partner_lock(set_vendor.partner);
+    given constant jsonb := nullif(set_vendor.vendor, 'null');
+    problem constant text := CASE WHEN given IS NOT NULL THEN insp.vendor_problem(given) END;
+BEGIN
+    PERFORM insp.need_approval('set_vendor');
+    PERFORM insp.require(problem IS NULL, problem, 'deploy/OPERATING.md describes each key. Null is the server that workers are configured with.',
+        'PARTNER_INVALID');
+    UPDATE insp.partner p SET vendor = given WHERE p.id = was.id;
+    RETURN format('partner %s: %s', was.name,
+        coalesce(nullif(array_to_string(insp.record_partner('set_vendor', was), ', '), ''), 'nothing changed'));
+END
+$$;
+COMMENT ON FUNCTION insp.set_vendor(text, jsonb) IS
+    'Sets the liveness vendor''s server to which a partner''s sessions go from now on: url (https), pins (one or two public keys), keyName (the worker''s environment variable INSPECTD_VENDOR_KEY_NAME has the key), allowPrivate and allowedNetworks as of an endpoint. Each call sets everything; null: the server that workers are configured with';
+GRANT EXECUTE ON FUNCTION insp.set_vendor(text, jsonb) TO insp_operator;
+
 -- For each job, so without a search_path of its own.
 CREATE OR REPLACE FUNCTION insp.decision_stamp(partner insp.partner) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
@@ -235,7 +292,7 @@ DECLARE
     problem constant text := insp.decision_problem(set_decision_policy.policy);
 BEGIN
     PERFORM insp.need_approval('set_decision_policy');
-    PERFORM insp.require(problem IS NULL, problem, 'deploy/OPERATING.md describes each key. {} accepts what is usual.', 'PARTNER_INVALID');
+    PERFORM insp.require(problem IS NULL, problem, 'deploy/OPERATING.md describes each key. {} restores the defaults.', 'PARTNER_INVALID');
     IF set_decision_policy.policy = was.decision_policy THEN
         RETURN was.decision_version;
     END IF;
@@ -245,7 +302,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_decision_policy(text, jsonb) IS
-    'Sets what the decisions of a partner''s jobs accept that are accepted from now on, and returns the version, which their results name as policyVersion: expiryGraceDays, rejectExpired, minimumAge, livenessAssurance and enrollmentAssurance (evidence, challenge, certified-vendor), reviewLabels, reviewRisk. The call sets everything; {} accepts what is usual';
+    'Sets what decisions accept, for a partner''s jobs that are accepted from now on, and returns the version, which their results name as policyVersion: expiryGraceDays, rejectExpired, minimumAge, livenessAssurance and enrollmentAssurance (evidence, challenge, certified-vendor), reviewLabels, reviewRisk. The call sets everything; {} restores the defaults';
 GRANT EXECUTE ON FUNCTION insp.set_decision_policy(text, jsonb) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_decision_policy AS

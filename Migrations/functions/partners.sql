@@ -126,6 +126,7 @@ BEGIN
     -- What these settings loosen needs what their own functions need.
     PERFORM insp.need_approval('set_consent_policy', set_partner.consent_required IS NOT NULL);
     PERFORM insp.need_approval('set_region_policy', set_partner.region IS NOT NULL);
+    PERFORM insp.need_approval('set_partner', num_nonnulls(set_partner.review, set_partner.job_lifetime) > 0);
     IF set_partner.region IS NOT NULL THEN
         place := insp.partner_region(set_partner.region);
     END IF;
@@ -289,7 +290,7 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.passive_signals_suffice, p.consent_required, p.callback_required, p.job_lifetime,
     p.erased_at, p.test_of IS NOT NULL AS is_test, p.consent_policy_url, p.consent_policy_version, p.consent_purposes, p.region_choice,
-    p.callback_hosts, p.decision_version, p.decision_policy
+    p.callback_hosts, p.decision_version, p.decision_policy, p.vendor
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
@@ -337,4 +338,5 @@ COMMENT ON COLUMN insp.v_partner.region_choice IS 'Whether a job may specify ano
 COMMENT ON COLUMN insp.v_partner.decision_version IS 'Number of its decision policy (insp.set_decision_policy), 0: it never had one';
 COMMENT ON COLUMN insp.v_partner.decision_policy IS 'What its jobs accept';
 COMMENT ON COLUMN insp.v_partner.callback_hosts IS 'Hosts that a job''s callbackUrl may have (insp.set_callback_policy); null: any';
+COMMENT ON COLUMN insp.v_partner.vendor IS 'The liveness vendor''s server of its sessions (insp.set_vendor); null: the workers'' own';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -6,15 +6,15 @@ DECLARE
     digest bytea;
 BEGIN
     IF p_bytes IS NULL OR length(p_bytes) = p_overhead THEN
-        PERFORM insp.refuse('PART_EMPTY', p_kind);
+        PERFORM insp.refuse('PART_EMPTY', p_kind, p_field => p_kind);
     ELSIF length(p_bytes) > 20971520 + p_overhead THEN
-        PERFORM insp.refuse('PART_TOO_LARGE', p_kind);
+        PERFORM insp.refuse('PART_TOO_LARGE', p_kind, p_field => p_kind);
     ELSIF p_digest IS NOT NULL AND p_digest !~ '^[0-9A-Fa-f]{64}$' THEN
-        PERFORM insp.refuse('DIGEST_INVALID', p_kind);
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind, p_field => 'digests.' || p_kind);
     END IF;
     digest := sha256(p_bytes);
     IF p_digest IS NOT NULL AND digest <> decode(p_digest, 'hex') THEN
-        PERFORM insp.refuse('DIGEST_MISMATCH', p_kind);
+        PERFORM insp.refuse('DIGEST_MISMATCH', p_kind, p_field => 'digests.' || p_kind);
     END IF;
     RETURN digest;
 END
@@ -27,15 +27,15 @@ DECLARE
     problem text;
 BEGIN
     IF jsonb_typeof(p_part) <> 'object' OR p_part - ARRAY['url', 'sha256'] <> '{}' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is not an object of url and sha256', p_kind));
+        PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is not an object of url and sha256', p_kind), p_field => 'parts.' || p_kind);
     ELSIF jsonb_typeof(p_part -> 'url') IS DISTINCT FROM 'string' THEN
-        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': no url');
+        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': no url', p_field => format('parts.%s.url', p_kind));
     ELSIF coalesce(p_part ->> 'sha256', '') !~ '^[0-9A-Fa-f]{64}$' THEN
-        PERFORM insp.refuse('DIGEST_INVALID', p_kind || ': no sha256', 'A part by URL needs its sha256.');
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind || ': no sha256', 'A part by URL needs its sha256.', p_field => format('parts.%s.sha256', p_kind));
     END IF;
     problem := insp.url_problem(p_part ->> 'url', 2048, p_allow_http, p_allow_private);
     IF problem IS NOT NULL THEN
-        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': ' || problem);
+        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': ' || problem, p_field => format('parts.%s.url', p_kind));
     END IF;
 END
 $$;
@@ -49,22 +49,22 @@ DECLARE
     has_many boolean;
 BEGIN
     IF jsonb_typeof(p_parts) <> 'object' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'parts is not an object');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'parts is not an object', p_field => 'parts');
     END IF;
     FOR name IN SELECT k FROM jsonb_object_keys(p_parts) k LOOP
         part := p_parts -> name;
         SELECT k.is_many INTO has_many FROM insp.part_kind k WHERE k.kind = name;
         IF NOT FOUND THEN
-            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40), p_field => 'parts.' || left(name, 40));
         ELSIF jsonb_typeof(part) <> 'array' THEN
             PERFORM insp.check_part_url(name, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
         ELSIF NOT has_many THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name),
-                (SELECT string_agg(k.kind, ' and ' ORDER BY k.place) FROM insp.part_kind k WHERE k.is_many) || ' alone may be an array.');
+                (SELECT string_agg(k.kind, ' and ' ORDER BY k.place) FROM insp.part_kind k WHERE k.is_many) || ' alone may be an array.', 'parts.' || name);
         ELSIF jsonb_array_length(part) = 0 THEN
-            PERFORM insp.refuse('PART_EMPTY', name);
+            PERFORM insp.refuse('PART_EMPTY', name, p_field => 'parts.' || name);
         ELSIF jsonb_array_length(part) > 256 THEN
-            PERFORM insp.refuse('PART_TOO_LARGE', name);
+            PERFORM insp.refuse('PART_TOO_LARGE', name, p_field => 'parts.' || name);
         ELSE
             PERFORM insp.check_part_url(name, f, coalesce(e.allow_http, false), insp.may_lead(e, f ->> 'url'))
             FROM jsonb_array_elements(part) f;
@@ -83,16 +83,16 @@ DECLARE
     has_many boolean;
 BEGIN
     IF jsonb_typeof(p_digests) <> 'object' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object', p_field => 'digests');
     END IF;
     FOR name, value IN SELECT d.key, d.value FROM jsonb_each(p_digests) d LOOP
         SELECT k.is_many INTO has_many FROM insp.part_kind k WHERE k.kind = name;
         IF NOT FOUND THEN
-            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40), p_field => 'digests.' || left(name, 40));
         ELSIF name <> ALL (p_inline) THEN
-            PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
+            PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given', p_field => name);
         ELSIF jsonb_typeof(value) <> (CASE WHEN has_many THEN 'array' ELSE 'string' END) THEN
-            PERFORM insp.refuse('DIGEST_INVALID', name);
+            PERFORM insp.refuse('DIGEST_INVALID', name, p_field => 'digests.' || name);
         END IF;
     END LOOP;
 END
@@ -106,23 +106,23 @@ DECLARE
     kind text;
 BEGIN
     IF p_format = 'TD3' AND 'BACK' = ANY (p_kinds) THEN
-        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
+        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document', p_field => 'BACK');
     END IF;
     FOREACH kind IN ARRAY p_kinds LOOP
         IF kind <> ALL (p_flow.takes) THEN
             PERFORM insp.refuse('PART_UNEXPECTED', format('%s takes no %s', p_flow.name, kind),
-                format('%s takes %s.', p_flow.name, array_to_string(p_flow.takes, ', ')));
+                format('%s takes %s.', p_flow.name, array_to_string(p_flow.takes, ', ')), kind);
         END IF;
     END LOOP;
     FOREACH kind IN ARRAY p_flow.needs_all LOOP
         IF kind <> ALL (p_kinds) THEN
-            PERFORM insp.refuse('PART_MISSING', kind);
+            PERFORM insp.refuse('PART_MISSING', kind, p_field => kind);
         END IF;
     END LOOP;
     IF p_flow.needs_one <> '{}' AND NOT p_flow.needs_one && p_kinds THEN
-        PERFORM insp.refuse('PART_MISSING', array_to_string(p_flow.needs_one, ' or '));
+        PERFORM insp.refuse('PART_MISSING', array_to_string(p_flow.needs_one, ' or '), p_field => p_flow.needs_one[1]);
     ELSIF 'BACK' = ANY (p_kinds) AND 'FRONT' <> ALL (p_kinds) THEN
-        PERFORM insp.refuse('PART_MISSING', 'FRONT');
+        PERFORM insp.refuse('PART_MISSING', 'FRONT', p_field => 'FRONT');
     END IF;
 END
 $$;

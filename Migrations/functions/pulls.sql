@@ -153,42 +153,106 @@ $$;
 COMMENT ON FUNCTION insp.pull_waiting(bigint[]) IS
     'Callbacks that waited to be sent to a URL of their jobs, and now have that of an endpoint whose events are pulled, are pulled instead';
 
-CREATE OR REPLACE FUNCTION insp.pull_place(p_epoch bigint, p_position bigint) RETURNS text
+-- Without their own settings, and in single expressions: a client that pulls calls them for each page.
+CREATE OR REPLACE FUNCTION insp.mask_place(p_key bytea, p_tag bytea, p_bytes bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    bits constant bit(512) := ('x' || encode(p_bytes, 'hex'))::bit(512)
+        # ('x' || encode(sha256(p_key || '\x01' || p_tag) || sha256(p_key || '\x02' || p_tag), 'hex'))::bit(512);
+BEGIN
+    RETURN int8send(substring(bits FROM 1 FOR 64)::bigint) || int8send(substring(bits FROM 65 FOR 64)::bigint)
+        || int8send(substring(bits FROM 129 FOR 64)::bigint) || int8send(substring(bits FROM 193 FOR 64)::bigint)
+        || int8send(substring(bits FROM 257 FOR 64)::bigint) || int8send(substring(bits FROM 321 FOR 64)::bigint)
+        || int8send(substring(bits FROM 385 FOR 64)::bigint) || int8send(substring(bits FROM 449 FOR 64)::bigint);
+END
+$$;
+COMMENT ON FUNCTION insp.mask_place(bytea, bytea, bytea) IS
+    'Hides the 64 bytes of a cursor, or shows them again: they are combined with a stream that follows from the key and the tag';
+
+CREATE OR REPLACE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    -- Always of the same length, and cut: nobody can extend it.
+    RETURN substr(sha256(p_key || '\x00' || int8send(p_endpoint) || p_bytes), 1, 16);
+END
+$$;
+COMMENT ON FUNCTION insp.place_tag(bytea, bigint, bytea) IS
+    'Proves that a cursor was made here and for this endpoint; the same place has the same one';
+
+CREATE OR REPLACE FUNCTION insp.need_cursor_key() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    -- Two gateways may each make one at the same moment: neither waits for the other, and each cursor is tried with all.
+    IF NOT EXISTS (SELECT FROM insp.secrets('inspectd', ARRAY['cursor_key'])) THEN
+        INSERT INTO insp.secret (owner, purpose, value) VALUES ('inspectd', 'cursor_key', insp.random_key());
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.need_cursor_key() IS 'Creates the key that seals cursors, if there is none yet';
+
+CREATE OR REPLACE FUNCTION insp.seal_place(p_endpoint bigint, p_words bigint[]) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    place text := p_epoch || '.' || p_position;
+    -- Always eight: a length would tell how often the server changed.
+    w constant bigint[] := p_words || array_fill(-1::bigint, ARRAY[8 - cardinality(p_words)]);
+    bytes constant bytea := int8send(w[1]) || int8send(w[2]) || int8send(w[3]) || int8send(w[4]) || int8send(w[5])
+        || int8send(w[6]) || int8send(w[7]) || int8send(w[8]);
+    key bytea;
+    tag bytea;
+BEGIN
+    SELECT s.value INTO STRICT key FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LIMIT 1;
+    tag := insp.place_tag(key, p_endpoint, bytes);
+    RETURN translate(encode(tag || insp.mask_place(key, tag, bytes), 'base64'), E'+/=\n', '-_');
+END
+$$;
+COMMENT ON FUNCTION insp.seal_place(bigint, bigint[]) IS
+    'A place as partners hold it. Places count the events of all partners, so nobody else can read it; nor does it serve another endpoint';
+
+CREATE OR REPLACE FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    words bigint[] := ARRAY[p_epoch, p_position];
     last insp.pull_epoch;
 BEGIN
     SELECT * INTO last FROM insp.pull_epoch e WHERE e.epoch = p_epoch;
     -- Where the epoch is of a history that was lost, one of these is common to both.
     FOR generation IN 1..3 LOOP
         EXIT WHEN last.former_epoch IS NULL;
-        place := place || '_' || last.former_epoch || '.' || last.former_position;
+        words := words || last.former_epoch || last.former_position;
         SELECT * INTO last FROM insp.pull_epoch e WHERE e.epoch = last.former_epoch;
     END LOOP;
-    RETURN place;
+    RETURN insp.seal_place(p_endpoint, words);
 END
 $$;
-COMMENT ON FUNCTION insp.pull_place(bigint, bigint) IS
-    'A place as partners hold it: epoch and position, and where the three epochs before it ended';
+COMMENT ON FUNCTION insp.pull_place(bigint, bigint, bigint) IS
+    'A place in an endpoint''s events as partners hold it: epoch and position, and where the three epochs before it ended, sealed';
 
-CREATE OR REPLACE FUNCTION insp.read_place(p_place text, OUT epoch bigint, OUT "position" bigint)
+CREATE OR REPLACE FUNCTION insp.read_place(p_endpoint bigint, p_place text, OUT epoch bigint, OUT "position" bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    piece text;
+    sealed bytea;
+    key bytea;
+    bytes bytea;
     given bigint;
 BEGIN
-    PERFORM insp.require(p_place ~ '^[0-9]{1,19}\.[0-9]{1,18}(_[0-9]{1,19}\.[0-9]{1,18}){0,3}$', 'after', 'Send next of the page before.');
-    FOREACH piece IN ARRAY string_to_array(p_place, '_') LOOP
-        given := least(split_part(piece, '.', 1)::numeric, 9223372036854775807);
+    PERFORM insp.require((p_place ~ '^[A-Za-z0-9_-]{107}$') IS TRUE, 'after', 'Send next of the page before.',
+        p_field => 'after');
+    sealed := decode(translate(p_place, '-_', '+/') || '=', 'base64');
+    FOR key IN SELECT s.value FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LOOP
+        bytes := insp.mask_place(key, substr(sealed, 1, 16), substr(sealed, 17));
+        EXIT WHEN insp.place_tag(key, p_endpoint, bytes) = substr(sealed, 1, 16);
+        bytes := NULL;
+    END LOOP;
+    FOR n IN 0..3 LOOP
+        given := ('x' || encode(substr(bytes, 16 * n + 1, 8), 'hex'))::bit(64)::bigint;
         IF EXISTS (SELECT FROM insp.pull_epoch e WHERE e.epoch = given) THEN
             epoch := given;
-            position := split_part(piece, '.', 2)::bigint;
+            position := ('x' || encode(substr(bytes, 16 * n + 9, 8), 'hex'))::bit(64)::bigint;
             RETURN;
         END IF;
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.read_place(text) IS
-    'The last place of a cursor that is of this history of the database; null: there is none';
+COMMENT ON FUNCTION insp.read_place(bigint, text) IS
+    'The last place of an endpoint''s cursor that is of this history of the database; null: there is none, or the cursor is not of this endpoint';

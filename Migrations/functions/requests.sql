@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURN
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF jsonb_typeof(p_payload -> p_key) <> 'string' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a string');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a string', p_field => p_key);
     END IF;
     RETURN p_payload ->> p_key;
 END
@@ -20,11 +20,11 @@ DECLARE
 BEGIN
     -- RFC 3339 only: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are not part of the contract.
     IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.', p_key);
     END IF;
     RETURN value::timestamptz;
 EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_time_zone_displacement_value THEN
-    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.');
+    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.', p_key);
 END
 $$;
 COMMENT ON FUNCTION insp.request_time(jsonb, text) IS 'A time of a payload (RFC 3339 with its offset); refuses other types';
@@ -36,12 +36,12 @@ DECLARE
     needle text;
 BEGIN
     IF NOT p ? 'partner' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'partner is missing');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'partner is missing', p_field => 'partner');
     END IF;
     needle := insp.request_text(p, 'partner');
     SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
     IF NOT FOUND OR NOT insp.may_act(partner.id) THEN
-        PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_literal(needle), 40));
+        PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_literal(needle), 40), p_field => 'partner');
     ELSIF NOT partner.enabled THEN
         PERFORM insp.refuse('PARTNER_DISABLED');
     END IF;
@@ -58,14 +58,14 @@ DECLARE
     flow insp.workflow;
 BEGIN
     IF NOT p ? 'workflow' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'workflow is missing');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'workflow is missing', p_field => 'workflow');
     END IF;
     -- Jumio's keys come as numbers and as strings.
     needle := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow'
         ELSE insp.request_text(p, 'workflow') END;
     SELECT * INTO flow FROM insp.workflow w WHERE needle IN (w.name, w.definition_key);
     IF NOT FOUND THEN
-        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(needle), 40));
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(needle), 40), p_field => 'workflow');
     END IF;
     RETURN flow;
 END
@@ -80,7 +80,7 @@ DECLARE
 BEGIN
     lane := CASE insp.request_text(p, 'lane') WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END;
     IF lane IS NULL THEN
-        PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p ->> 'lane'), 40));
+        PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p ->> 'lane'), 40), p_field => 'lane');
     END IF;
     RETURN lane;
 END
@@ -110,7 +110,7 @@ DECLARE
 BEGIN
     IF NOT p ? 'region' THEN
         IF partner.region IS NULL AND EXISTS (SELECT FROM insp.region g WHERE g.is_served) THEN
-            PERFORM insp.refuse('REGION_MISSING', NULL, insp.region_hint());
+            PERFORM insp.refuse('REGION_MISSING', NULL, insp.region_hint(), p_field => 'region');
         END IF;
         RETURN coalesce(partner.region, 0);
     END IF;
@@ -118,10 +118,10 @@ BEGIN
     SELECT g.id INTO place FROM insp.region g
     WHERE g.name = needle AND (g.is_served OR NOT EXISTS (SELECT FROM insp.region x WHERE x.is_served));
     IF NOT FOUND THEN
-        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(needle), 40), insp.region_hint());
+        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(needle), 40), insp.region_hint(), p_field => 'region');
     ELSIF place <> partner.region AND NOT partner.region_choice THEN
         PERFORM insp.refuse('REGION_REFUSED', needle,
-            (SELECT format('Leave region out, or send %s.', g.name) FROM insp.region g WHERE g.id = partner.region));
+            (SELECT format('Leave region out, or send %s.', g.name) FROM insp.region g WHERE g.id = partner.region), 'region');
     END IF;
     RETURN place;
 END
@@ -136,26 +136,27 @@ DECLARE
 BEGIN
     IF p ? 'documentFormat' THEN
         IF insp.request_text(p, 'documentFormat') NOT IN ('TD1', 'TD2', 'TD3') THEN
-            PERFORM insp.refuse('DOCUMENT_FORMAT_UNKNOWN', left(quote_literal(p ->> 'documentFormat'), 40));
+            PERFORM insp.refuse('DOCUMENT_FORMAT_UNKNOWN', left(quote_literal(p ->> 'documentFormat'), 40), p_field => 'documentFormat');
         END IF;
     END IF;
     IF p ? 'documentTypes' THEN
         IF jsonb_typeof(p -> 'documentTypes') <> 'array' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'documentTypes is not an array');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'documentTypes is not an array',
+                'It is an array of PASSPORT, VISA, DRIVING_LICENSE and ID_CARD.', 'documentTypes');
         END IF;
         FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'documentTypes') e LOOP
             IF value NOT IN ('"PASSPORT"', '"VISA"', '"DRIVING_LICENSE"', '"ID_CARD"') THEN
-                PERFORM insp.refuse('DOCUMENT_TYPE_UNKNOWN', left(quote_literal(value #>> '{}'), 40));
+                PERFORM insp.refuse('DOCUMENT_TYPE_UNKNOWN', left(quote_literal(value #>> '{}'), 40), p_field => 'documentTypes');
             END IF;
         END LOOP;
     END IF;
     IF p ? 'countries' THEN
         IF jsonb_typeof(p -> 'countries') <> 'array' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'countries is not an array');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'countries is not an array', 'It is an array of codes, such as ["DEU"].', 'countries');
         END IF;
         FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'countries') e LOOP
             IF jsonb_typeof(value) <> 'string' OR NOT EXISTS (SELECT FROM insp.country c WHERE c.code = value #>> '{}') THEN
-                PERFORM insp.refuse('COUNTRY_INVALID', left(quote_literal(value #>> '{}'), 40));
+                PERFORM insp.refuse('COUNTRY_INVALID', left(quote_literal(value #>> '{}'), 40), p_field => 'countries');
             END IF;
         END LOOP;
     END IF;
@@ -174,16 +175,16 @@ BEGIN
             insp.may_lead(endpoint, p ->> 'callbackUrl'));
         IF problem IS NULL AND NOT insp.is_listed_host(p ->> 'callbackUrl', partner.callback_hosts) THEN
             PERFORM insp.refuse('CALLBACK_URL_INVALID', 'its host is not one that the partner registered',
-                format('Hosts are %s.', array_to_string(partner.callback_hosts, ', ')));
+                format('Hosts are %s.', array_to_string(partner.callback_hosts, ', ')), 'callbackUrl');
         END IF;
         IF problem IS NULL AND endpoint.id IS NULL THEN
             problem := 'the partner has no endpoint whose secret could sign';
         END IF;
         IF problem IS NOT NULL THEN
-            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem, p_field => 'callbackUrl');
         END IF;
     ELSIF partner.callback_required AND endpoint.url IS NULL THEN
-        PERFORM insp.refuse('CALLBACK_URL_MISSING');
+        PERFORM insp.refuse('CALLBACK_URL_MISSING', p_field => 'callbackUrl');
     END IF;
 END
 $$;
@@ -205,16 +206,17 @@ DECLARE
     problem text;
 BEGIN
     IF jsonb_typeof(consent) <> 'object' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object', p_field => 'consent');
     ELSIF consent ->> 'obtained' IN ('no', 'false') THEN
         -- Whatever the policy: nobody may be inspected who said no.
-        PERFORM insp.refuse('CONSENT_MISSING', 'the person did not consent', insp.consent_hint(partner));
+        PERFORM insp.refuse('CONSENT_MISSING', 'the person did not consent', insp.consent_hint(partner), p_field => 'consent.obtained');
     ELSIF consent ? 'obtained' AND coalesce(consent ->> 'obtained', '') NOT IN ('yes', 'true', 'na') THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtained', 'obtained is yes, no or na (not applicable).');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtained', 'obtained is yes, no or na (not applicable).', 'consent.obtained');
     END IF;
     -- A minute for clocks that differ.
-    IF consent ? 'obtainedAt' AND insp.request_time(consent, 'obtainedAt') > clock_timestamp() + interval '1 minute' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtainedAt is in the future');
+    IF consent ? 'obtainedAt' AND insp.request_time(jsonb_build_object('consent.obtainedAt', consent -> 'obtainedAt'),
+            'consent.obtainedAt') > clock_timestamp() + interval '1 minute' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent.obtainedAt is in the future', p_field => 'consent.obtainedAt');
     END IF;
     IF NOT partner.consent_required THEN
         RETURN;
@@ -226,7 +228,7 @@ BEGIN
         WHEN partner.consent_purposes <> '{}' AND (jsonb_typeof(consent -> 'purposes') = 'array'
             AND consent -> 'purposes' @> to_jsonb(partner.consent_purposes)) IS NOT TRUE THEN 'purposes' END;
     IF problem IS NOT NULL THEN
-        PERFORM insp.refuse('CONSENT_MISSING', problem, insp.consent_hint(partner));
+        PERFORM insp.refuse('CONSENT_MISSING', problem, insp.consent_hint(partner), p_field => 'consent.' || problem);
     END IF;
 END
 $$;
@@ -242,7 +244,7 @@ DECLARE
 BEGIN
     IF needle <> ALL (reviews) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'review is ' || left(quote_literal(needle), 40),
-            'A review is never, rejected, warning or always.');
+            'A review is never, rejected, warning or always.', 'review');
     END IF;
     -- A request may be stricter than its partner's policy, never less strict.
     RETURN reviews[greatest(array_position(reviews, needle), array_position(reviews, partner.review))];
@@ -257,7 +259,7 @@ DECLARE
     traceparent constant text := insp.request_text(p, 'traceparent');
 BEGIN
     IF traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'traceparent is not a W3C trace context');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'traceparent is not a W3C trace context', p_field => 'traceparent');
     END IF;
     RETURN traceparent;
 END
@@ -272,10 +274,10 @@ DECLARE
 BEGIN
     IF p ? 'delaySeconds' THEN
         IF p ? 'runAt' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt', 'Give one of them.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt', 'Give one of them.', p_field => 'runAt');
         ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is ' || left(p ->> 'delaySeconds', 40),
-                'delaySeconds is a number from 0 to 2592000.');
+                'delaySeconds is a number from 0 to 2592000.', 'delaySeconds');
         ELSIF round((p -> 'delaySeconds')::numeric, 6) > 0 THEN
             -- Rounded, because a double cannot hold every small number.
             run_at := now() + make_interval(secs => round((p -> 'delaySeconds')::numeric, 6)::double precision);
@@ -283,7 +285,7 @@ BEGIN
     ELSIF p ? 'runAt' THEN
         run_at := insp.request_time(p, 'runAt');
         IF run_at > now() + interval '30 days' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'runAt is more than 30 days ahead');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'runAt is more than 30 days ahead', p_field => 'runAt');
         END IF;
     END IF;
     RETURN run_at;
@@ -304,7 +306,7 @@ DECLARE
     flow insp.workflow;
     kinds text[] := p_inline;
     name text;
-    unknown jsonb;
+    unknown text;
     review text;
 BEGIN
     -- Absent keys cost no call.
@@ -313,11 +315,10 @@ BEGIN
     ELSIF pg_column_size(p) > 16384 THEN
         PERFORM insp.refuse('PAYLOAD_TOO_LARGE');
     END IF;
-    unknown := p - keys;
-    IF unknown <> '{}' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key '
-            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k ORDER BY k LIMIT 1),
-            format('Keys are %s.', array_to_string(keys, ', ')));
+    IF p - keys <> '{}' THEN
+        unknown := (SELECT k FROM jsonb_object_keys(p - keys) k ORDER BY k LIMIT 1);
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ' || left(quote_literal(unknown), 40),
+            format('Keys are %s.', array_to_string(keys, ', ')), left(unknown, 40));
     END IF;
 
     partner := insp.request_partner(p);
@@ -331,10 +332,10 @@ BEGIN
     FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
         CONTINUE WHEN NOT p ? name;
         IF length(insp.request_text(p, name)) > 100 THEN
-            PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
+            PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name, p_field => name);
         ELSIF p ->> name = '' AND name <> 'reportingCriteria' THEN
             -- It would group all persons without a reference.
-            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is empty', 'Leave it out where there is none.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is empty', 'Leave it out where there is none.', p_field => name);
         END IF;
     END LOOP;
     r.idempotency_key := p ->> 'idempotencyKey';
@@ -359,10 +360,11 @@ BEGIN
     r.expires_at := CASE WHEN r.expires_named THEN insp.request_time(p, 'expiresAt')
         ELSE greatest(now(), coalesce(r.run_at, now())) + partner.job_lifetime END;
     IF r.expires_at <= greatest(now(), coalesce(r.run_at, now())) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt', p_field => 'expiresAt');
     ELSIF r.expires_named AND r.expires_at > greatest(now(), coalesce(r.run_at, now())) + interval '366 days' THEN
         -- As a partner's job_lifetime. A job that never ends keeps its partition from being dropped.
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is too late', 'expiresAt is at most 366 days from now, or after runAt.');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is too late', 'expiresAt is at most 366 days from now, or after runAt.',
+            'expiresAt');
     END IF;
 
     IF p ? 'parts' THEN
@@ -370,8 +372,8 @@ BEGIN
         r.part_urls := p -> 'parts';
         kinds := ARRAY(SELECT jsonb_object_keys(r.part_urls));
         IF kinds && p_inline THEN
-            PERFORM insp.refuse('PART_UNEXPECTED',
-                (SELECT k FROM unnest(kinds) k WHERE k = ANY (p_inline) LIMIT 1) || ' was given both as bytes and by URL');
+            name := (SELECT k FROM unnest(kinds) k WHERE k = ANY (p_inline) LIMIT 1);
+            PERFORM insp.refuse('PART_UNEXPECTED', name || ' was given both as bytes and by URL', p_field => name);
         END IF;
         kinds := kinds || p_inline;
     END IF;
@@ -414,14 +416,15 @@ DECLARE
     code text;
     detail text;
     hint text;
+    field text;
 BEGIN
     RETURN insp.check_request(p, p_inline);
 EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = CONSTRAINT_NAME, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    GET STACKED DIAGNOSTICS code = CONSTRAINT_NAME, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT, field = COLUMN_NAME;
     IF p_count = 1 OR left(SQLSTATE, 2) <> 'IN' THEN
         RAISE;
     END IF;
-    PERFORM insp.refuse(code, concat_ws(': ', insp.payload_place(p_place, p_count), nullif(detail, '')), nullif(hint, ''));
+    PERFORM insp.refuse(code, concat_ws(': ', insp.payload_place(p_place, p_count), nullif(detail, '')), nullif(hint, ''), field);
     RETURN NULL;
 END
 $$;

@@ -219,7 +219,7 @@ COMMENT ON FUNCTION insp.sealed_result(uuid, text) IS
 GRANT EXECUTE ON FUNCTION insp.sealed_result(uuid, text) TO insp_producer, insp_operator, insp_reviewer;
 
 CREATE OR REPLACE FUNCTION insp.sealed_review(
-    p_id uuid, p_purpose text DEFAULT 'review', OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer,
+    p_id uuid, p_purpose text DEFAULT NULL, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer,
     OUT notes jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$

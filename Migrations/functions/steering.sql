@@ -257,9 +257,10 @@ BEGIN
     VALUES (number, fresh, old.partner_id, old.endpoint_id, old.person_id, old.lane, place, now() + partner.job_lifetime,
         old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent,
         old.personal, old.sealed, old.key_id,
-        -- Passive signals that no longer suffice for the partner do not suffice for the rerun, and the policy of today decides it.
+        -- Passive signals that no longer suffice for the partner do not suffice for the rerun, and the policy of today decides it. No
+        -- client continues a session by its rerun.
         CASE WHEN partner.passive_signals_suffice THEN old.request ELSE old.request - 'passiveSignalsSuffice' END
-            - 'decisionPolicy' || insp.decision_stamp(partner));
+            - 'decisionPolicy' - 'session' || insp.decision_stamp(partner));
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
     INSERT INTO insp.purge_later (due_at, what, job_id)

@@ -1,79 +1,4 @@
--- OAuth 2.0: endpoints that require an access token, and the tokens that stateless dispatchers share.
-
-CREATE OR REPLACE FUNCTION insp.callback_authorize(
-    p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL, p_scope text DEFAULT NULL,
-    p_method text DEFAULT 'basic', p_provider text DEFAULT 'client_credentials'
-) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-DECLARE
-    e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
-    problem text;
-    is_approved constant boolean := EXISTS (SELECT FROM insp.proposal p WHERE p.approving = pg_current_xact_id());
-BEGIN
-    -- A new secret alone changes nothing about where it is sent.
-    PERFORM insp.need_approval('callback_authorize', NOT EXISTS (SELECT FROM insp.endpoint_authorization a
-        WHERE a.endpoint_id = p_endpoint AND (a.provider, a.token_url, a.client_id, a.scope, a.method)
-            IS NOT DISTINCT FROM (p_provider, p_token_url, p_client_id, p_scope, p_method)));
-    PERFORM insp.need_allowed_secret(p_endpoint, p_client_secret);
-    PERFORM insp.require(p_method IN ('basic', 'post', 'tls'), 'method ' || left(quote_nullable(p_method), 40),
-        'A method is basic, post or tls.');
-    PERFORM insp.require(p_provider ~ '^[a-z][a-z0-9_-]{0,63}$', 'provider ' || left(quote_nullable(p_provider), 40),
-        'A provider is client_credentials, or one that the workers were built with.');
-    IF p_provider = 'client_credentials' THEN
-        IF p_token_url IS NULL THEN
-            PERFORM insp.refuse('CALLBACK_URL_MISSING', 'the token URL');
-        END IF;
-        -- Visible characters, as in RFC 6749 appendix A.1.
-        IF coalesce(p_client_id, '') !~ '^[\x20-\x7e]{1,255}$' THEN
-            PERFORM insp.refuse('CLIENT_ID_INVALID');
-        END IF;
-        -- A proposal has no secret: it is set afterwards.
-        IF p_method IN ('basic', 'post') AND coalesce(p_client_secret, '') !~ '^[\x20-\x7e]+$'
-            AND NOT (is_approved AND p_client_secret IS NULL) THEN
-            PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client secret', format('Method %s needs one.', p_method));
-        ELSIF p_method = 'tls' AND e.client_certificate IS NULL THEN
-            PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client certificate', 'Method tls needs the endpoint''s.');
-        END IF;
-    END IF;
-    IF p_token_url IS NOT NULL THEN
-        problem := insp.url_problem(p_token_url, 255, e.allow_http, e.allow_private);
-        IF problem IS NOT NULL THEN
-            PERFORM insp.refuse('CALLBACK_URL_INVALID', 'token URL: ' || problem);
-        END IF;
-    END IF;
-    INSERT INTO insp.endpoint_authorization AS a (endpoint_id, provider, token_url, client_id, scope, method)
-    VALUES (p_endpoint, p_provider, p_token_url, p_client_id, p_scope, p_method)
-    ON CONFLICT (endpoint_id) DO UPDATE SET provider = excluded.provider, token_url = excluded.token_url,
-        client_id = excluded.client_id, scope = excluded.scope, method = excluded.method;
-    PERFORM insp.set_secret('endpoint ' || p_endpoint, 'client_secret', p_client_secret);
-    -- The next request gets a token of the new client. A refresh under way is no longer stored.
-    UPDATE insp.access_token t SET generation = t.generation + 1, lease = NULL, lease_until = NULL, failed_until = NULL
-    WHERE t.endpoint_id = p_endpoint;
-    DELETE FROM insp.secret s WHERE s.owner = 'endpoint ' || p_endpoint AND s.purpose = 'access_token';
-    PERFORM insp.record('callback_authorize', 'endpoint ' || p_endpoint,
-        jsonb_build_object('provider', p_provider, 'tokenURL', p_token_url, 'clientID', p_client_id, 'method', p_method));
-END
-$$;
-COMMENT ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) IS
-    'Sends an endpoint''s callbacks with an OAuth 2.0 access token, by default by client credentials; replaces earlier settings. Where it needs approval, the proposal has no p_client_secret: the approved settings are repeated with it, which needs none';
-GRANT EXECUTE ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) TO insp_operator;
-
-CREATE OR REPLACE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-DECLARE
-    is_gone boolean;
-BEGIN
-    PERFORM insp.endpoint_lock(p_endpoint);
-    DELETE FROM insp.endpoint_authorization a WHERE a.endpoint_id = p_endpoint;
-    is_gone := FOUND;
-    DELETE FROM insp.access_token t WHERE t.endpoint_id = p_endpoint;
-    DELETE FROM insp.secret s WHERE s.owner = 'endpoint ' || p_endpoint AND s.purpose IN ('client_secret', 'access_token');
-    PERFORM insp.record('callback_unauthorize', 'endpoint ' || p_endpoint);
-    RETURN is_gone;
-END
-$$;
-COMMENT ON FUNCTION insp.callback_unauthorize(bigint) IS 'Ends the authorization of an endpoint''s callbacks; false: it had none';
-GRANT EXECUTE ON FUNCTION insp.callback_unauthorize(bigint) TO insp_operator;
+-- OAuth 2.0: the tokens that stateless dispatchers share, and those that they revoke.
 
 CREATE OR REPLACE FUNCTION insp.token_take(
     p_endpoint bigint, p_refused bigint DEFAULT NULL,
@@ -168,3 +93,105 @@ $$;
 COMMENT ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) IS
     'Returns the right to refresh after a failure; no dispatcher tries again for p_wait seconds';
 GRANT EXECUTE ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.end_token(p_endpoint bigint, p_may_be_sealed boolean DEFAULT true) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+DECLARE
+    name constant text := 'endpoint ' || p_endpoint;
+    held record;
+    number bigint;
+BEGIN
+    -- A refresh under way is no longer stored; whoever makes it revokes its token.
+    UPDATE insp.access_token t SET generation = t.generation + 1, lease = NULL, lease_until = NULL, failed_until = NULL
+    WHERE t.endpoint_id = p_endpoint;
+    SELECT convert_from(s.value, 'UTF8') AS token, s.valid_until, insp.endpoint_options(e) AS options, a.name AS authorization_name,
+        e.allow_http, e.allow_private
+    INTO held
+    FROM insp.secrets(name, ARRAY['access_token']) s JOIN insp.endpoint e ON e.id = p_endpoint
+        JOIN insp.endpoint_authorization x ON x.endpoint_id = e.id JOIN insp.client_authorization a ON a.id = x.authorization_id
+    WHERE a.revocation_url IS NOT NULL;
+    DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
+    IF held.token IS NULL OR held.valid_until <= clock_timestamp()
+        OR NOT p_may_be_sealed AND (insp.secret_seal(held.token) <> 0 OR position('sealed:' IN held.options) > 0) THEN
+        RETURN;
+    END IF;
+    INSERT INTO insp.token_revocation (endpoint_id, authorization_name, ends_at)
+    VALUES (p_endpoint, held.authorization_name, least(held.valid_until, clock_timestamp() + interval '1 day'))
+    RETURNING id INTO number;
+    INSERT INTO insp.secret (owner, purpose, value)
+    VALUES ('revocation ' || number, 'revocation', convert_to(jsonb_build_object('token', held.token,
+        'options', held.options::jsonb - ARRAY['encryption', 'test', 'apiKey', 'apiKeyHeader'], 'allowsHTTP', held.allow_http,
+        'allowsPrivate', held.allow_private)::text, 'UTF8'));
+    PERFORM pg_notify('insp_revoke', '');
+END
+$$;
+COMMENT ON FUNCTION insp.end_token(bigint, boolean) IS
+    'Ends an endpoint''s access token before its authorization changes or goes: no request has it any more, and where the provider takes revocations, dispatchers revoke it. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
+
+CREATE OR REPLACE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    INSERT INTO insp.record (chain, action, subject, detail)
+    VALUES ('endpoint', CASE WHEN p_code IS NULL THEN 'token_revoked' ELSE 'token_not_revoked' END, 'endpoint ' || r.endpoint_id,
+        jsonb_strip_nulls(jsonb_build_object('authorization', r.authorization_name, 'attempts', r.attempts, 'code', p_code)));
+    DELETE FROM insp.secret s WHERE s.owner = 'revocation ' || r.id;
+    DELETE FROM insp.token_revocation x WHERE x.id = r.id;
+END
+$$;
+COMMENT ON FUNCTION insp.end_revocation(insp.token_revocation, text) IS
+    'Records how a revocation ended, and forgets the token. p_code: why it failed; null: it succeeded';
+
+CREATE OR REPLACE FUNCTION insp.revocation_take(
+    OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
+#variable_conflict use_column
+DECLARE
+    moment constant timestamptz := clock_timestamp();
+    r insp.token_revocation;
+BEGIN
+    FOR r IN SELECT * FROM insp.token_revocation x WHERE x.ends_at <= moment ORDER BY x.id LIMIT 100 FOR UPDATE SKIP LOCKED LOOP
+        PERFORM insp.end_revocation(r, coalesce(r.last_code, 'AUTHORIZATION_FAILED'));
+    END LOOP;
+    SELECT * INTO r FROM insp.token_revocation x WHERE x.due_at <= moment ORDER BY x.due_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        due_in := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x) - moment);
+        RETURN;
+    END IF;
+    id := r.id;
+    endpoint := r.endpoint_id;
+    lease := nextval('insp.access_token_lease');
+    -- Twice the time-out of a request: then its holder is dead.
+    UPDATE insp.token_revocation x SET lease = revocation_take.lease, attempts = x.attempts + 1, due_at = moment + interval '30 seconds'
+    WHERE x.id = r.id;
+    SELECT convert_from(s.value, 'UTF8') INTO document FROM insp.secrets('revocation ' || r.id, ARRAY['revocation']) s;
+END
+$$;
+COMMENT ON FUNCTION insp.revocation_take() IS
+    'A token to be revoked now, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Gives up those whose time has passed';
+GRANT EXECUTE ON FUNCTION insp.revocation_take() TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.revocation_settle(
+    p_id bigint, p_lease bigint, p_code text DEFAULT NULL, p_is_final boolean DEFAULT true
+) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
+DECLARE
+    r insp.token_revocation;
+    later timestamptz;
+BEGIN
+    SELECT * INTO r FROM insp.token_revocation x WHERE x.id = p_id AND x.lease = p_lease FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    later := clock_timestamp() + least(600, 5 * 2 ^ least(r.attempts - 1, 10)) * (0.8 + 0.4 * random()) * interval '1 second';
+    IF p_code IS NULL OR p_is_final OR later >= r.ends_at THEN
+        PERFORM insp.end_revocation(r, p_code);
+        RETURN true;
+    END IF;
+    UPDATE insp.token_revocation x SET lease = NULL, due_at = later, last_code = p_code WHERE x.id = p_id;
+    RETURN false;
+END
+$$;
+COMMENT ON FUNCTION insp.revocation_settle(bigint, bigint, text, boolean) IS
+    'Stores the outcome of an attempt to revoke a token: p_code is why it failed, null that it succeeded; one that is not final is repeated after 5 s, then twice as long, up to ten minutes, until the token has expired. Returns whether that was the end; null: the right had lapsed';
+GRANT EXECUTE ON FUNCTION insp.revocation_settle(bigint, bigint, text, boolean) TO insp_worker;

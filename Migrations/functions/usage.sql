@@ -72,7 +72,7 @@ DECLARE
     asked constant text := coalesce(p_month, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'));
     first_day date;
 BEGIN
-    PERFORM insp.require(asked ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.');
+    PERFORM insp.require(asked ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.', p_field => 'month');
     first_day := (asked || '-01')::date;
     RETURN (
         SELECT jsonb_strip_nulls(jsonb_build_object('month', asked,

@@ -47,6 +47,27 @@ enum ChipStage {
                 facts.dg2Problem = "PORTRAIT_UNREADABLE"
             }
         }
+        if let file = groups[7] {
+            do throws(LDSError) {
+                facts.signature = SignatureImages(count: try DataGroup.signatureImages(dg7: file[...]).count)
+            } catch {
+                facts.signature = SignatureImages(reason: "DG7_UNREADABLE: \(error.detail)")
+            }
+        }
+        if let file = groups[11] {
+            do throws(LDSError) {
+                facts.person = try DataGroup.personalDetails(dg11: file[...])
+            } catch {
+                facts.person = PersonalDetails(reason: "DG11_UNREADABLE: \(error.detail)")
+            }
+        }
+        if let file = groups[12] {
+            do throws(LDSError) {
+                facts.document = try DataGroup.documentDetails(dg12: file[...])
+            } catch {
+                facts.document = DocumentDetails(reason: "DG12_UNREADABLE: \(error.detail)")
+            }
+        }
         return facts
     }
 

@@ -8,6 +8,7 @@ extension StageEngine {
     /// Libraries initialise at first use: they read files, resolve names, build tables. An analyzer can open no file and would
     /// repeat the rest for each job, so the first use is in the warm parent, and its forks share the result.
     func rehearse() throws(InspectError) {
+        try DecodedImage.loadLibraries()
         let card = try DecodedImage.testCard(width: 720, height: 480)
         let file = [UInt8](try card.preview().jpeg)
         do {

@@ -8,6 +8,7 @@ package final class UsabilityEngine: AnalyzerEngine {
     package static let stage = "usability"
 
     package init() throws(InspectError) {
+        try DecodedImage.loadLibraries()
         // Libraries initialise at their first loop over an image, as in ``StageEngine``. A tiny image suffices.
         _ = try DocumentAnalyzer.outline(DecodedImage.testCard(width: 120, height: 80))
     }

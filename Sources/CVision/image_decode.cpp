@@ -4,8 +4,10 @@
 #include <memory>
 #include <opencv2/imgproc.hpp>
 
+#include "hevc_picture.hpp"
 #include "image.hpp"
 #include "image_codecs.hpp"
+#include "pdf_file.hpp"
 
 int cv_image::reduction() const { return std::max(1, std::max(bgr.cols, bgr.rows) / 1800); }
 
@@ -88,6 +90,16 @@ cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &lim
     return CV_OK;
 }
 
+uint32_t reduction_of(uint32_t longer, const cv_image_limits &limits) noexcept {
+    // The halved image must keep the smallest text legible: an MRZ line of 44 characters is read best at 14 px per character or
+    // more, so 4,000 px over a document that fills two thirds of the frame leave a wide margin.
+    constexpr uint32_t halved_at_least = 4000;
+    uint32_t divisor = longer >= 2 * halved_at_least ? 2 : 1;
+    if (limits.enough_side > 0)
+        while (divisor < 8 && longer / (2 * divisor) >= limits.enough_side) divisor *= 2;
+    return divisor;
+}
+
 cv::Mat over_white(const cv::Mat &bgra) {
     cv::Mat bgr(bgra.size(), CV_8UC3);
     for (int y = 0; y < bgra.rows; ++y) {
@@ -128,12 +140,43 @@ int exif_orientation(Source tiff) noexcept {
     return 1;
 }
 
+int combined_orientation(int first, int second) noexcept {
+    // Where the stored image's right and down point to in the upright one (CIPA DC-008 §4.6.4).
+    struct Turn {
+        int right_x, right_y, down_x, down_y;
+    };
+    constexpr Turn turns[8] = {{1, 0, 0, 1}, {-1, 0, 0, 1}, {-1, 0, 0, -1}, {1, 0, 0, -1},
+                               {0, 1, 1, 0}, {0, 1, -1, 0}, {0, -1, -1, 0}, {0, -1, 1, 0}};
+    const Turn &a = turns[first - 1], &b = turns[second - 1];
+    const Turn both{b.right_x * a.right_x + b.down_x * a.right_y, b.right_y * a.right_x + b.down_y * a.right_y,
+                    b.right_x * a.down_x + b.down_x * a.down_y, b.right_y * a.down_x + b.down_y * a.down_y};
+    for (int index = 0; index < 8; ++index) {
+        const Turn &turn = turns[index];
+        if (turn.right_x == both.right_x && turn.right_y == both.right_y && turn.down_x == both.down_x &&
+            turn.down_y == both.down_y)
+            return index + 1;
+    }
+    return 1;
+}
+
 namespace {
 
 using Decoder = cv_status (*)(Source, const cv_image_limits &, StoredImage &, cv_error *);
 
 bool starts_with(Source source, size_t offset, const char *magic, size_t length) {
     return source.length >= offset + length && std::memcmp(source.bytes + offset, magic, length) == 0;
+}
+
+/// A HEIF file by its brands (ISO/IEC 23008-12 §10.2 and B.4): the first box lists them. Films and AVIF have others, or are told
+/// apart by their items.
+bool is_heif(Source source) {
+    if (!starts_with(source, 4, "ftyp", 4) || source.length < 16) return false;
+    const size_t length = static_cast<size_t>(source.bytes[2]) << 8 | source.bytes[3];
+    if (source.bytes[0] != 0 || source.bytes[1] != 0 || length > source.length) return false;
+    for (size_t at = 8; at + 4 <= length; at += at == 8 ? 8 : 4)
+        for (const char *brand : {"heic", "heix", "heim", "heis", "mif1", "msf1"})
+            if (starts_with(source, at, brand, 4)) return true;
+    return false;
 }
 
 /// The allow-list: nothing else reaches a decoder.
@@ -147,6 +190,12 @@ bool recognise(Source source, cv_image_format &format, Decoder &decoder) {
     } else if (starts_with(source, 0, "\0\0\0\x0CjP  \r\n\x87\n", 12) ||
                starts_with(source, 0, "\xFF\x4F\xFF\x51", 4)) {
         format = CV_FORMAT_JPEG2000, decoder = decode_jpeg2000;
+    } else if (is_heif(source)) {
+        format = CV_FORMAT_HEIC, decoder = decode_heic;
+    } else if (starts_with(source, 0, "BM", 2)) {
+        format = CV_FORMAT_BMP, decoder = decode_bmp;
+    } else if (starts_with(source, 0, "%PDF-", 5)) {
+        format = CV_FORMAT_PDF, decoder = decode_pdf;
     } else {
         return false;
     }
@@ -173,6 +222,14 @@ void turn_upright(cv::Mat &image, int orientation) {
 }  // namespace
 }  // namespace cvision
 
+extern "C" cv_status cv_image_prepare(cv_error *error) {
+    return cvision::guard(error, [&] {
+        cvision::hevc::prepare();
+        cvision::pdf::load_library();
+        return CV_OK;
+    });
+}
+
 extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits,
                                      cv_image **image, cv_image_info *info, cv_error *error) {
     using namespace cvision;
@@ -185,6 +242,7 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
             return fail(error, CV_UNSUPPORTED_FORMAT, "the first bytes are those of no known image format");
         StoredImage stored;
         if (const cv_status status = decode(source, *limits, stored, error); status != CV_OK) return status;
+        if (stored.colours) to_srgb(stored.bgr, *stored.colours);
         turn_upright(stored.bgr, stored.orientation);
         auto decoded = std::make_unique<cv_image>();
         cv::cvtColor(stored.bgr, decoded->gray, cv::COLOR_BGR2GRAY);
@@ -195,6 +253,7 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
         info->stored_width = stored.width;
         info->stored_height = stored.height;
         info->orientation = static_cast<uint32_t>(stored.orientation);
+        info->is_grey = stored.grey;
         *image = decoded.release();
         return CV_OK;
     });

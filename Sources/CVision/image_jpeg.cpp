@@ -8,6 +8,8 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <vector>
+
 #include "image.hpp"
 #include "image_codecs.hpp"
 
@@ -18,9 +20,6 @@ namespace {
 constexpr int max_scans = 100;
 /// Cameras pad a few bytes before the end marker; more than this between two markers is lost image data.
 constexpr int max_padding = 64;
-/// The halved image must keep the smallest text legible: an MRZ line of 44 characters is read best at 14 px per character or
-/// more, so 4,000 px over a document that fills two thirds of the frame leave a wide margin.
-constexpr uint32_t halved_at_least = 4000;
 /// Coefficients of the largest progressive image within the pixel limits, three components of 2 bytes.
 constexpr long max_codec_memory = 400L << 20;
 
@@ -90,11 +89,9 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, St
     stored.width = codec.image_width;
     stored.height = codec.image_height;
     const uint32_t longer = codec.image_width > codec.image_height ? codec.image_width : codec.image_height;
-    codec.scale_num = 1;
-    codec.scale_denom = longer >= 2 * halved_at_least ? 2 : 1;
     // The codec reduces most cheaply itself: it computes fewer coefficients of each block.
-    if (limits.enough_side > 0)
-        while (codec.scale_denom < 8 && longer / (2 * codec.scale_denom) >= limits.enough_side) codec.scale_denom *= 2;
+    codec.scale_num = 1;
+    codec.scale_denom = reduction_of(longer, limits);
 
     int type = CV_8UC3;
     switch (codec.jpeg_color_space) {
@@ -132,9 +129,12 @@ cv::Mat from_cmyk(const cv::Mat &cmyk, bool inverted) {
     return bgr;
 }
 
-/// Walks the marker segments before the first scan for APP1 "Exif". libjpeg can save markers too, but appends each to
-/// a list that it walks from the front: millions of empty ones take hours.
-int orientation_of(Source source) {
+/// Walks the marker segments before the first scan for APP1 "Exif" and APP2 "ICC_PROFILE". libjpeg can save markers too, but
+/// appends each to a list that it walks from the front: millions of empty ones take hours.
+void read_metadata(Source source, StoredImage &stored) {
+    constexpr size_t profile_header = 14;  // the name, and which part of how many this is (ICC.1 §B.4)
+    std::vector<uint8_t> profile;
+    bool turned = false;
     size_t at = 2;
     while (at + 4 <= source.length && source.bytes[at] == 0xFF) {
         const uint8_t marker = source.bytes[at + 1];
@@ -146,11 +146,17 @@ int orientation_of(Source source) {
         const size_t length = static_cast<size_t>(source.bytes[at + 2]) << 8 | source.bytes[at + 3];
         if (length < 2 || at + 2 + length > source.length) break;
         const uint8_t *body = source.bytes + at + 4;
-        if (marker == 0xE1 && length >= 8 && std::memcmp(body, "Exif\0\0", 6) == 0)
-            return exif_orientation({body + 6, length - 8});
+        if (marker == 0xE1 && !turned && length >= 8 && std::memcmp(body, "Exif\0\0", 6) == 0) {
+            stored.orientation = exif_orientation({body + 6, length - 8});
+            turned = true;
+        }
+        // A profile of three primaries fits in one segment, or in two.
+        if (marker == 0xE2 && length >= 2 + profile_header && std::memcmp(body, "ICC_PROFILE\0", 12) == 0 &&
+            profile.size() <= max_profile)
+            profile.insert(profile.end(), body + profile_header, body + length - 2);
         at += 2 + length;
     }
-    return 1;
+    if (stored.bgr.channels() == 3) stored.colours = colours_of_profile({profile.data(), profile.size()});
 }
 
 }  // namespace
@@ -164,9 +170,10 @@ cv_status decode_jpeg(Source source, const cv_image_limits &limits, StoredImage 
     session.progress.progress_monitor = on_progress;
     const cv_status status = run(session, source, limits, stored, error);
     if (status != CV_OK) return status;
+    read_metadata(source, stored);
+    stored.grey = stored.bgr.channels() == 1;
     if (stored.bgr.channels() == 4) stored.bgr = from_cmyk(stored.bgr, session.codec.saw_Adobe_marker);
     if (stored.bgr.channels() == 1) cv::cvtColor(stored.bgr, stored.bgr, cv::COLOR_GRAY2BGR);
-    stored.orientation = orientation_of(source);
     return CV_OK;
 }
 

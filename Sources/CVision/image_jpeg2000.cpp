@@ -173,6 +173,7 @@ cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, StoredIm
     stored.width = static_cast<uint32_t>(size.width);
     stored.height = static_cast<uint32_t>(size.height);
     if (image->numcomps < 3) {
+        stored.grey = true;
         cv::cvtColor(plane_of(image->comps[0], size), stored.bgr, cv::COLOR_GRAY2BGR);
         return CV_OK;
     }
@@ -185,6 +186,7 @@ cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, StoredIm
     } else {
         cv::merge(std::vector<cv::Mat>{third, second, first}, stored.bgr);
     }
+    stored.colours = colours_of_profile({image->icc_profile_buf, image->icc_profile_len});
     return CV_OK;
 }
 

@@ -1,6 +1,7 @@
 // PNG by libpng.
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -9,11 +10,13 @@
 
 #include "image.hpp"
 #include "image_codecs.hpp"
+#include "image_inflate.hpp"
 
 namespace cvision {
 namespace {
 
-/// Chunks that libpng would inflate although nobody uses them: skipped unread, so they cannot be decompression bombs.
+/// Chunks that libpng would inflate: skipped unread, so they cannot be decompression bombs. The profile is read below, within
+/// its own limit.
 constexpr unsigned char ignored_chunks[] = "iCCP\0zTXt\0iTXt\0tEXt\0sPLT\0hIST\0pCAL";
 constexpr int ignored_count = 7;
 constexpr png_alloc_size_t max_chunk = 1u << 20;
@@ -81,17 +84,41 @@ cv_status run(Session &session, StoredImage &stored, std::vector<png_bytep> &row
     return CV_OK;
 }
 
+uint32_t number_at(Source source, size_t at) {
+    return static_cast<uint32_t>(source.bytes[at]) << 24 | static_cast<uint32_t>(source.bytes[at + 1]) << 16 |
+           static_cast<uint32_t>(source.bytes[at + 2]) << 8 | source.bytes[at + 3];
+}
+
+/// Walks the chunks before the pixels for the profile (PNG §11.3.3.3) or code points (PNG, third edition, §11.3.2.6).
+std::optional<ColourSpace> colours_of(Source source) {
+    for (size_t at = 8; at + 12 <= source.length;) {
+        const size_t length = number_at(source, at);
+        const uint8_t *type = source.bytes + at + 4, *body = type + 4;
+        if (length > source.length - at - 12 || std::memcmp(type, "IDAT", 4) == 0) break;
+        if (std::memcmp(type, "cICP", 4) == 0 && length == 4) return colours_of_codes(body[0], body[1]);
+        if (std::memcmp(type, "iCCP", 4) == 0) {
+            // A name of up to 79 bytes, its end, the method of compression.
+            const void *end = std::memchr(body, 0, std::min<size_t>(length, 80));
+            const size_t name =
+                end == nullptr ? length : static_cast<size_t>(static_cast<const uint8_t *>(end) - body) + 2;
+            if (name >= length) return std::nullopt;
+            std::vector<uint8_t> profile(max_profile);
+            profile.resize(inflate_into({body + name, length - name}, profile.data(), profile.size()));
+            return colours_of_profile({profile.data(), profile.size()});
+        }
+        at += 12 + length;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 cv_status decode_png(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     // The first chunk is the header (PNG §11.2.2); libpng reports it only once it has reached the pixels.
-    const auto number = [&](size_t at) {
-        return static_cast<uint64_t>(source.bytes[at]) << 24 | static_cast<uint64_t>(source.bytes[at + 1]) << 16 |
-               static_cast<uint64_t>(source.bytes[at + 2]) << 8 | source.bytes[at + 3];
-    };
     if (source.length < 29 || std::memcmp(source.bytes + 12, "IHDR", 4) != 0)
         return fail(error, CV_CORRUPT_IMAGE, "the header is missing");
-    if (const cv_status size = check_size(number(16), number(20), limits, error); size != CV_OK) return size;
+    if (const cv_status size = check_size(number_at(source, 16), number_at(source, 20), limits, error); size != CV_OK)
+        return size;
 
     Session session;
     session.source = source;
@@ -103,6 +130,9 @@ cv_status decode_png(Source source, const cv_image_limits &limits, StoredImage &
     const cv_status status = run(session, stored, rows, error);
     if (status != CV_OK) return status;
     if (stored.bgr.channels() == 4) stored.bgr = over_white(stored.bgr);
+    const unsigned colour_type = source.bytes[25];
+    stored.grey = (colour_type & 2) == 0;
+    if (!stored.grey) stored.colours = colours_of(source);
     return CV_OK;
 }
 

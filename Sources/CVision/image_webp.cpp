@@ -14,20 +14,23 @@ uint32_t little_endian(const uint8_t *bytes) {
            static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
 }
 
-/// Walks the RIFF chunks for `EXIF`, whose body is a TIFF structure, which some writers precede with "Exif\0\0".
-int orientation_of(Source source) {
+/// Walks the RIFF chunks for `EXIF`, whose body is a TIFF structure, which some writers precede with "Exif\0\0", and `ICCP`.
+void read_metadata(Source source, StoredImage &stored) {
     size_t at = 12;
+    bool turned = false;
     while (at + 8 <= source.length) {
         const uint64_t length = little_endian(source.bytes + at + 4);
         if (length > source.length - at - 8) break;
-        if (std::memcmp(source.bytes + at, "EXIF", 4) == 0) {
-            const uint8_t *body = source.bytes + at + 8;
+        const uint8_t *body = source.bytes + at + 8;
+        if (std::memcmp(source.bytes + at, "ICCP", 4) == 0)
+            stored.colours = colours_of_profile({body, static_cast<size_t>(length)});
+        if (!turned && std::memcmp(source.bytes + at, "EXIF", 4) == 0) {
             const size_t skip = length >= 6 && std::memcmp(body, "Exif\0\0", 6) == 0 ? 6 : 0;
-            return exif_orientation({body + skip, static_cast<size_t>(length) - skip});
+            stored.orientation = exif_orientation({body + skip, static_cast<size_t>(length) - skip});
+            turned = true;
         }
         at += 8 + static_cast<size_t>(length) + (length & 1);
     }
-    return 1;
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ cv_status decode_webp(Source source, const cv_image_limits &limits, StoredImage 
                                  : WebPDecodeBGRInto(source.bytes, source.length, stored.bgr.data, bytes, stride);
     if (decoded == nullptr) return fail(error, CV_CORRUPT_IMAGE, "the image data is damaged");
     if (features.has_alpha) stored.bgr = over_white(stored.bgr);
-    stored.orientation = orientation_of(source);
+    read_metadata(source, stored);
     return CV_OK;
 }
 

@@ -96,7 +96,8 @@ final class Certificate {
         return length < 0 ? nil : length
     }
 
-    var mayRevoke: Bool { self.keyUsage.map { $0 & UInt32(KU_CRL_SIGN) != 0 } ?? true }
+    /// Whether it may sign revocation lists. Where usage is not restricted, only authorities do.
+    var mayRevoke: Bool { self.keyUsage.map { $0 & UInt32(KU_CRL_SIGN) != 0 } ?? self.mayCertify }
 
     /// Bits of keyUsage, or `nil` where there is none.
     var keyUsage: UInt32? {
@@ -132,6 +133,32 @@ final class Certificate {
         defer { ERR_clear_error() }
         guard self.publicKey.isAcceptable, let key = X509_get0_pubkey(self.pointer) else { return false }
         return X509_CRL_verify(list, key) == 1
+    }
+
+    /// Where a document signer's certificate deviates from Doc 9303-12 §7.1.1 and RFC 5280 in ways that issuers do and that
+    /// prove nothing against a document.
+    var deviations: [String] {
+        var found: [String] = []
+        if self.keyUsage == nil {
+            found.append("DSC_WITHOUT_KEY_USAGE")
+        } else if !self.isCritical(NID_key_usage) {
+            found.append("DSC_KEY_USAGE_NOT_CRITICAL")
+        }
+        if self.authorityKeyIdentifier == nil { found.append("DSC_WITHOUT_AUTHORITY_KEY_IDENTIFIER") }
+        // RFC 5280 §4.1.2.5: dates through 2049 are UTCTime.
+        let years2050 = Date(timeIntervalSince1970: 2_524_608_000)
+        let times = [X509_get0_notBefore(self.pointer), X509_get0_notAfter(self.pointer)]
+        if zip(times, [self.notBefore, self.notAfter]).contains(where: { time, date in
+            date < years2050 && ASN1_STRING_type(time) == V_ASN1_GENERALIZEDTIME
+        }) {
+            found.append("DSC_VALIDITY_AS_GENERALIZED_TIME")
+        }
+        return found
+    }
+
+    private func isCritical(_ extensionType: Int32) -> Bool {
+        let place = X509_get_ext_by_NID(self.pointer, extensionType, -1)
+        return place >= 0 && X509_EXTENSION_get_critical(X509_get_ext(self.pointer, place)) == 1
     }
 
     var facts: CertificateFacts {

@@ -124,7 +124,7 @@ package enum PassiveAuthentication {
         }
         // keyUsage digitalSignature (Doc 9303-12 §7.1.1), and RFC 5280 §4.2 on critical extensions.
         let signs: UInt32 = 0x80
-        if signer.keyUsage == nil { facts.deviations.append("DSC_WITHOUT_KEY_USAGE") }
+        facts.deviations += signer.deviations
         guard signer.keyUsage.map({ $0 & signs != 0 }) ?? true, !signer.hasUnknownCriticalExtension else {
             facts.chainOK = false
             facts.reasons.append(.signerUnfit)

@@ -9,6 +9,7 @@ struct PublicKey {
         case rsaPSS
         /// The curve's name, or `nil` for parameters that are no known curve's.
         case elliptic(curve: String?)
+        case dsa
         case other
     }
 
@@ -32,6 +33,8 @@ struct PublicKey {
             let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
             self.kind = .elliptic(curve: isNamed ? String(decoding: bytes, as: UTF8.self) : nil)
             EVP_PKEY_get_int_param(pointer, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS, &isExplicit)
+        // Parameters that the issuer's certificate holds are not looked up (RFC 3279 §2.3.2): without them this is no key.
+        case EVP_PKEY_DSA: self.kind = EVP_PKEY_missing_parameters(pointer) == 0 ? .dsa : .other
         default: self.kind = .other
         }
         self.hasExplicitParameters = isExplicit == 1
@@ -44,6 +47,7 @@ struct PublicKey {
         case .rsa: "RSA \(self.bits)"
         case .rsaPSS: "RSA-PSS \(self.bits)"
         case .elliptic(let curve): curve ?? "unknown curve of \(self.bits) bits"
+        case .dsa: "DSA \(self.bits)"
         case .other: "unknown"
         }
     }
@@ -56,7 +60,9 @@ struct PublicKey {
 
     /// Whether `signature` over `message` was made with this key.
     func verify(_ signature: [UInt8], over message: [UInt8], _ scheme: SignatureScheme) -> Bool {
-        guard self.isAcceptable, self.fits(scheme), let context = EVP_MD_CTX_new() else { return false }
+        guard self.isAcceptable, self.fits(scheme), let signature = self.encoded(signature, scheme),
+            let context = EVP_MD_CTX_new()
+        else { return false }
         defer {
             EVP_MD_CTX_free(context)
             // Otherwise, the next user of libcrypto would find these errors in its queue.
@@ -77,8 +83,25 @@ struct PublicKey {
 
     private func fits(_ scheme: SignatureScheme) -> Bool {
         switch (scheme, self.kind) {
-        case (.rsa, .rsa), (.rsaPSS, .rsa), (.rsaPSS, .rsaPSS), (.ecdsa, .elliptic): true
+        case (.rsa, .rsa), (.rsaPSS, .rsa), (.rsaPSS, .rsaPSS), (.ecdsa, .elliptic), (.plainECDSA, .elliptic),
+            (.dsa, .dsa):
+            true
         default: false
         }
+    }
+
+    /// The signature as libcrypto takes it: Ecdsa-Sig-Value (RFC 3279 §2.2.3) also for `r` and `s` side by side.
+    private func encoded(_ signature: [UInt8], _ scheme: SignatureScheme) -> [UInt8]? {
+        guard case .plainECDSA = scheme else { return signature }
+        // Both have the length of the curve's order, whose bits are the key's.
+        let half = (self.bits + 7) / 8
+        guard half > 0, signature.count == 2 * half else { return nil }
+        func integer(_ octets: ArraySlice<UInt8>) -> [UInt8] {
+            let digits = Array(octets.drop { $0 == 0 })
+            let value = digits.first.map { $0 < 0x80 } == true ? digits : [0] + digits
+            return [0x02] + CMSSignedData.SignerInfo.length(value.count) + value
+        }
+        let pair = integer(signature[..<half]) + integer(signature[half...])
+        return [0x30] + CMSSignedData.SignerInfo.length(pair.count) + pair
     }
 }

@@ -26,6 +26,8 @@ package final class TrustStore {
     private var entries: [Entry] = []
     private var lists: [RevocationList] = []
     private var seen: Set<[UInt8]> = []
+    /// The signers of master lists, by the place of the note on their list.
+    private var listSigners: [Int: Certificate] = [:]
     /// Notes on the files: the contents of master lists, unusable files.
     package private(set) var notes: [String] = []
 
@@ -43,6 +45,12 @@ package final class TrustStore {
     /// (Doc 9303-12 §8, CMS). Its content decides, not its name.
     package init(_ files: [[UInt8]]) {
         for file in files { self.add(file) }
+        self.trustFirstLinks()
+        for (place, signer) in self.listSigners {
+            self.notes[place] +=
+                self.issuer(of: signer)?.isVouched == true
+                ? ", signer's authority known" : ", signer's authority not known"
+        }
     }
 
     private func add(_ file: [UInt8]) {
@@ -75,11 +83,43 @@ package final class TrustStore {
     }
 
     private func addCertificate(_ certificate: Certificate, vouched: Bool) {
-        guard self.seen.insert(certificate.encoded).inserted else { return }
-        // A certificate that names itself as issuer is an anchor because the operator says so: its own signature proves
-        // nothing, and no path length binds it (RFC 5280 §6.1.1 d). Any other certificate must be linked to an anchor.
-        let isAnchor = vouched || certificate.isSelfIssued
+        guard self.seen.insert(certificate.encoded).inserted else {
+            // A master list vouches also for what another file holds.
+            let known = vouched ? self.entries.first { $0.certificate.encoded == certificate.encoded } : nil
+            known?.trust = .trusted(room: .max)
+            return
+        }
+        // A certificate that its own key signed is an anchor because the operator says so: its signature proves nothing, and
+        // no path length binds it (RFC 5280 §6.1.1 d). Any other certificate must be linked to an anchor, or be the first link.
+        let isAnchor = vouched || certificate.isSelfIssued && certificate.isSigned(by: certificate) != false
         self.entries.append(Entry(certificate, trust: isAnchor ? .trusted(room: .max) : .unknown))
+    }
+
+    /// Makes an anchor of each authority whose own issuer is not among the files: a link certificate states the new key, and an
+    /// operator who configures it without the old key trusts it deliberately.
+    private func trustFirstLinks() {
+        for entry in self.entries {
+            guard case .unknown = entry.trust, entry.certificate.mayCertify, !self.hasIssuer(entry.certificate) else {
+                continue
+            }
+            entry.trust = .trusted(room: .max)
+            self.notes.append(
+                "LINK_CERTIFICATE \(entry.certificate.country ?? "??"): an anchor itself, since its issuer is not given"
+            )
+        }
+    }
+
+    /// Whether a file holds what could be the issuer, whatever that may sign.
+    private func hasIssuer(_ certificate: Certificate) -> Bool {
+        self.entries.contains { other in
+            guard other.certificate !== certificate else { return false }
+            if let identifier = certificate.authorityKeyIdentifier,
+                let key = other.certificate.subjectKeyIdentifier
+            {
+                return identifier == key
+            }
+            return certificate.issuer == other.certificate.subject
+        }
     }
 
     /// CscaMasterList (Doc 9303-12 §8.2): a version and a set of certificates, signed by a master list signer.
@@ -107,9 +147,13 @@ package final class TrustStore {
         var note = "MASTER_LIST \(check.signer?.country ?? "??"): \(added) certificates"
         if unreadable > 0 { note += ", \(unreadable) unreadable" }
         note += check.isGood == true ? ", signature good" : ", signature not checked"
-        // The signer's certificate is issued by its state's authority, which may be on the list itself.
-        let isVouched = check.signer.map { self.issuer(of: $0)?.isVouched ?? false } ?? false
-        self.notes.append(note + (isVouched ? ", signer's authority known" : ", signer's authority not known"))
+        // The signer's certificate is issued by its state's authority, which may be on the list itself or in a later file.
+        if let signer = check.signer {
+            self.listSigners[self.notes.count] = signer
+        } else {
+            note += ", signer's authority not known"
+        }
+        self.notes.append(note)
     }
 
     func authorities(of country: String?) -> [Certificate] {
@@ -147,6 +191,9 @@ package final class TrustStore {
 
     /// Follows link certificates back to an anchor (Doc 9303-12 §7.1.1): the new key is signed with the old one.
     ///
+    /// libcrypto's own path validation finds issuers by their names, which states write in different ways, and refuses the
+    /// explicit curve parameters that Doc 9303-12 §4.1.6.3 requires.
+    ///
     /// - Returns: How many authorities of other names may follow (RFC 5280 §6.1.4 l, m), or `nil` if it is not trusted.
     private func room(under entry: Entry, depth: Int) -> Int? {
         switch entry.trust {
@@ -155,11 +202,12 @@ package final class TrustStore {
         case .unknown: break
         }
         let certificate = entry.certificate
-        guard depth < Self.longestChain, certificate.mayCertify else { return nil }
+        guard depth < Self.longestChain else { return nil }
         // Ends the search where two certificates certify each other.
         entry.trust = .pending
-        // One that names itself as issuer takes no room: it is the same authority with another key.
-        let taken = certificate.isSelfIssued ? 0 : 1
+        // One that names itself as issuer takes no room: it is the same authority with another key. Nor does one that
+        // certifies nobody, but signs revocation lists.
+        let taken = certificate.isSelfIssued || !certificate.mayCertify ? 0 : 1
         var room: Int?
         for other in self.entries
         where other !== entry && other.certificate.subject == certificate.issuer && other.certificate.mayCertify {

@@ -25,7 +25,9 @@ struct CreateRequest {
         self.payload = Data()
         for (name, kind) in Self.images {
             guard let value = object.removeValue(forKey: name), !(value is NSNull) else { continue }
-            guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
+            guard let text = value as? String else {
+                throw InspectError(.payloadInvalid, "\(name) is not a string", field: name)
+            }
             if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name, texts)] }
         }
         try self.finish(&object, texts, key, fixed)
@@ -42,7 +44,7 @@ struct CreateRequest {
     ///   - fixed: Members that the path determines.
     init(_ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
         let rest = form.fields.filter { $0.name == Self.rest }
-        guard rest.count <= 1 else { throw InspectError(.payloadInvalid, "\(Self.rest) comes twice") }
+        guard rest.count <= 1 else { throw Self.twice(Self.rest) }
         let (members, texts) = try JSONBody.object(rest.first?.value ?? Data("{}".utf8))
         var object = members
         self.parts = [:]
@@ -51,31 +53,37 @@ struct CreateRequest {
             if let kind = PartKind(rawValue: field.name) {
                 let count = self.parts[kind]?.count ?? 0
                 guard count == 0 || kind.row.isMany else {
-                    throw InspectError(.partUnexpected, "\(field.name): more than one")
+                    throw InspectError(.partUnexpected, "\(field.name): more than one", field: field.name)
                 }
                 guard field.value.count <= PartKind.byteLimit, count < PartKind.countLimit else {
-                    throw InspectError(.partTooLarge, field.name)
+                    throw InspectError(.partTooLarge, field.name, field: field.name)
                 }
                 self.parts[kind, default: []].append(field.value)
                 continue
             }
-            guard field.value.count <= LongTexts.threshold else { throw InspectError(.payloadTooLarge) }
+            guard field.value.count <= LongTexts.threshold else {
+                throw InspectError(.payloadTooLarge, field: String(field.name.prefix(40)))
+            }
             guard let text = String(data: field.value, encoding: .utf8), !text.utf8.contains(0) else {
-                throw InspectError(.payloadInvalid, "a field is not a text in UTF-8")
+                throw InspectError(
+                    .payloadInvalid, "'\(field.name.prefix(40))' is not a text in UTF-8",
+                    field: String(field.name.prefix(40)))
             }
-            guard object[field.name] == nil else {
-                throw InspectError(.payloadInvalid, "'\(field.name.prefix(40))' comes twice")
-            }
+            guard object[field.name] == nil else { throw Self.twice(field.name) }
             guard Self.numbers.contains(field.name) else {
                 object[field.name] = text
                 continue
             }
             guard let number = Double(text), number.isFinite else {
-                throw InspectError(.payloadInvalid, "\(field.name) is not a number")
+                throw InspectError(.payloadInvalid, "\(field.name) is not a number", field: field.name)
             }
             object[field.name] = number
         }
         try self.finish(&object, texts, key, fixed)
+    }
+
+    private static func twice(_ name: String) -> InspectError {
+        InspectError(.payloadInvalid, "'\(name.prefix(40))' comes twice", field: String(name.prefix(40)))
     }
 
     private mutating func finish(
@@ -85,13 +93,14 @@ struct CreateRequest {
         try WorkflowDefinition.unfold(&object)
         for (name, value) in fixed {
             guard (object[name] ?? value) as? String == value else {
-                throw InspectError(.payloadInvalid, "\(name) is not that of the path")
+                throw InspectError(.payloadInvalid, "\(name) is not that of the path", field: name)
             }
             object[name] = value
         }
         if let key {
             guard (object["idempotencyKey"] as? String ?? key) == key else {
-                throw InspectError(.payloadInvalid, "idempotencyKey is not that of the header")
+                throw InspectError(
+                    .payloadInvalid, "idempotencyKey is not that of the header", field: "idempotencyKey")
             }
             object["idempotencyKey"] = key
         }
@@ -111,30 +120,36 @@ struct CreateRequest {
             let list = value as? [Any]
             guard (list ?? [value]).contains(where: Self.isInline) else { continue }
             guard let kind = PartKind(rawValue: name) else {
-                throw InspectError(.partUnknown, "'\(name.prefix(40))'")
+                throw InspectError(.partUnknown, "'\(name.prefix(40))'", field: "parts.\(name.prefix(40))")
             }
             guard self.parts[kind] == nil, kind.row.isMany || list == nil else {
-                throw InspectError(.partUnexpected, "\(name): more than one")
+                throw InspectError(.partUnexpected, "\(name): more than one", field: "parts.\(name)")
             }
             guard (list ?? []).count <= PartKind.countLimit else {
-                throw InspectError(.partTooLarge, name)
+                throw InspectError(.partTooLarge, name, field: "parts.\(name)")
             }
             var sums: [Any] = []
             var contents: [Data] = []
             for item in list ?? [value] {
                 guard Self.isInline(item) else {
-                    throw InspectError(.payloadInvalid, "parts.\(name) mixes bytes and URLs")
+                    throw InspectError(
+                        .payloadInvalid, "parts.\(name) mixes bytes and URLs", field: "parts.\(name)")
                 }
                 let members = item as? [String: Any]
                 guard let text = members?["content"] ?? item as? String, let text = text as? String,
                     Set((members ?? [:]).keys).isSubset(of: ["content", "sha256"])
-                else { throw InspectError(.payloadInvalid, "parts.\(name) is not Base64 in content, with its sha256") }
-                contents.append(try Self.bytes(text, name, texts))
+                else {
+                    throw InspectError(
+                        .payloadInvalid, "parts.\(name) is not Base64 in content, with its sha256",
+                        field: "parts.\(name)")
+                }
+                contents.append(try Self.bytes(text, "parts.\(name)", texts))
                 if let sum = members?["sha256"] { sums.append(sum) }
             }
             guard sums.isEmpty || sums.count == contents.count else {
                 throw InspectError(
-                    .digestInvalid, "\(name): not as many digests as frames", hint: "Give one digest for each frame.")
+                    .digestInvalid, "\(name): not as many digests as frames", hint: "Give one digest for each frame.",
+                    field: "parts.\(name)")
             }
             if !sums.isEmpty { digests[name] = kind.row.isMany ? sums : sums[0] }
             self.parts[kind] = contents
@@ -153,8 +168,10 @@ struct CreateRequest {
 
     private static func bytes(_ text: String, _ name: String, _ texts: LongTexts) throws(InspectError) -> Data {
         // Checked by its length, before decoding.
-        guard texts.count(text) <= Self.longestText else { throw InspectError(.partTooLarge, name) }
-        guard let data = texts.bytes(text) else { throw InspectError(.payloadInvalid, "\(name) is not Base64") }
+        guard texts.count(text) <= Self.longestText else { throw InspectError(.partTooLarge, name, field: name) }
+        guard let data = texts.bytes(text) else {
+            throw InspectError(.payloadInvalid, "\(name) is not Base64", field: name)
+        }
         return data
     }
 }

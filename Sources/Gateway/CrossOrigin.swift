@@ -1,6 +1,4 @@
-internal import InspectCore
 internal import Postgres
-internal import Synchronization
 
 /// What browsers must be told before a page of another origin may read an answer (CORS, in the Fetch standard).
 ///
@@ -13,7 +11,7 @@ enum CrossOrigin {
             ("Access-Control-Allow-Origin", origin),
             (
                 "Access-Control-Expose-Headers",
-                "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Deprecation, WWW-Authenticate"
+                "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, Link, WWW-Authenticate"
             ), ("Vary", "Origin"),
         ]
     }
@@ -28,24 +26,6 @@ enum CrossOrigin {
             ),
             ("Access-Control-Max-Age", "600"), ("Vary", "Origin"),
         ]
-    }
-}
-
-/// The origins that any credential allows, looked up once in half a minute.
-final class AllowedOrigins: Sendable {
-    private static let lifetime = Duration.seconds(30)
-    private let store: GatewayStore
-    private let known = Mutex<(origins: Set<String>, until: ContinuousClock.Instant)>(([], .now))
-
-    init(_ store: GatewayStore) { self.store = store }
-
-    /// Whether some credential allows an origin. While the database does not answer, what was known last counts.
-    func contains(_ origin: String) async -> Bool {
-        let known = self.known.withLock { $0 }
-        if known.until > .now { return known.origins.contains(origin) }
-        let origins = (try? await self.store.origins()) ?? known.origins
-        self.known.withLock { $0 = (origins, .now + Self.lifetime) }
-        return origins.contains(origin)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Callbacks
 internal import Foundation
 package import HTTPServer
 internal import InspectCore
@@ -37,18 +38,28 @@ package struct GatewayAccess: Sendable {
     package var duration: Duration
 }
 
+/// What a client waits for: the end of a job, by its number.
+struct JobWait: Hashable, Sendable {
+    var job: Int64
+    /// Or the answer to a session's last blob, after which the job goes on.
+    var endsWithAnswer = false
+}
+
 /// Answers requests: creates and looks up jobs, runs sessions, and refuses everything else.
 package final class GatewayService: Sendable {
     let store: GatewayStore
     let configuration: GatewayConfiguration
-    let waits: ResultWaits
-    let eventWaits: EventWaits
+    let waits: Waits<JobWait>
+    /// For events to pull, after a place.
+    let eventWaits: Waits<EventPage.Place>
     /// `nil`: this gateway judges no images.
     let usability: UsabilityDesk?
     private let observe: @Sendable (GatewayAccess) -> Void
     let largeBodies = LargeBodies()
-    let publishedKeys: PublishedKeys
-    private let origins: AllowedOrigins
+    /// The keys for which parts may be encrypted, a JWK Set.
+    let publishedKeys: Cached<Data, any Error>
+    /// The origins that any credential allows.
+    private let origins: Cached<Set<String>, Never>
     private let credentials: CredentialCache
     private let limits = RateLimiter()
 
@@ -60,11 +71,19 @@ package final class GatewayService: Sendable {
         self.store = store
         self.configuration = configuration
         self.usability = usability
-        self.waits = ResultWaits(store, perPartner: configuration.waitsPerPartner)
-        self.eventWaits = EventWaits(store, perPartner: configuration.waitsPerPartner)
+        self.waits = Waits(perPartner: configuration.waitsPerPartner, pause: .milliseconds(100)) { subjects in
+            let finished = Set(try await store.finished(Array(Set(subjects.map(\.job)))))
+            let sessions = subjects.filter { $0.endsWithAnswer && !finished.contains($0.job) }.map(\.job)
+            let answered = sessions.isEmpty ? [] : Set(try await store.answered(sessions))
+            return subjects.filter { finished.contains($0.job) || $0.endsWithAnswer && answered.contains($0.job) }
+        }
+        self.eventWaits = Waits(
+            perPartner: configuration.waitsPerPartner, pause: .milliseconds(20), signal: EventSignal(store.listenURL)
+        ) { try await store.pulls($0) }
         self.credentials = CredentialCache(store)
-        self.publishedKeys = PublishedKeys(store)
-        self.origins = AllowedOrigins(store)
+        self.publishedKeys = Cached(for: .seconds(5)) { _ in try await store.keySet() }
+        // While the database does not answer, what was known last counts.
+        self.origins = Cached(for: .seconds(30)) { former in (try? await store.origins()) ?? former ?? [] }
         self.observe = observe
     }
 
@@ -98,7 +117,7 @@ package final class GatewayService: Sendable {
             return refuse(Self.later(seconds))
         }
         let origin = request.headers["origin"]
-        if let origin, await self.origins.contains(origin) { readers = CrossOrigin.headers(origin) }
+        if let origin, await self.origins.value().contains(origin) { readers = CrossOrigin.headers(origin) }
         // Of the server as a whole (RFC 9110, section 9.3.7).
         if request.path == "*" {
             return refuse(HTTPResponse(status: 204, headers: [("Allow", "GET, HEAD, POST, DELETE, OPTIONS")]))
@@ -115,7 +134,10 @@ package final class GatewayService: Sendable {
         }
         let method = request.method == "HEAD" ? "GET" : request.method
         guard let route = routes.first(where: { $0.method == method }) else {
-            return refuse(.problem(.methodNotAllowed, headers: [("Allow", routes.allowed)]))
+            return refuse(
+                .problem(
+                    InspectError(.methodNotAllowed, hint: "It takes \(routes.allowed)."),
+                    headers: [("Allow", routes.allowed)]))
         }
         do {
             try self.checkContent(route.content, request)
@@ -132,6 +154,8 @@ package final class GatewayService: Sendable {
                 let credential = try await self.admitted(presented, address)
                 access.credential = presented.keyID
                 readers = origin.map { credential.origins.contains($0) ? CrossOrigin.headers($0) : [] } ?? []
+                // Refusals say it as well.
+                if !credential.isToken { readers += Deprecation.credentialSecret.headers }
                 guard credential.scopes.contains(scope.rawValue) else {
                     throw InspectError(.scopeMissing, scope.rawValue)
                 }
@@ -139,7 +163,6 @@ package final class GatewayService: Sendable {
                     GatewayCall(service: self, credential: credential, request: request, values: values))
                 share = credential.partner
                 further = self.limits.headers("c \(credential.id)")
-                if !credential.isToken { further += Self.deprecation }
                 admitted = access
             }
             further += readers
@@ -170,10 +193,15 @@ package final class GatewayService: Sendable {
         let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
             .trimmingCharacters(in: .whitespaces)
         let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
-        guard isEmpty || content.types.contains(type ?? "") else { throw InspectError(.mediaTypeUnsupported) }
+        guard isEmpty || content.types.contains(type ?? "") else { throw Self.otherType(content) }
         guard (request.contentLength ?? 0) <= min(content.limit ?? .max, self.configuration.bodyBytes) else {
             throw InspectError(.requestTooLarge)
         }
+    }
+
+    private static func otherType(_ content: GatewayRoute.Content) -> InspectError {
+        InspectError(
+            .mediaTypeUnsupported, hint: "It takes \(content.types.joined(separator: " or ")).", field: "Content-Type")
     }
 
     /// The presented credential, if it is valid and within its rate.
@@ -206,12 +234,6 @@ package final class GatewayService: Sendable {
         if let seconds = waits.max() { throw Later(seconds: seconds) }
         throw InspectError(.unauthenticated)
     }
-
-    /// Of the secret of a credential where a token would do (RFC 9745): deprecated since there are tokens, 2026-11-24.
-    private static let deprecation = [
-        (name: "Deprecation", value: "@1795478400"),
-        (name: "Link", value: #"</openapi.json>; rel="deprecation"; type="application/json""#),
-    ]
 
     private struct Later: Error {
         var seconds: Double

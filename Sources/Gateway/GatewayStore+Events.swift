@@ -27,15 +27,16 @@ extension GatewayStore {
         return try await self.eventReader().page(rows)
     }
 
-    /// Which of these places have an event after them, counted from 0.
-    func pulls(_ places: [EventPage.Place]) async throws -> [Int] {
+    /// Those of the places that have an event after them.
+    func pulls(_ places: [EventPage.Place]) async throws -> [EventPage.Place] {
         _ = try await self.ask("SELECT insp.gateway_number_pulls()", [], on: self.looker)
-        return try await self.ask(
+        let found = try await self.ask(
             "SELECT insp.gateway_pulls($1, $2, $3)",
             [
                 .bigints(places.map(\.endpoint)), .bigints(places.map(\.epoch)), .bigints(places.map(\.position)),
             ], on: self.looker
         ).map { Int(try $0.int(0)) }
+        return found.filter(places.indices.contains).map { places[$0] }
     }
 
     /// The partner's finished jobs in a month, a JSON object.

@@ -83,15 +83,16 @@ extension GatewayStore {
     }
 
     /// The bytes of a part as they were received.
+    ///
+    /// - Parameter purpose: That of the report which the part is for; `nil`: the credential asked for the part itself.
     func part(
-        _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int,
-        scope: GatewayCredential.Scope = .images
+        _ credential: GatewayCredential, id: String, kind: PartKind, ordinal: Int, purpose: String? = nil
     ) async throws -> Data {
         let row = try await self.ask(
             "SELECT bytes, is_sealed, location, size FROM insp.gateway_part($1, $2, $3, $4, $5, $6)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(kind.rawValue),
-                .int(Int64(ordinal)), .text(scope.rawValue),
+                .int(Int64(ordinal)), .optional(purpose),
             ]
         ).single()
         do {

@@ -1,7 +1,6 @@
 internal import Foundation
 internal import InspectCore
 internal import Postgres
-internal import Synchronization
 
 /// Calls about public keys: the partner's, for which results are encrypted, and the workers', for which parts are.
 extension GatewayStore {
@@ -31,25 +30,9 @@ extension GatewayStore {
         ).single().optionalData(0)
     }
 
-    /// The keys for which parts may be encrypted: an array of JWKs.
-    func decryptionKeys() async throws -> Data {
-        try await self.ask("SELECT insp.decryption_keys()", []).single().data(0)
-    }
-}
-
-/// The keys for which parts may be encrypted. Anyone may ask for them, so they are looked up once in a few seconds.
-final class PublishedKeys: Sendable {
-    private static let lifetime = Duration.seconds(5)
-    private let store: GatewayStore
-    private let known = Mutex<(keys: Data, until: ContinuousClock.Instant)?>(nil)
-
-    init(_ store: GatewayStore) { self.store = store }
-
-    /// A JWK Set (RFC 7517, section 5).
-    func document() async throws -> Data {
-        if let known = self.known.withLock({ $0 }), known.until > .now { return known.keys }
-        let keys = Data(#"{"keys":"#.utf8) + (try await self.store.decryptionKeys()) + Data("}".utf8)
-        self.known.withLock { $0 = (keys, .now + Self.lifetime) }
-        return keys
+    /// The keys for which parts may be encrypted: a JWK Set (RFC 7517, section 5).
+    func keySet() async throws -> Data {
+        let keys = try await self.ask("SELECT insp.decryption_keys()", []).single().data(0)
+        return Data(#"{"keys":"#.utf8) + keys + Data("}".utf8)
     }
 }

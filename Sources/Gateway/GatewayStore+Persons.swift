@@ -53,6 +53,29 @@ extension GatewayStore {
             ).single().int(0))
     }
 
+    /// Withdraws a person's consents: stops the jobs that are not finished, and erases. The keys of what was sealed follow.
+    ///
+    /// - Returns: How many jobs were stopped and erased.
+    func withdraw(_ credential: GatewayCredential, person reference: String) async throws -> (stopped: Int, erased: Int)
+    {
+        let indexes = try await self.indexes(of: reference, credential)
+        let row = try await self.ask(
+            "SELECT cancelled, erased FROM insp.gateway_withdraw($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), indexes]
+        ).single()
+        return (Int(try row.int(0)), Int(try row.int(1)))
+    }
+
+    /// Withdraws the consent of a job.
+    ///
+    /// - Returns: False: there was nothing to stop and nothing to erase.
+    func withdraw(_ credential: GatewayCredential, job id: String) async throws -> Bool {
+        try await self.ask(
+            "SELECT insp.gateway_withdraw_job($1, $2, $3)",
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(id)]
+        ).single().bool(0)
+    }
+
     /// A page of all that is kept of a person, a JSON object.
     func export(
         _ credential: GatewayCredential, person reference: String, after: String?, limit: Int

@@ -9,7 +9,8 @@ struct ReportMaterial: Sendable {
     var facts: InspectionFacts
     /// The parts that may be shown.
     var images: [(kind: PartKind, ordinal: Int)]
-    var today: CalendarDate
+    var decidedAt: Date
+    var partner: String
     /// The partner's key, for which the page is encrypted.
     var key: Data?
 }
@@ -19,7 +20,8 @@ extension GatewayStore {
     func report(_ credential: GatewayCredential, id: String, purpose: String) async throws -> ReportMaterial {
         let row = try await self.ask(
             """
-            SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, encryption
+            SELECT request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, partner,
+                encryption
             FROM insp.gateway_report($1, $2, $3, $4)
             """,
             [.int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(purpose)]
@@ -42,7 +44,7 @@ extension GatewayStore {
             images: zip(kinds, ordinals).filter { kind, ordinal in
                 ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
             }.map { (kind: $0, ordinal: $1) },
-            today: CalendarDate(Date(timeIntervalSince1970: try row.double("decided_at"))),
+            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")), partner: try row.string("partner"),
             key: try row.optionalData("encryption"))
     }
 

@@ -5,6 +5,10 @@ internal import InspectCore
 struct SessionRequest {
     var payload: Data
     var blob: Data
+    /// The session that it continues; `nil`: the one of its user that waits for a blob, or a new one.
+    var sessionID: String?
+    /// Whether it says whose session it is.
+    var namesUser: Bool
 
     /// Members that SDK 9 sends. They contain raw biometrics, which this service must not receive.
     private static let old: Set<String> = [
@@ -16,24 +20,34 @@ struct SessionRequest {
     init(_ body: Data) throws(InspectError) {
         let (object, texts) = try JSONBody.object(body)
         guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.sessionShapeRefused) }
-        let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "userId", "flow"])
-        guard unknown.isEmpty else {
-            throw InspectError(.payloadInvalid, "unknown key '\(unknown.min()?.prefix(40) ?? "")'")
+        let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "sessionId", "userId", "flow"])
+        if let unknown = unknown.min()?.prefix(40) {
+            throw InspectError(
+                .payloadInvalid, "unknown key '\(unknown)'",
+                hint: "Keys are sessionRequestBlob, sessionId, userId and flow.",
+                field: String(unknown))
         }
         func text(_ name: String) throws(InspectError) -> String? {
             guard let value = object[name], !(value is NSNull) else { return nil }
-            guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
+            guard let text = value as? String else {
+                throw InspectError(.payloadInvalid, "\(name) is not a string", field: name)
+            }
             return text
         }
         guard let given = try text("sessionRequestBlob"), !given.isEmpty else {
-            throw InspectError(.partMissing, "sessionRequestBlob")
+            throw InspectError(.partMissing, "sessionRequestBlob", field: "sessionRequestBlob")
         }
         guard let blob = texts.string(given) else {
-            throw InspectError(.payloadInvalid, "sessionRequestBlob is not a string")
+            throw InspectError(.payloadInvalid, "sessionRequestBlob is not a string", field: "sessionRequestBlob")
         }
         self.blob = Data(blob.utf8)
+        self.sessionID = try text("sessionId")
+        // As of GET /facetec/session/{id}.
+        if let id = self.sessionID, UUID(uuidString: id) == nil { throw InspectError(.jobUnknown) }
         var payload: [String: Any] = ["workflow": Workflow.liveness.rawValue]
-        payload["userReference"] = try text("userId")
+        let user = try text("userId")
+        payload["userReference"] = user
+        self.namesUser = user != nil
         payload["reportingCriteria"] = try text("flow")
         self.payload = try JSONBody.data(payload, texts)
     }
@@ -41,13 +55,32 @@ struct SessionRequest {
 
 /// The answer to a session, for the client's SDK.
 struct SessionAnswer: Encodable {
+    /// The session's, with which the client sends a further blob.
+    var sessionId: String
+    /// Whether the session is over, so that no further blob is taken.
+    var isFinished: Bool
     var sessionResponseBlob: String?
     var success: Bool
     var livenessPassed: Bool
     var reason: String
 
+    /// What a session that waits for its next blob has been answered.
+    init(_ facts: LivenessStageFacts, id: String) {
+        self.sessionId = id
+        self.isFinished = false
+        self.sessionResponseBlob = facts.vendor?.sessionResponseBlob
+        self.success = facts.vendor?.success == true && self.sessionResponseBlob != nil
+        // Only a session that is over passes.
+        self.livenessPassed = false
+        self.reason =
+            facts.vendor?.reason
+            ?? (facts.vendor?.livenessPassed == false ? DecisionLabel.livenessUndetermined.rawValue : "CONTINUE")
+    }
+
     /// Reads a finished job's result document.
-    init(_ document: Data) {
+    init(_ document: Data, id: String) {
+        self.sessionId = id
+        self.isFinished = true
         struct Document: Decodable {
             struct Entry: Decodable {
                 struct Decision: Decodable {

@@ -3,7 +3,7 @@ internal import HTTPServer
 package import InspectCore
 internal import Synchronization
 
-/// What a look at one or two images of a document says at once.
+/// The immediate judgement of one or two images of a document.
 package struct UsabilityVerdict: Sendable {
     /// One of each image, as in a result's `capabilities.usability`.
     package var records: [CapabilityRecord<UsabilityData>]
@@ -78,7 +78,8 @@ extension GatewayRoute {
         .scope(.create) { (call) throws(InspectError) in
             let language = call.request.query["language"] ?? "en"
             guard language.wholeMatch(of: /[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?/) != nil else {
-                throw InspectError(.parameterInvalid, "language", hint: "A language is de, or de-AT.")
+                throw InspectError(
+                    .parameterInvalid, "language", hint: "A language is de, or de-AT.", field: "language")
             }
             guard let desk = call.service.usability else { throw InspectError(.analyzerUnavailable) }
             let parse = try call.creating()
@@ -93,15 +94,18 @@ extension GatewayRoute {
     private static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
         let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
         if let other = object.keys.filter({ $0 != "workflow" }).min() {
-            throw InspectError(.payloadInvalid, "unknown key '\(other.prefix(40))'")
+            throw InspectError(
+                .payloadInvalid, "unknown key '\(other.prefix(40))'",
+                hint: "Keys are encodedFrontImage, encodedBackImage and parts.", field: String(other.prefix(40)))
         }
         if let kind = request.parts.keys.first(where: { $0.row.source != .document }) {
-            throw InspectError(.partUnexpected, kind.rawValue, hint: "Send FRONT, BACK or both.")
+            throw InspectError(
+                .partUnexpected, kind.rawValue, hint: "Send FRONT, BACK or both.", field: kind.rawValue)
         }
         let images = [PartKind.front, .back].compactMap { kind in
             request.parts[kind]?.first.map { (kind: kind, bytes: $0) }
         }
-        guard !images.isEmpty else { throw InspectError(.partMissing, "FRONT or BACK") }
+        guard !images.isEmpty else { throw InspectError(.partMissing, "FRONT or BACK", field: "FRONT") }
         return images
     }
 }

@@ -12,19 +12,23 @@ enum WorkflowDefinition {
     static func unfold(_ object: inout [String: Any]) throws(InspectError) {
         guard let value = object.removeValue(forKey: self.member) else { return }
         let definition = try self.members(value, ["key", "credentials"], self.member)
-        guard let key = definition["key"] else { throw InspectError(.payloadInvalid, "\(self.member) has no key") }
+        guard let key = definition["key"] else {
+            throw InspectError(.payloadInvalid, "\(self.member) has no key", field: "\(self.member).key")
+        }
         try self.set("workflow", key, in: &object)
         guard let credentials = definition["credentials"] else { return }
         guard let list = credentials as? [Any], list.count <= 10 else {
-            throw InspectError(.payloadInvalid, "credentials is not an array")
+            throw InspectError(
+                .payloadInvalid, "credentials is not an array of at most 10", field: "\(self.member).credentials")
         }
-        for entry in list {
-            let credential = try self.members(entry, ["category", "country", "type", "label"], "a credential")
+        for (index, entry) in list.enumerated() {
+            let place = "\(self.member).credentials.\(index)"
+            let credential = try self.members(entry, ["category", "country", "type", "label"], place)
             // A selfie or a chip is not preselected.
             guard credential["category"] as? String == "ID" else { continue }
             for (name, member) in [("country", "countries"), ("type", "documentTypes")] {
                 guard let choice = credential[name] else { continue }
-                let choices = try self.members(choice, ["values", "predefinedType"], name)
+                let choices = try self.members(choice, ["values", "predefinedType"], "\(place).\(name)")
                 guard let values = choices["values"] else { continue }
                 try self.set(member, values, in: &object)
             }
@@ -35,12 +39,12 @@ enum WorkflowDefinition {
         Any]
     {
         guard let members = value as? [String: Any] else {
-            throw InspectError(.payloadInvalid, "\(name) is not an object")
+            throw InspectError(.payloadInvalid, "\(name) is not an object", field: name)
         }
         if let unknown = members.keys.filter({ !known.contains($0) }).min() {
             throw InspectError(
                 .payloadInvalid, "\(name): unknown key '\(unknown.prefix(40))'",
-                hint: "Keys are \(known.sorted().joined(separator: ", ")).")
+                hint: "Keys are \(known.sorted().joined(separator: ", ")).", field: "\(name).\(unknown.prefix(40))")
         }
         return members
     }
@@ -48,7 +52,7 @@ enum WorkflowDefinition {
     /// What is said twice could be said in two ways.
     private static func set(_ name: String, _ value: Any, in object: inout [String: Any]) throws(InspectError) {
         guard object[name] == nil else {
-            throw InspectError(.payloadInvalid, "\(name) stands beside \(self.member), or twice in it")
+            throw InspectError(.payloadInvalid, "\(name) stands beside \(self.member), or twice in it", field: name)
         }
         object[name] = value
     }

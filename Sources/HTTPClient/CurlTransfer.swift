@@ -15,17 +15,17 @@ package final class CurlTransfer: @unchecked Sendable {
     let route: CurlRoute
     /// The host's addresses that the policy allows; `nil` for a host that is an address.
     private let addresses: [IPAddress]?
-    private var sent: ContinuousClock.Instant?
-    private var status = 0
-    private var areHeadersComplete = false
+    private(set) var sent: ContinuousClock.Instant?
+    private(set) var status = 0
+    private(set) var areHeadersComplete = false
     private var headerBytes = 0
-    private var head: [UInt8] = []
+    private(set) var head: [UInt8] = []
     private var announced: Int?
-    private var body: [UInt8] = []
+    private(set) var body: [UInt8] = []
     /// Bytes that the request's owner has admitted.
     private var admitted = 0
     /// The error of a callback; libcurl only reports that a callback failed.
-    private var objection: HTTPError?
+    private(set) var objection: HTTPError?
     private var resolution: UnsafeMutablePointer<curl_slist>?
     /// When libcurl received the addresses.
     private var told: ContinuousClock.Instant?
@@ -40,7 +40,7 @@ package final class CurlTransfer: @unchecked Sendable {
         self.onEnd = onEnd
     }
 
-    // MARK: - Set-up and result, on the thread of CurlMulti
+    // MARK: - Set-up, on the thread of CurlMulti
 
     /// Sets the options of the ``route`` on a new or reset handle.
     ///
@@ -183,62 +183,6 @@ package final class CurlTransfer: @unchecked Sendable {
         self.onEnd = nil
     }
 
-    /// The transfer's outcome, from libcurl's result code and the callbacks' observations.
-    func result(of easy: UnsafeMutableRawPointer, code: CURLcode) -> Result<HTTPResponse, HTTPError> {
-        let failure = code == CURLE_OK ? nil : self.failure(code, of: easy)
-        guard self.areHeadersComplete else { return .failure(failure ?? HTTPError(.responseBroken, "no headers")) }
-        var microseconds: curl_off_t = 0
-        _ = ccurl_get_offset(easy, CURLINFO_TOTAL_TIME_T, &microseconds)
-        var connections = 0
-        _ = ccurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)
-        return .success(
-            HTTPResponse(
-                status: self.status, head: self.head, body: self.body, bodyFailure: failure,
-                microseconds: Int(microseconds), isConnectionReused: connections == 0, sent: self.sent))
-    }
-
-    private func failure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError {
-        if let objection { return objection }
-        let words = String(cString: curl_easy_strerror(code))
-        if self.route.exit.proxy != nil, let failure = self.proxyFailure(code, of: easy) { return failure }
-        switch code {
-        case CURLE_OPERATION_TIMEDOUT: return HTTPError(.timedOut)
-        case CURLE_COULDNT_RESOLVE_HOST: return HTTPError(.nameNotResolved)
-        case CURLE_COULDNT_CONNECT:
-            var number = 0
-            _ = ccurl_get_long(easy, CURLINFO_OS_ERRNO, &number)
-            let reason = String(cString: strerror(CInt(number)))
-            // A missing route is a fault of our network; a refused or unanswered connection is one of the partner's.
-            let isLocal = [ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM].contains(CInt(number))
-            return HTTPError(isLocal ? .localFault : .connectionFailed, number == 0 ? "" : reason)
-        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
-            return HTTPError(.certificateInvalid, words)
-        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return HTTPError(.pinMismatch)
-        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED: return HTTPError(.tlsFailed, words)
-        // The endpoint's own certificate and key for mutual TLS.
-        case CURLE_SSL_CERTPROBLEM: return HTTPError(.requestInvalid, words)
-        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ENGINE_NOTFOUND,
-            CURLE_SSL_ENGINE_SETFAILED, CURLE_BAD_FUNCTION_ARGUMENT:
-            return HTTPError(.localFault, words)
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return HTTPError(.requestInvalid, words)
-        default: return HTTPError(.responseBroken, words)
-        }
-    }
-
-    /// The failure of a tunnel; `nil`: there was one.
-    private func proxyFailure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError? {
-        var answer = 0
-        _ = ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &answer)
-        switch (code, answer) {
-        case (CURLE_COULDNT_CONNECT, _), (CURLE_COULDNT_RESOLVE_PROXY, _), (CURLE_PROXY, _):
-            return HTTPError(.localFault, "the proxy cannot be reached")
-        // What the proxy says of the server: no connection, no answer.
-        case (_, 502), (_, 503), (_, 504): return HTTPError(.connectionFailed, "the proxy answered \(answer)")
-        case (_, 300...): return HTTPError(.localFault, "the proxy answered \(answer)")
-        default: return nil
-        }
-    }
-
     // MARK: - Called by libcurl
 
     /// - Returns: Whether the transfer goes on.
@@ -357,33 +301,6 @@ package final class CurlTransfer: @unchecked Sendable {
     private func refuse() -> Bool {
         self.objection = HTTPError(.egressRefused)
         return false
-    }
-}
-
-/// Sets options and keeps the first error, so that the caller needs no check after each.
-private struct CurlOptions {
-    let easy: UnsafeMutableRawPointer
-    var failure: CURLcode?
-
-    func finish() throws(HTTPError) {
-        guard let failure = self.failure else { return }
-        throw HTTPError(.localFault, "libcurl refused an option: \(String(cString: curl_easy_strerror(failure)))")
-    }
-
-    mutating func check(_ code: CURLcode) {
-        if code != CURLE_OK, self.failure == nil { self.failure = code }
-    }
-    mutating func set(_ option: CURLoption, _ value: Int) { self.check(ccurl_set_long(self.easy, option, value)) }
-    mutating func set(_ option: CURLoption, _ value: String) { self.check(ccurl_set_string(self.easy, option, value)) }
-    mutating func set(_ option: CURLoption, blob: String) {
-        self.check(
-            Array(blob.utf8).withUnsafeBufferPointer { bytes in
-                bytes.baseAddress.map { ccurl_set_blob(self.easy, option, $0, bytes.count) }
-                    ?? CURLE_BAD_FUNCTION_ARGUMENT
-            })
-    }
-    mutating func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
-        self.check(ccurl_set_pointer(self.easy, option, pointer))
     }
 }
 

@@ -12,13 +12,14 @@ extension HTTPResponse {
             var status: Int
             var detail: String
             var hint: String?
+            var field: String?
             var code: String
             var retryable: Bool
             var contractCodes: ContractCodes
         }
         let status = error.code.httpStatus
         let document = Document(
-            title: Self.phrase(status), status: status, detail: error.text, hint: error.hint,
+            title: Self.phrase(status), status: status, detail: error.text, hint: error.hint, field: error.field,
             code: error.code.rawValue, retryable: error.code.isRetryable, contractCodes: error.code.contractCodes)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

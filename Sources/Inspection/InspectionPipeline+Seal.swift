@@ -4,16 +4,15 @@ internal import InspectCore
 internal import JobQueue
 
 extension InspectionPipeline {
-    /// How long an attempt waits for the key store in its slot, before others get that.
-    private static let patience = Duration.seconds(60)
-
     /// What opens and seals the job; `nil`: it is not sealed.
+    ///
+    /// It waits for the key store as long as it would for the parts, a minute at most. Then others get the slot.
     ///
     /// - Throws: ``InspectError`` with one of the codes after which an attempt does not count (``ErrorCode/isUncounted``).
     func seal(of job: ClaimedJob) async throws -> JobSeal? {
         guard let id = job.key else { return nil }
         guard let keys else { throw InspectError(.keyMissing) }
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + min(self.fetchDeadline, .seconds(60))
         while true {
             do throws(InspectError) {
                 return try JobSeal(try await keys.key(id), partner: job.partner)

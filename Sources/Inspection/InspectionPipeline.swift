@@ -13,11 +13,11 @@ package struct InspectionPipeline: JobHandler {
     package var keys: KeyStore?
     /// Has parts of sealed jobs; `nil`: this worker has no object store.
     package var objects: ObjectStore?
-    /// `nil` where no vendor's server is configured.
+    /// Asks vendors' servers; `nil`: none.
     package var vendor: VendorSessionClient?
     /// Called after each stage, before its result is stored.
     package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
-    /// Time limit for fetching all parts of one job, by URL and from the object store.
+    /// Time limit for fetching all parts of one job, by URL and from the object store; and, up to a minute, for its key.
     package var fetchDeadline: Duration = .seconds(60)
     /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
@@ -61,10 +61,11 @@ package struct InspectionPipeline: JobHandler {
             try await context.complete(stage, output: output, seal: seal)
         }
         let known = enrolled
-        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: known) { blob in
+        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: known) {
+            blobs, former in
             // A vendor's server may be slow, so another job gets the slot meanwhile.
             try context.leaveSlot(holding: bytes)
-            return try await self.ask(about: blob, context, seal)
+            return try await self.ask(about: blobs, after: former, request, context, seal)
         }
         if var template = outcome.template, let known {
             if let seal, let keys {
@@ -97,23 +98,6 @@ package struct InspectionPipeline: JobHandler {
         }
         let document = specimen.document(of: request.workflow, parts: parts.map(\.kind))
         return Self.result(document, of: request, seal)
-    }
-
-    /// The vendor server's answer about a session, as the liveness stage's facts. Each access is recorded before and after
-    /// it happens.
-    private func ask(about blob: Data, _ context: JobContext, _ seal: JobSeal?) async throws -> Data {
-        guard let vendor = self.vendor else { throw InspectError(.vendorNotConfigured) }
-        try VendorSessionClient.check(blob)
-        try await context.beginSession()
-        do {
-            let answer = try await vendor.process(blob)
-            let output = try JSONEncoder().encode(LivenessStageFacts(passive: nil, vendor: answer.facts))
-            try await context.endSession(outcome: "answered", status: answer.status, output: output, seal: seal)
-            return output
-        } catch let failure as VendorSessionClient.Failure {
-            try await context.endSession(outcome: failure.outcome, status: failure.status)
-            throw failure.error
-        }
     }
 
     /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its

@@ -57,23 +57,25 @@ package struct InspectionRunner: Sendable {
         package var template: FaceEmbedding?
 
         /// The report for a reviewer.
-        package var report: String {
-            InspectionReport(document: self.document, facts: self.facts, previews: self.previews, today: self.today)
-                .html
+        package func report(from origin: ReportOrigin) -> String {
+            InspectionReport(
+                document: self.document, facts: self.facts, previews: self.previews, today: self.today, origin: origin
+            ).html
         }
     }
+
+    package typealias AskVendor = @Sendable (_ blobs: [Data], _ former: Data?) async throws -> Data
 
     /// Runs the missing stages and decides.
     ///
     /// - Parameters:
     ///   - enrolled: The templates of the face id that the request names.
-    ///   - askVendor: Asks a vendor's server about the session in a part and returns the liveness stage's facts.
+    ///   - askVendor: Asks a vendor's server about the blobs of a session, and returns the liveness stage's facts; given its former
+    ///     output, if there is any.
     /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
     package func inspect(
         _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(), enrolled: EnrolledFace? = nil,
-        askVendor: @Sendable (Data) async throws -> Data = { _ in
-            throw InspectError(.vendorNotConfigured)
-        }
+        askVendor: AskVendor = { _, _ in throw InspectError(.vendorNotConfigured) }
     ) async throws -> Outcome {
         guard request.workflow.namesFace == (enrolled != nil) else {
             throw InspectError(.workflowNotImplemented, "\(request.workflow.rawValue) without the queue")
@@ -84,8 +86,8 @@ package struct InspectionRunner: Sendable {
         facts.calibration = self.calibration
         var timings: [String: Double] = [:]
         let inputs = Self.imageParts(parts) + self.chipParts(parts)
-        let session = parts.first(where: \.kind.isOpaque)?.bytes
-        if let session, inputs.isEmpty {
+        let session = parts.filter(\.kind.isOpaque).map(\.bytes)
+        if !session.isEmpty, inputs.isEmpty {
             // Nothing to decode, so no analyzer is needed: the vendor's answer is the only stage.
             let start = ContinuousClock.now
             let output = try await Self.vendorStage(session, ledger, askVendor)
@@ -101,7 +103,7 @@ package struct InspectionRunner: Sendable {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
                 guard decider.needs(stage) else { continue }
                 // The last stage, run after the analyzer is returned.
-                if stage == .liveness, session != nil { break }
+                if stage == .liveness, !session.isEmpty { break }
                 // Stored facts have no embedding.
                 var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
                 if output == nil {
@@ -120,7 +122,7 @@ package struct InspectionRunner: Sendable {
             guard self.withPreviews else { return (facts, [String: Preview]()) }
             return (facts, try await Self.previews(analyzer, deadline: self.stageDeadline))
         }
-        if let session, request.workflow.stages.contains(.liveness),
+        if !session.isEmpty, request.workflow.stages.contains(.liveness),
             InspectionDecider(facts: analyzed.0, today: today, isGated: self.isGated).needs(.liveness)
         {
             try analyzed.0.take(try await Self.vendorStage(session, ledger, askVendor), of: .liveness)
@@ -130,12 +132,12 @@ package struct InspectionRunner: Sendable {
 
     /// The stage that a vendor's server replaces.
     private static func vendorStage(
-        _ session: Data, _ ledger: Ledger, _ ask: @Sendable (Data) async throws -> Data
+        _ session: [Data], _ ledger: Ledger, _ ask: AskVendor
     ) async throws -> Data {
-        if let stored = ledger.stored[.liveness] { return stored }
+        let former = ledger.stored[.liveness]
         let start = ContinuousClock.now
-        let output = try await ask(session)
-        try await ledger.store(.liveness, output, start.duration(to: .now))
+        let output = try await ask(session, former)
+        if output != former { try await ledger.store(.liveness, output, start.duration(to: .now)) }
         return output
     }
 

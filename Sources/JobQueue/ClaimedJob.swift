@@ -31,6 +31,8 @@ package final class ClaimedJob: Sendable {
     package let key: KeyID?
     /// Number of its partner (`insp.partner.id`); 0 if unknown.
     package let partner: Int64
+    /// Whether it is a test, with a fixed outcome.
+    package let isTest: Bool
 
     package init(
         id: Int64, publicID: String, fence: Int64, attempt: Int, crashes: Int, status: JobStatus, payload: Data,
@@ -49,6 +51,7 @@ package final class ClaimedJob: Sendable {
         self.queue = queue
         self.key = key
         self.partner = partner
+        self.isTest = Self.isTest(payload)
     }
 }
 
@@ -59,18 +62,27 @@ extension ClaimedJob {
     package func reference(at stage: JobStatus) -> JobReference {
         JobReference(
             id: self.publicID, attempt: self.attempt, stage: max(stage, .started),
-            trace: self.traceparent.flatMap { TraceContext(traceparent: $0) })
+            trace: self.traceparent.flatMap { TraceContext(traceparent: $0) }, isTest: self.isTest)
     }
 
     private struct ReviewKey: Decodable { var review: ReviewPolicy }
 
-    private var namesReview: Bool {
-        let word: StaticString = #""review""#
-        return self.payload.withUnsafeBytes { payload in
+    private static func names(_ word: StaticString, _ payload: Data) -> Bool {
+        payload.withUnsafeBytes { payload in
             let length = word.utf8CodeUnitCount
             guard let start = payload.baseAddress, payload.count >= length else { return false }
-            return (0...(payload.count - length)).contains { memcmp(start + $0, word.utf8Start, length) == 0 }
+            return (0...(payload.count - length)).contains {
+                payload[$0] == word.utf8Start[0] && memcmp(start + $0, word.utf8Start, length) == 0
+            }
         }
+    }
+
+    private struct TestKey: Decodable { var test: Bool? }
+
+    /// Whether the payload is a test's: only the database can say so.
+    fileprivate static func isTest(_ payload: Data) -> Bool {
+        // A search for a word, as for reviews: nearly all payloads lack it.
+        self.names(#""test""#, payload) && (try? JSONDecoder().decode(TestKey.self, from: payload).test) == true
     }
 
     /// Whether a result must wait for a review, by the payload's demand and the decision.
@@ -78,7 +90,7 @@ extension ClaimedJob {
     /// The database mentions a review only in payloads of jobs that may need one, so for all others this is one search for a word
     /// in a short text.
     func waitsForReview(of decision: DecisionType) -> Bool {
-        guard self.namesReview,
+        guard Self.names(#""review""#, self.payload),
             let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review
         else { return false }
         return policy.holds(decision)
@@ -95,6 +107,8 @@ package struct JobReference: Sendable, Equatable {
     package var stage: JobStatus
     /// The caller's trace context, if it sent a valid one.
     package var trace: TraceContext?
+    /// Whether the job is a test.
+    package var isTest = false
 }
 
 /// One write for a claimed job.

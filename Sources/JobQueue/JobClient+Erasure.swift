@@ -30,12 +30,12 @@ extension JobClient {
         }
     }
 
-    /// Ends a partner for good, as the first step of its erasure.
+    /// Ends a partner for good, with the one that stands for its tests, as the first step of its erasure.
     ///
-    /// - Returns: Its number, for its key.
-    package func beginErasure(ofPartner partner: String) async throws -> Int64 {
+    /// - Returns: Their numbers, for their keys.
+    package func beginErasure(ofPartner partner: String) async throws -> [Int64] {
         try await self.translating { connection in
-            try await connection.query("SELECT insp.erase_partner($1)", [.text(partner)]).single().int(0)
+            try await connection.query("SELECT insp.erase_partner($1)", [.text(partner)]).map { try $0.int(0) }
         }
     }
 

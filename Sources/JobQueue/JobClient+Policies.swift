@@ -46,6 +46,15 @@ extension JobClient {
         }
     }
 
+    /// The liveness vendor's server of a partner's sessions.
+    ///
+    /// - Parameter vendor: A JSON object, as `insp.set_vendor` describes it; `nil`: the workers' own server.
+    package func setVendor(_ vendor: Data?, of partner: String) async throws -> String {
+        try await self.set(
+            "SELECT insp.set_vendor($1, $2::jsonb)",
+            [.text(partner), .optional(try vendor.map { try PostgresValue.json($0) })])
+    }
+
     private func set(_ statement: String, _ parameters: [PostgresValue]) async throws -> String {
         try await self.translating { try await $0.query(statement, parameters).single().string(0) }
     }

@@ -32,7 +32,9 @@ package actor JobClient {
     /// - Returns: The job's id.
     /// - Throws: ``InspectError`` with the code of the database's refusal.
     package func enqueue(payload: Data, parts: [PartKind: [Data]] = [:]) async throws -> String {
-        if let none = parts.first(where: \.value.isEmpty) { throw InspectError(.partEmpty, none.key.rawValue) }
+        if let none = parts.first(where: \.value.isEmpty) {
+            throw InspectError(.partEmpty, none.key.rawValue, field: none.key.rawValue)
+        }
         guard let keys else { return try await self.enqueue(payload, parts, nil) }
         // Whose job it is must be known first: without a number, the database says what is wrong.
         let names = (try? JSONSerialization.jsonObject(with: payload)) as? [String: Any]

@@ -48,6 +48,37 @@ package struct NoPermit: Error, Sendable {
     package init() {}
 }
 
+/// The job's session waits for its next blob, and the job's lease has ended (``JobContext/pauseSession(for:)``).
+package struct SessionPaused: Error, Sendable {
+    package init() {}
+}
+
+/// The vendor's server that a partner's sessions go to.
+package struct SessionVendor: Sendable {
+    /// `nil`: the worker's own.
+    package var url: String?
+    package var pins: [String]
+    /// Name of the key that the server is shown; `nil`: none.
+    package var keyName: String?
+    package var allowPrivate: Bool
+    /// In CIDR notation; `nil`: no list.
+    package var networks: [String]?
+    /// The request's `userReference`; `nil`: it has none, or it is sealed.
+    package var userReference: String?
+
+    package init(
+        url: String? = nil, pins: [String], keyName: String? = nil, allowPrivate: Bool, networks: [String]? = nil,
+        userReference: String? = nil
+    ) {
+        self.url = url
+        self.pins = pins
+        self.keyName = keyName
+        self.allowPrivate = allowPrivate
+        self.networks = networks
+        self.userReference = userReference
+    }
+}
+
 /// A handler's operations on its job.
 package final class JobContext: Sendable {
     package let job: ClaimedJob
@@ -124,29 +155,47 @@ package final class JobContext: Sendable {
 
     // MARK: Vendor sessions
 
-    /// Records that the job's session is about to be sent to a vendor's server.
+    /// Reads where the job's session goes.
     ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
+    package func sessionVendor() async throws -> SessionVendor {
+        try QueueStatements.vendor(from: try await self.reading(QueueStatements.vendor(of: self.job)).single())
+    }
+
+    /// Records that a blob of the job's session is about to be sent to a vendor's server.
+    ///
+    /// - Parameter blob: Its place in the session.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
-    ///   have sent it: a session can be used once.
-    package func beginSession() async throws {
-        guard try await self.reading(QueueStatements.beginSession(of: self.job)).single().bool(0) else {
+    ///   have sent it: a blob can be used once.
+    package func beginSession(blob: Int = 0) async throws {
+        guard try await self.reading(QueueStatements.beginSession(of: self.job, blob: blob)).single().bool(0) else {
             throw InspectError(.vendorOutcomeUnknown, "an earlier attempt ended while it was under way")
         }
     }
 
-    /// Records the outcome of the session that was sent.
+    /// Records the outcome of the blob that was sent.
     ///
     /// - Parameters:
     ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.
-    ///   - output: The liveness stage's result as JSON; stored at once, since the session cannot be used again.
+    ///   - output: The liveness stage's result as JSON; stored at once, since the blob cannot be used again.
     ///   - seal: The job's; `nil`: it is not sealed.
     package func endSession(
-        outcome: String, status: Int?, output: Data? = nil, seal: JobSeal? = nil
+        blob: Int = 0, outcome: String, status: Int?, output: Data? = nil, seal: JobSeal? = nil
     ) async throws {
         _ = try await self.asking(
             QueueStatements.endSession(
-                of: self.job, outcome: outcome, status: status,
+                of: self.job, blob: blob, outcome: outcome, status: status,
                 output: output.map { seal?.seal($0, of: .liveness) ?? $0 }))
+    }
+
+    /// Ends the lease of a job whose session goes on, until the next blob comes or the time is over.
+    ///
+    /// - Parameter patience: From the last answer on.
+    /// - Returns: False if that has passed: the job is to be decided by what there is. Otherwise the handler must throw
+    ///   ``SessionPaused``.
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
+    package func pauseSession(for patience: Duration) async throws -> Bool {
+        try await self.reading(QueueStatements.pauseSession(of: self.job, for: patience)).single().bool(0)
     }
 
     // MARK: Outside the slot

@@ -1,5 +1,5 @@
 internal import Custody
-package import Foundation
+internal import Foundation
 package import InspectCore
 internal import ObjectStore
 package import Postgres
@@ -61,21 +61,6 @@ package enum QueueStatements {
         PostgresStatement(
             "SELECT insp.drop_strays($1, $2, $3)",
             [.intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)), .int(Int64(limit))])
-    }
-
-    package static func beginSession(of job: ClaimedJob) -> PostgresStatement {
-        PostgresStatement("SELECT insp.session_begin($1, $2)", [.int(job.id), .int(job.fence)])
-    }
-
-    package static func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?)
-        -> PostgresStatement
-    {
-        PostgresStatement(
-            "SELECT insp.session_end($1, $2, $3, $4, $5)",
-            [
-                .int(job.id), .int(job.fence), .text(outcome), status.map { .int(Int64($0)) } ?? .null,
-                .optional(output),
-            ])
     }
 
     package static func parts(of job: ClaimedJob) -> PostgresStatement {

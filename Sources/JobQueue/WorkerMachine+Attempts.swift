@@ -267,6 +267,8 @@ extension WorkerMachine {
     private func kind(of outcome: Outcome, _ running: Running) -> QueueWrite.Kind? {
         switch (outcome, running.disposition) {
         case (_, .lost): return nil
+        // Its lease has ended with its row of the queue.
+        case (.failure(is SessionPaused, _), _): return nil
         case (.success(let result, let waits), _):
             guard let result else { return .deadLetter(Self.notStorable) }
             return waits ? .holdForReview(result) : .finish(result)

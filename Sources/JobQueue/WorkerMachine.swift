@@ -13,6 +13,7 @@ internal import InspectCore
 /// | – | a claim's answer, cancelled or expired job, or a job that this worker may not run | ending | release or dead-letter |
 /// | working | its handler succeeds | ending | settle, or hold for a review |
 /// | working | its handler fails | ending | retry or dead-letter, as the retry policy says; release without a permit |
+/// | working | its session waits for a blob | – | nothing is written |
 /// | working | a stage is stored | working | write the step |
 /// | working | a result or step that cannot be stored | lost, ending | cancel, dead-letter |
 /// | working | leaves its slot | outside | the slot is filled; without a permit it is released |

@@ -259,12 +259,14 @@ struct QueryResult: ~Copyable {
         func field(_ code: Unicode.Scalar) -> String? {
             PQresultErrorField(self.result, CInt(code.value)).map { String(cString: $0) }
         }
-        // PG_DIAG_SQLSTATE, _MESSAGE_PRIMARY, _CONSTRAINT_NAME, _MESSAGE_DETAIL and _MESSAGE_HINT, which are macros.
+        // PG_DIAG_SQLSTATE, _MESSAGE_PRIMARY, _CONSTRAINT_NAME, _MESSAGE_DETAIL, _MESSAGE_HINT and _COLUMN_NAME, which are macros.
         let state = field("C")
         let isRefusal = state.map(PostgresError.isRefusal) ?? false
         return PostgresError(
             state == nil ? .connectionLost : .server, sqlState: state, field("M") ?? "no message",
-            constraint: field("n"), detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil)
+            constraint: field("n"), detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil,
+            // Empty where a refusal is about no member.
+            column: isRefusal ? field("c").flatMap { $0.isEmpty ? nil : $0 } : nil)
     }
 
     /// Copies the rows out, so that nothing of libpq's memory is used after this result is freed.

@@ -4,7 +4,9 @@ package import InspectCore
 extension PostgresError {
     /// The schema's own error that the database raised (`insp.refuse`).
     package var refusal: InspectError? {
-        self.sqlState.flatMap(ErrorCode.init(sqlState:)).map { InspectError($0, self.detail ?? "", hint: self.hint) }
+        self.sqlState.flatMap(ErrorCode.init(sqlState:)).map {
+            InspectError($0, self.detail ?? "", hint: self.hint, field: self.column)
+        }
     }
 
     /// For logs: classes 22 and 23 (data and constraint errors) may quote values.

@@ -35,10 +35,12 @@ package struct PostgresError: Error, Sendable {
     package var detail: String?
     /// What is allowed, or what to do, from `insp.refuse`.
     package var hint: String?
+    /// The member of a request that is wrong, from `insp.refuse`.
+    package var column: String?
 
     package init(
         _ code: Code, sqlState: String? = nil, _ message: String, constraint: String? = nil, detail: String? = nil,
-        hint: String? = nil
+        hint: String? = nil, column: String? = nil
     ) {
         self.code = code
         self.sqlState = sqlState
@@ -46,6 +48,7 @@ package struct PostgresError: Error, Sendable {
         self.constraint = constraint
         self.detail = detail
         self.hint = hint
+        self.column = column
     }
 
     /// Whether a SQLSTATE is in the class of the schema's own errors.

@@ -10,8 +10,8 @@ package struct ImageLimits: Sendable, Hashable, Codable {
     var maxPixels: Int
     /// Width and height each, as declared in the header.
     var maxSide: Int
-    /// JPEGs are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; `nil`: only very
-    /// large ones are halved.
+    /// JPEG and HEIC images are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; `nil`:
+    /// only very large ones are halved.
     package var enoughSide: Int?
 
     /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
@@ -51,7 +51,13 @@ package final class DecodedImage {
             pointer: image, facts: ImageFacts(format: .png, width: width, height: height, orientation: 1))
     }
 
-    /// Decodes JPEG, PNG, WebP or JPEG 2000, recognised by their first bytes.
+    /// Loads the library that PDFs take, since analyzers can open no file, and builds the tables of HEIC: once, before they are
+    /// forked.
+    package static func loadLibraries() throws(InspectError) {
+        try callVision { error in cv_image_prepare(&error) }
+    }
+
+    /// Decodes the formats of ``ImageFormat``, recognised by their first bytes.
     ///
     /// - Throws: `PART_EMPTY`, `PART_TOO_LARGE`, `UNSUPPORTED_FORMAT`, `TOO_MANY_PIXELS` (from the header, before
     ///   anything is allocated), `CORRUPT_IMAGE` (also for a truncated image), `ANALYZER_OUT_OF_MEMORY`.
@@ -109,9 +115,13 @@ extension ImageFacts {
             case .png: .png
             case .webp: .webp
             case .jpeg2000: .jpeg2000
+            case .heic: .heic
+            case .bmp: .bmp
+            case .pdf: .pdf
             }
         self.init(
             format: format, width: Int(info.width), height: Int(info.height), orientation: Int(info.orientation),
-            storedWidth: Int(info.stored_width), storedHeight: Int(info.stored_height))
+            storedWidth: Int(info.stored_width), storedHeight: Int(info.stored_height),
+            isGrey: info.is_grey ? true : nil)
     }
 }

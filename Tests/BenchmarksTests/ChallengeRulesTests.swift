@@ -159,40 +159,4 @@ import Testing
         #expect(LivenessVerdict(outcome: .inconclusive, reason: .timeout).resultCode == 60)
         #expect(LivenessVerdict(outcome: .fail, reason: .wrongColours).resultCode == nil)
     }
-
-    private static func vendor(_ json: String) throws(InspectError) -> VendorSessionFacts {
-        let members = (try? JSONDecoder().decode([String: VendorValue].self, from: Data(json.utf8))) ?? [:]
-        return try VendorSessionFacts(members: members)
-    }
-
-    @Test func `A vendor's answer passes only with a literal true`() throws {
-        let cases: [(String, DecisionType)] = [
-            (#"{"sessionResponseBlob":"b","success":true,"livenessPassed":true,"reason":"OK"}"#, .passed),
-            (#"{"responseBlob":"b","success":true,"wasLivenessPassed":true}"#, .passed),
-            (
-                #"{"sessionResponseBlob":"b","success":true,"livenessPassed":true,"matched":false,"matchLevel":0}"#,
-                .rejected
-            ),
-            (#"{"sessionResponseBlob":"b","success":true,"livenessPassed":false}"#, .rejected),
-            (#"{"success":false}"#, .rejected),
-            (#"{"sessionResponseBlob":"b","success":true}"#, .warning),
-        ]
-        for (json, type) in cases { #expect(try VendorSessionRules.decide(Self.vendor(json)).type == type, "\(json)") }
-        #expect(try Self.vendor(cases[0].0).reason == "OK")
-        // The server's text must not reach a log or a partner.
-        #expect(try Self.vendor(#"{"success":false,"reason":"<b>Anna</b>"}"#).reason == nil)
-    }
-
-    @Test(arguments: [
-        #"{}"#, #"{"success":1,"sessionResponseBlob":"b"}"#, #"{"success":"true","sessionResponseBlob":"b"}"#,
-        #"{"success":true}"#, #"{"success":true,"sessionResponseBlob":7}"#,
-        #"{"success":true,"sessionResponseBlob":"b","livenessPassed":1}"#,
-        #"{"success":true,"sessionResponseBlob":"b","livenessPassed":true,"wasLivenessPassed":false}"#,
-        #"{"success":true,"sessionResponseBlob":"b","matchLevel":99}"#,
-        #"{"success":true,"sessionResponseBlob":"b","livenessPassed":{}}"#, #"[]"#,
-    ])
-    func `A vendor's answer of another form is invalid`(_ json: String) {
-        let error = #expect(throws: InspectError.self) { try Self.vendor(json) }
-        #expect(error?.code == .vendorResponseInvalid)
-    }
 }

@@ -67,6 +67,71 @@ import Testing
         }
     }
 
+    @Test func `DG7 holds images of the signature`() throws {
+        let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 1, 2, 3]
+        func file(_ count: [UInt8], _ images: [[UInt8]]) -> [UInt8] {
+            self.tlv([0x67], self.tlv([0x02], count) + images.flatMap { self.tlv([0x5F, 0x43], $0) })
+        }
+        let images = try DataGroup.signatureImages(dg7: file([2], [jpeg, jpeg])[...])
+        #expect(images.map(Array.init) == [jpeg, jpeg])
+        for (count, images) in [([0], [jpeg]), ([0, 1], [jpeg]), ([1], []), ([1], [[1, 2, 3]]), ([], [jpeg])]
+            as [([UInt8], [[UInt8]])]
+        {
+            #expect(throws: LDSError.self) { try DataGroup.signatureImages(dg7: file(count, images)[...]) }
+        }
+    }
+
+    @Test func `DG11 says who the holder is`() throws {
+        func text(_ tag: [UInt8], _ text: String) -> [UInt8] { self.tlv(tag, Array(text.utf8)) }
+        let names = self.tlv(
+            [0xA0], [0x02, 0x01, 0x01] + text([0x5F, 0x0F], "SMITH<<ANNE") + text([0x5F, 0x0F], "<<"))
+        let fields: [[UInt8]] = [
+            self.tlv([0x5C], [0x5F, 0x0E, 0x5F, 0x2B]), text([0x5F, 0x0E], "MÜLLER<<ÅSA<MARIE"), names,
+            text([0x5F, 0x10], "123456"), text([0x5F, 0x2B], "19740812"), text([0x5F, 0x11], "KØBENHAVN<DK"),
+            text([0x5F, 0x42], "123 MAPLE RD<ANYTOWN<<MN"), text([0x5F, 0x12], "+45 1"),
+            text([0x5F, 0x13], "TRAVEL<AGENT"), text([0x5F, 0x14], " "), text([0x5F, 0x17], "A1<B2"),
+            self.tlv([0x5F, 0x16], [0xFF, 0xD8, 0xFF]), text([0x5F, 0x18], "NONE"), text([0x5F, 0x00], "?"),
+        ]
+        let details = try DataGroup.personalDetails(dg11: self.tlv([0x6B], fields.flatMap { $0 })[...])
+        #expect(details.fullName == "MÜLLER, ÅSA MARIE" && details.otherNames == ["SMITH, ANNE"])
+        #expect(details.personalNumber == "123456" && details.dateOfBirth == "1974-08-12")
+        #expect(details.placeOfBirth == ["KØBENHAVN", "DK"] && details.address == ["123 MAPLE RD", "ANYTOWN", "MN"])
+        #expect(details.telephone == "+45 1" && details.profession == "TRAVEL AGENT" && details.title == nil)
+        #expect(details.otherDocumentNumbers == ["A1", "B2"] && details.custody == "NONE")
+        #expect(details.hasProofOfCitizenship == true && details.personalSummary == nil && details.reason == nil)
+        // Two digits to an octet, as in older versions of the LDS; and a day that does not exist.
+        let old = try DataGroup.personalDetails(
+            dg11: self.tlv([0x6B], self.tlv([0x5F, 0x2B], [0x19, 0x74, 0x08, 0x12]))[...])
+        #expect(old.dateOfBirth == "1974-08-12")
+        let none = try DataGroup.personalDetails(dg11: self.tlv([0x6B], text([0x5F, 0x2B], "19740230"))[...])
+        #expect(none.dateOfBirth == nil)
+        let long = try DataGroup.personalDetails(
+            dg11: self.tlv([0x6B], text([0x5F, 0x15], String(repeating: "ä", count: 5000)))[...])
+        #expect(long.personalSummary?.count == 1000)
+        #expect(throws: LDSError.self) { try DataGroup.personalDetails(dg11: self.tlv([0x6C], [])[...]) }
+        #expect(throws: LDSError.self) {
+            try DataGroup.personalDetails(dg11: self.tlv([0x6B], self.tlv([0xA0], [0x02, 0x01, 0x00]))[...])
+        }
+    }
+
+    @Test func `DG12 says who issued the document, and when`() throws {
+        func text(_ tag: [UInt8], _ text: String) -> [UInt8] { self.tlv(tag, Array(text.utf8)) }
+        let fields: [[UInt8]] = [
+            text([0x5F, 0x19], "CITY OF<UTOPIA"), text([0x5F, 0x26], "20240415"), text([0x5F, 0x1B], "NONE"),
+            self.tlv([0xA0], [0x02, 0x01, 0x01] + text([0x5F, 0x1A], "SMITH<<BRENDA<P")),
+            self.tlv([0x5F, 0x1D], [1]), text([0x5F, 0x55], "20240416133612"), text([0x5F, 0x56], "N-4962"),
+        ]
+        let details = try DataGroup.documentDetails(dg12: self.tlv([0x6C], fields.flatMap { $0 })[...])
+        #expect(details.issuingAuthority == "CITY OF UTOPIA" && details.issuingDate == "2024-04-15")
+        #expect(details.otherPersons == ["SMITH, BRENDA P"] && details.endorsements == "NONE")
+        #expect(details.hasFrontImage == true && details.hasRearImage == nil)
+        #expect(details.personalizedAt == "2024-04-16T13:36:12" && details.personalizationSystem == "N-4962")
+        for moment in ["20240416243612", "20240416133", "2024041613361X"] {
+            let file = self.tlv([0x6C], text([0x5F, 0x55], moment))
+            #expect(try DataGroup.documentDetails(dg12: file[...]).personalizedAt == nil, "\(moment)")
+        }
+    }
+
     @Test func `A data group's hash covers its file without trailing zeros`() throws {
         let group = self.tlv([0x6E], [1, 2, 3])
         #expect(try Array(DataGroup.hashed((group + [0, 0])[...], number: 14)) == group)

@@ -12,7 +12,7 @@ import Testing
 
     @Test func `Every chip gets its status, each check its result, and a reason`() async throws {
         let manifest = try await TestChips.manifest
-        #expect(manifest.count == 35)
+        #expect(manifest.count == 38)
         for chip in manifest {
             let (facts, rules) = try await self.files(chip.chip).verify()
             #expect(rules.checks(facts) == chip.checks, "\(chip): \(facts)")
@@ -41,6 +41,11 @@ import Testing
         #expect(explicit.deviations.contains("EXPLICIT_CURVE_PARAMETERS"))
         #expect(try await self.files("good_pss").verify().facts.signatureAlgorithm == "RSASSA-PSS SHA-256")
         #expect(try await self.files("good_ecdsa_p256").verify().facts.signer?.hasExplicitParameters == false)
+        let dsa = try await self.files("good_dsa").verify().facts
+        #expect(dsa.signer?.key == "DSA 1024" && dsa.signatureAlgorithm == "DSA SHA-256")
+        let link = try await self.files("good_link_without_old_key").verify().facts
+        #expect(link.anchorNotes == ["LINK_CERTIFICATE UT: an anchor itself, since its issuer is not given"])
+        #expect(try await self.files("good_link").verify().facts.anchorNotes.isEmpty)
         let list = try await self.files("good_master_list").verify().facts
         #expect(list.anchorNotes == ["MASTER_LIST UT: 2 certificates, signature good, signer's authority known"])
     }

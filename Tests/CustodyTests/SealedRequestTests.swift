@@ -161,7 +161,8 @@ import Testing
     @Test(arguments: [
         #""region":"zqmark Ann Smith""#, #""countries":["zqmark Ann"]"#,
         #""documentTypes":["PASSPORT","zqmark Ann"]"#, #""challenge":{"zqmark Ann":1}"#, #""zqmark Ann":1"#,
-        #""lane":"zqmark/Ann""#, #""runAt":"zqmark 1 May""#, #""parts":{"zqmark Ann":{"url":"https://a.example/"}}"#,
+        #""lane":"zqmark/Ann""#, #""runAt":"zqmark 1 May""#, #""expiresAt":"2026-zqmark""#, #""runAt":"zqmark""#,
+        #""parts":{"zqmark Ann":{"url":"https://a.example/"}}"#,
         #""digests":{"zqmark Ann":"00"}"#,
     ])
     func `A name where it does not belong is refused before the database sees it`(more: String) async throws {

@@ -172,6 +172,66 @@ import Testing
         #expect(try !record[0].string(0).contains("sealed:"))
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func `A named authorization is sealed, used by an endpoint, and its token revoked by a worker`() async throws {
+        let site = try await Site()
+        let made = try await site.endpoint(
+            "create", "--partner", "bank", "--new-partner", "--url", "https://hooks.example.com/x", "--allow-http",
+            "--allow-private")
+        let secret = try #require(made["secret"] as? String)
+        let receiver = try CallbackReceiver(secrets: [secret], oauthClient: "client:c0rrect-h0rse")
+        _ = try await site.endpoint("set", "1", "--settings", "-", input: #"{"url": "\#(receiver.url("/bearer"))"}"#)
+        let settings = [
+            "authorize", "--partner", "bank", "--authorization", "live", "--token-url", receiver.url("/token"),
+            "--revocation-url", receiver.url("/revoke"), "--client-id", "client", "--client-secret", "-",
+        ]
+        let named = try await site.run(["endpoint"] + settings, input: "c0rrect-h0rse\n")
+        #expect(named.status == 0, "\(named.errors)")
+        let answer = try members(named.output)
+        #expect(answer["authorization"] as? String == "live" && answer["isSealed"] as? Bool == true)
+        #expect(try await site.endpoint("authorize", "1", "--authorization", "live")["endpoint"] as? Int == 1)
+        try await site.deliver()
+        #expect(try receiver.received().contains { $0.path == "/bearer" && $0.verified })
+        let stored = try await site.connection.query(
+            "SELECT convert_from(value, 'UTF8') FROM insp.secret WHERE owner LIKE 'authorization%'"
+        ).map { try $0.string(0) }
+        #expect(stored.count == 1 && stored[0].hasPrefix("sealed:"))
+
+        // A second login may allow the secret by its digest.
+        let sealed = try await site.endpoint(
+            "seal", "--partner", "bank", "--authorization", "live", "--client-secret", "-", input: "c0rrect-h0rse")
+        #expect(sealed["purpose"] as? String == "client_secret")
+        _ = try await site.connection.query(
+            "SELECT insp.set_authorization('bank', 'live', $1, 'client', $2, p_revocation_url => $3)",
+            [
+                .text(receiver.url("/token")), .text(try #require(sealed["sealed"] as? String)),
+                .text(receiver.url("/revoke")),
+            ])
+        try await site.deliver()
+        #expect(try receiver.received().count { $0.path == "/bearer" && $0.verified } == 2)
+
+        #expect(try await site.connection.query("SELECT insp.remove_authorization('bank', 'live')")[0].int(0) == 1)
+        let worker = try Program(["worker", "--slots", "1"], environment: site.environment)
+        let tokens = try await receiver.received(within: 60) { all in
+            Set(all.filter { $0.path == "/revoke" }.map(\.body)).count == 2
+        }.filter { $0.path == "/revoke" }.map(\.body)
+        #expect(Set(tokens).count == 2 && tokens.allSatisfy { $0.hasPrefix("token=token-") })
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(!worker.standardError.contains("c0rrect-h0rse") && !worker.standardError.contains("token-1"))
+
+        for (words, status, text) in [
+            (["authorize"], 2, "--partner and --authorization"),
+            (["authorize", "--partner", "bank"], 2, "--partner and --authorization"),
+            (["authorize", "1", "--authorization", "live", "--client-id", "c"], 2, "--authorization"),
+            (["seal", "--partner", "bank", "--authorization", "live", "--api-key", "-"], 2, "one of the last two"),
+            (["authorize", "1", "--authorization", "live"], 1, "AUTHORIZATION_UNKNOWN"),
+        ] as [([String], Int32, String)] {
+            let done = try await site.run(["endpoint"] + words, input: "x")
+            #expect(done.status == status && done.errors.contains(text), "\(words): \(done.errors)")
+        }
+    }
+
     @Test func `Without the keys no secret is stored, neither plain nor at all`() async throws {
         let site = try await Site()
         _ = try await site.endpoint(

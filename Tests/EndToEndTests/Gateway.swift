@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import Glibc
 import Postgres
 import TestSupport
@@ -128,6 +129,20 @@ struct Gateway {
             WHERE partner = 'bank' AND job IS NOT DISTINCT FROM $1::uuid ORDER BY at
             """, [.optional(job)]
         ).map { try $0.string(0) }
+    }
+
+    /// What its health port tells.
+    func metrics() async throws -> String {
+        let health = try await self.program.port("health port open")
+        let url = try #require(URL(string: "http://127.0.0.1:\(health)/metrics"))
+        return String(decoding: try await URLSession.shared.data(from: url).0, as: UTF8.self)
+    }
+
+    /// Waits until as many clients wait for a result or an event.
+    func waitForClients(_ count: Int) async throws {
+        try await waitUntil("\(count) clients wait", every: .milliseconds(50)) {
+            try MetricsText(await self.metrics()).value("inspectd_gateway_waiting_clients") == Double(count)
+        }
     }
 
     func stop() async throws -> Int32 {

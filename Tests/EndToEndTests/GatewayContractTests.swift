@@ -38,7 +38,7 @@ import Testing
         #expect(issued.document["scope"] as? String == "create read")
         let token = try #require(issued.document["access_token"] as? String)
         let created = try await gateway.call("POST", "/inspectionjob/create", Self.face, bearer: token)
-        #expect(created.status == 201 && created.headers["Deprecation"] == nil)
+        #expect(created.status == 201 && created.headers["Deprecation"] == nil && created.headers["Sunset"] == nil)
         let id = try #require(created.id)
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: token).status == 200)
         let image = try await gateway.call("GET", "/inspectionjob/\(id)/parts/FACE", bearer: token)
@@ -46,7 +46,12 @@ import Testing
         // The key itself goes on working, and says that it will not for ever.
         let old = try await gateway.call("GET", "/inspectionjob/\(id)")
         #expect(old.status == 200 && old.headers["Deprecation"] == "@1795478400")
+        #expect(old.headers["Sunset"] == "Wed, 24 Nov 2027 00:00:00 GMT", "a year later (RFC 8594)")
         #expect(old.headers["Link"]?.contains(#"rel="deprecation""#) == true)
+        let refused = try await gateway.call("GET", "/faces/x")
+        #expect(refused.code == "SCOPE_MISSING" && refused.headers["Sunset"] == old.headers["Sunset"])
+        let description = try await gateway.send("GET", "/openapi.json", nil, bearer: "")
+        #expect(String(decoding: description.body, as: UTF8.self).contains("Deprecated: answered until 2027-11-24"))
         // By the body, and without a scope: all of them.
         let whole = try await Self.token(
             gateway, "grant_type=client_credentials&client_id=\(key)&client_secret=\(secret)&scope=")

@@ -170,14 +170,71 @@ import Testing
         #expect(try await gateway.call("DELETE", "/persons/zqmark").document["jobs"] as? Int == 1)
         #expect(Self.jobs(try await gateway.call("GET", "/persons/zqmark/export")).isEmpty)
         // A worker that maintains destroys the job's key.
-        let deadline = ContinuousClock.now + .seconds(60)
-        while try await service.count("insp.key_gone") > 0, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(200))
-        }
-        #expect(try await service.count("insp.key_gone") == 0)
+        try await waitUntil("the key is destroyed") { try await service.count("insp.key_gone") == 0 }
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
         #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A withdrawal by HTTP stops what is under way, erases, and leaves the proof`() async throws {
+        let gateway = try await Gateway.start(scopes: Self.scopes)
+        let consent = Data(#"{"consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}}"#.utf8)
+        func create(_ reference: String?, _ bearer: String? = nil) async throws -> String {
+            var fields = [("workflow", Data("liveness".utf8)), ("FACE", Self.image), ("request", consent)]
+            if let reference { fields.append(("userReference", Data(reference.utf8))) }
+            let made = try await gateway.form(fields.map { (name: $0.0, value: $0.1) }, bearer: bearer)
+            return try #require(made.id, "\(made.document)")
+        }
+        func proof(_ id: String) async throws -> Bool {
+            try await gateway.connection.query(
+                "SELECT coalesce(consent_proof ? 'withdrawnAt', false) FROM insp.job WHERE public_id = $1",
+                [.text(id)])[0].bool(0)
+        }
+        let done = try await create("zqmark/Jane")
+        let worker = try gateway.service.worker(["--slots", "1", "--drain"])
+        #expect(try await worker.wait() == 0)
+        // Nobody works on this one any more: it is stopped, where an erasure would be refused.
+        let waiting = try await create("zqmark/Jane")
+        let path = "/persons/zqmark%2FJane"
+        #expect(try await gateway.call("DELETE", path).code == "JOB_NOT_FINISHED")
+        let stranger = try await gateway.stranger(Self.scopes)
+        let foreign = try await gateway.call("DELETE", path + "/consent", bearer: stranger)
+        #expect(foreign.status == 200 && foreign.document["jobs"] as? Int == 0)
+        #expect(foreign.document["cancelled"] as? Int == 0)
+        let reader = try await Gateway.credential(gateway.connection, "bank", "{create,read,images,faces}")
+        for call in [path + "/consent", "/inspectionjob/\(done)/consent"] {
+            #expect(try await gateway.call("DELETE", call, bearer: reader).code == "SCOPE_MISSING")
+            #expect(try await gateway.send("DELETE", call, nil, bearer: "").status == 401)
+            #expect(try await gateway.call("GET", call).status == 405)
+        }
+        let withdrawn = try await gateway.call("DELETE", path + "/consent")
+        #expect(withdrawn.status == 200, "\(withdrawn.document)")
+        #expect(withdrawn.document["cancelled"] as? Int == 1 && withdrawn.document["jobs"] as? Int == 2)
+        for id in [done, waiting] {
+            let gone = try await gateway.call("GET", "/inspectionjob/\(id)")
+            #expect(gone.document["status"] as? Int == 128 && gone.document["erasedAt"] != nil, "\(gone.document)")
+            #expect(try await proof(id))
+        }
+        #expect(Self.jobs(try await gateway.call("GET", "\(path)/export")).isEmpty)
+        let again = try await gateway.call("DELETE", path + "/consent")
+        #expect(again.status == 200 && again.document["jobs"] as? Int == 0)
+        #expect(try await gateway.accesses(nil).filter { $0 == "withdraw" }.count == 2)
+
+        // A job without a reference, by its id.
+        let nameless = try await create(nil)
+        let other = try await gateway.call("DELETE", "/inspectionjob/\(nameless)/consent", bearer: stranger)
+        #expect(other.status == 404 && other.code == "JOB_UNKNOWN")
+        #expect(try await !proof(nameless))
+        let one = try await gateway.call("DELETE", "/inspectionjob/\(nameless)/consent")
+        #expect(one.status == 200 && one.id == nameless && one.document["withdrawn"] as? Bool == true)
+        #expect(try await proof(nameless))
+        let repeated = try await gateway.call("DELETE", "/inspectionjob/\(nameless)/consent")
+        #expect(repeated.status == 200 && repeated.document["withdrawn"] as? Bool == false)
+        #expect(try await gateway.accesses(nameless) == ["create", "withdraw", "withdraw"])
+        #expect(try await gateway.call("DELETE", "/inspectionjob/x/consent").code == "JOB_UNKNOWN")
+        #expect(try await gateway.stop() == 0)
+        #expect(!gateway.program.standardError.contains("zqmark"))
     }
 
     @Test func `A request that is refused leaves no key`() async throws {

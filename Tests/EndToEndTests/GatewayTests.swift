@@ -169,15 +169,8 @@ import Testing
         }
         // Others are served meanwhile.
         for _ in 0..<20 { #expect(try await gateway.call("POST", "/inspectionjob/create", body).status == 201) }
-        let health = try await gateway.program.port("health port open")
-        let metrics = try #require(URL(string: "http://127.0.0.1:\(health)/metrics"))
-        let deadline = ContinuousClock.now + .seconds(60)
-        var text = ""
-        while !text.contains("inspectd_gateway_waiting_clients 200"), ContinuousClock.now < deadline {
-            text = String(decoding: try await URLSession.shared.data(from: metrics).0, as: UTF8.self)
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        #expect(text.contains("inspectd_gateway_waiting_clients 200"))
+        try await gateway.waitForClients(200)
+        let text = try await gateway.metrics()
         let manual = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/METRICS.md", encoding: .utf8)
         for line in text.split(separator: "\n") where line.hasPrefix("# TYPE inspectd_gateway") {
             let name = line.split(separator: " ")[2]

@@ -31,6 +31,7 @@ import Testing
         #expect(Self.decision(scene) == "REJECTED" && !Self.codes(scene).isEmpty, "\(scene.document)")
         for (name, code) in [
             ("bomb.png", "TOO_MANY_PIXELS"), ("torn.jpg", "CORRUPT_IMAGE"), ("picture.gif", "UNSUPPORTED_FORMAT"),
+            ("bomb.heic", "TOO_MANY_PIXELS"), ("pages.pdf", "UNSUPPORTED_FORMAT"),
         ] {
             let refused = try await gateway.form([("FRONT", TestInputs.specimen(name))], path: "/usability")
             #expect(refused.status == 400 && refused.code == code, "\(name) \(refused.status) \(refused.document)")

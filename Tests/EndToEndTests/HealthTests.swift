@@ -273,4 +273,56 @@ import Testing
         let retried = try #require(lines.first { $0["message"] as? String == "job will be retried" })
         #expect(retried["stage"] as? String == "ACQUIRED" && retried["code"] as? String == "ANALYZER_CRASHED")
     }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `Tests are left out of the metrics of outcomes, and counted apart`() async throws {
+        let service = try await Service.start()
+        _ = try await service.connection.query("SELECT insp.create_test_credential('bank')")
+        _ = try await service.connection.query(
+            """
+            UPDATE insp.endpoint e SET url = $1, allow_http = true, allow_private = true
+            FROM insp.partner p WHERE p.id = e.partner_id AND p.name = 'bank.test'
+            """, [.text(service.receiver.url("/status/500"))])
+        let worker = try service.worker(["--slots", "1", "--health", "0"])
+        defer { worker.send(SIGKILL) }
+        let port = try await Port(of: worker)
+        for name in ["passed", "failed"] {
+            _ = try await service.connection.query(
+                "SELECT insp.enqueue('{\"partner\": \"bank.test\", \"workflow\": \"liveness\"}', face => $1)",
+                [.bytes(Data("inspectd-specimen:\(name)".utf8))])
+        }
+        _ = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
+        #expect(
+            try await service.waitForNone(
+                "SELECT 3 - count(*) FROM insp.job WHERE status = 128", within: .seconds(120)))
+        var metrics = try await port.metrics()
+        let deadline = ContinuousClock.now + .seconds(60)
+        func isComplete(_ metrics: MetricsText) -> Bool {
+            (metrics.value("inspectd_test_callback_attempts_total", ["outcome": "failed"]) ?? 0) >= 2
+                && metrics.value("inspectd_callback_attempts_total", ["outcome": "delivered"]) == 1
+                && metrics.value("inspectd_callbacks_pending") == 0
+                && metrics.value("inspectd_jobs_finished_total", ["outcome": "completed"]) == 1
+        }
+        while !isComplete(metrics), ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(200))
+            metrics = try await port.metrics()
+        }
+        #expect(isComplete(metrics))
+        for outcome in ["completed", "dead_lettered"] {
+            #expect(metrics.value("inspectd_test_jobs_finished_total", ["outcome": outcome]) == 1, "\(outcome)")
+        }
+        #expect(metrics.value("inspectd_jobs_finished_total", ["outcome": "dead_lettered"]) == 0)
+        #expect(metrics.value("inspectd_jobs_dead_lettered_total", ["code": "TOO_MANY_PIXELS"]) == nil)
+        #expect(metrics.value("inspectd_job_duration_seconds_count") == 1)
+        #expect(metrics.value("inspectd_callback_attempts_total", ["outcome": "failed"]) == 0)
+        // They take capacity like all others.
+        #expect(metrics.value("inspectd_job_attempts_started_total") == 3)
+        #expect(metrics.value("inspectd_jobs_claimed_total") == 3)
+        let waiting = try await service.connection.query(
+            "SELECT (SELECT pending FROM insp.pending_callbacks()), (SELECT count(*) FROM insp.callback_waiting WHERE state = 'pending')"
+        )[0]
+        #expect(try waiting.int(0) == 0 && waiting.int(1) == 2)
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+    }
 }

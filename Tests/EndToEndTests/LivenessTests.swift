@@ -164,11 +164,8 @@ import Testing
         let vendor = try StubVendor()
         let worker = try Program(
             ["worker", "--slots", "1", "--log-level", "debug"],
-            environment: service.environment.merging([
-                "INSPECTD_VENDOR_URL": vendor.url, "INSPECTD_VENDOR_KEY": StubVendor.deviceKey,
-                "INSPECTD_VENDOR_PINS": vendor.pin, "INSPECTD_VENDOR_CA": vendor.certificate.path,
-                "INSPECTD_VENDOR_PRIVATE": "yes", "INSPECTD_VENDOR_TIMEOUT": "5",
-            ]) { $1 })
+            environment: service.environment.merging(vendor.environment) { $1 }
+                .merging(["INSPECTD_VENDOR_TIMEOUT": "5"]) { $1 })
         defer { worker.send(SIGKILL) }
         func session(_ blob: String) async throws -> (result: [String: Any], answer: [String: Any]) {
             let id = try await service.connection.query(
@@ -178,24 +175,24 @@ import Testing
             let row = try await service.connection.query("SELECT insp.session_result($1)", [.text(id)])[0]
             return (result, try members(row.data(0)))
         }
-        let live = try await session("live-7391")
+        let live = try await session("live.7391")
         #expect(live.result.at("decision.type") as? String == "PASSED")
         #expect(live.result.at("capabilities.liveness.0.data.assurance") as? String == "certified-vendor")
-        #expect(live.answer["sessionResponseBlob"] as? String == "answer-to-live-7391")
+        #expect(live.answer["sessionResponseBlob"] as? String == "answer-to-live.7391")
         #expect(live.answer["livenessPassed"] as? Bool == true && live.answer["reason"] as? String == "OK")
         let told = try await service.connection.query(
             "SELECT count(*) FROM insp.step WHERE summary::text LIKE '%7391%' OR summary::text LIKE '%sessionResponseBlob%'"
         )
         #expect(try told[0].int(0) == 0)
-        let spoof = try await session("spoof-7391")
+        let spoof = try await session("spoof.7391")
         #expect(spoof.result.at("decision.type") as? String == "REJECTED")
         #expect(spoof.answer["livenessPassed"] as? Bool == false)
-        let text = try await session("text-7391")
+        let text = try await session("text.7391")
         #expect(text.result.at("error.code") as? String == "VENDOR_RESPONSE_INVALID")
         #expect(text.answer["success"] as? Bool == false && text.answer["livenessPassed"] as? Bool == false)
         let old = try await session(#"{"faceScan":"AAAA","auditTrailImage":"7391"}"#)
         #expect(old.result.at("error.code") as? String == "SESSION_SHAPE_REFUSED")
-        #expect(vendor.received == ["live-7391", "spoof-7391", "text-7391"])
+        #expect(vendor.received == ["live.7391", "spoof.7391", "text.7391"])
         let accesses = try await service.connection.query(
             "SELECT string_agg(detail ->> 'outcome', ' ' ORDER BY id) FROM insp.record WHERE action = 'session_end'")[0]
             .string(0)

@@ -1,10 +1,13 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 
-/// The built program as a process, the way its users run it.
+/// The built program as a process, the way its users run it. It ends with the last value that refers to it, so a test that fails
+/// leaves none running.
 struct Program {
-    let pid: pid_t
+    var pid: pid_t { self.process.pid }
+    private let process: Process
     /// The program's output; both files are removed with this value.
     private let output: TemporaryFile
     private let errors: TemporaryFile
@@ -14,6 +17,26 @@ struct Program {
 
     struct Failed: Error {
         var message: String
+    }
+
+    /// A process that is killed if nobody has waited for its end.
+    private final class Process: Sendable {
+        let pid: pid_t
+        private let isAwaited = Mutex(false)
+
+        init(pid: pid_t) { self.pid = pid }
+
+        deinit { if self.isAwaited.withLock({ !$0 }) { ChildProcess(pid: self.pid).end() } }
+
+        /// After its end its number may be another's.
+        func send(_ signal: Int32) {
+            self.isAwaited.withLock { if !$0 { _ = kill(self.pid, signal) } }
+        }
+
+        func exitStatus(within limit: Duration) async throws -> Int32 {
+            defer { self.isAwaited.withLock { $0 = true } }
+            return try await ChildProcess(pid: self.pid).exitStatus(within: limit)
+        }
     }
 
     /// Starts `inspectd` with its own environment, which contains only the given variables.
@@ -42,17 +65,17 @@ struct Program {
         var pid: pid_t = 0
         let status = posix_spawn(&pid, Self.inspectd, &actions, nil, &words, &settings)
         guard status == 0 else { throw Failed(message: "posix_spawn: \(String(cString: strerror(status)))") }
-        self.pid = pid
+        self.process = Process(pid: pid)
     }
 
-    /// Sends a signal to the process that this value started.
-    func send(_ signal: Int32) { kill(self.pid, signal) }
+    /// Sends a signal to the process, unless it has ended and was waited for.
+    func send(_ signal: Int32) { self.process.send(signal) }
 
     /// Waits for the end.
     ///
     /// - Returns: The exit status, or minus the signal's number.
-    func wait() async throws -> Int32 {
-        try await ChildProcess(pid: self.pid).exitStatus()
+    func wait(within limit: Duration = .seconds(240)) async throws -> Int32 {
+        try await self.process.exitStatus(within: limit)
     }
 
     var standardOutput: Data { (try? Data(contentsOf: self.output.url)) ?? Data() }

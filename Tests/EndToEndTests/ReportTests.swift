@@ -33,6 +33,8 @@ import Testing
         #expect(html.components(separatedBy: "href='data:image/jpeg;base64,/9j/").count - 1 == 2)
         #expect(html.components(separatedBy: " cell' points=").count - 1 == 88)
         #expect(html.contains("<td>similarity</td>"))
+        #expect(html.contains("<td>file of FRONT</td><td class='number'>passport.jpg</td>"))
+        for part in ["FRONT", "FACE"] { #expect(html.contains("<use href='#image-\(part)'/>")) }
         #expect(!html.contains("http://") && !html.contains("https://"))
         #expect(html.utf8.count < 1_500_000)
     }
@@ -45,10 +47,11 @@ import Testing
             "\(folder)/specimens/licence_back.jpg",
         ])
         #expect(licence.html.contains("<polygon class='barcode'"))
-        #expect(licence.html.contains("<td>DAQ</td>"))
+        #expect(licence.html.contains("<td><code>DAQ</code></td><td>customer ID number</td>"))
         let faces = try await self.page(["compare", "\(folder)/faces/obama.jpg", "\(folder)/faces/obama2.jpg"])
         #expect(XMLParser(data: Data(faces.html.utf8)).parse())
         #expect(faces.html.contains("<h1>MATCH</h1>") && faces.mode == 0o600)
+        #expect(faces.html.contains("<td>file of B</td><td class='number'>obama2.jpg</td>"))
     }
 
     @Test(.timeLimit(.minutes(5)))

@@ -113,7 +113,7 @@ import Testing
         }
         worker.send(SIGTERM)
         // Long before they would be ready.
-        #expect(try await ChildProcess(pid: worker.pid).exitStatus(within: .seconds(30)) == 0)
+        #expect(try await worker.wait(within: .seconds(30)) == 0)
         #expect(worker.standardError.contains("worker stopped"))
     }
 

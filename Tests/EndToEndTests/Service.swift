@@ -42,6 +42,14 @@ struct Service {
             [.text(text), .optional(front), .optional(back), .optional(face)])[0].string(0)
     }
 
+    /// Waits until all jobs are finished. Retries come at once: their back-off is other tests' subject.
+    func finishAll(within limit: Duration = .seconds(60)) async throws {
+        try await waitUntil("all jobs are finished", within: limit, every: .milliseconds(100)) {
+            try await self.connection.execute("UPDATE insp.delayed SET run_at = now() WHERE run_at > now()")
+            return try await self.connection.query("SELECT count(*) FROM insp.job WHERE status < 128")[0].int(0) == 0
+        }
+    }
+
     /// Waits until a job is at 128 and returns its result document.
     func result(of id: String, within limit: Duration = .seconds(120)) async throws -> [String: Any] {
         let deadline = ContinuousClock.now + limit

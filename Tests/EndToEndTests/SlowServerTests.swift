@@ -126,17 +126,14 @@ import Testing
         let vendor = try StubVendor()
         let worker = try Program(
             ["worker", "--slots", "1", "--fetch-permits", "12"],
-            environment: service.environment.merging([
-                "INSPECTD_VENDOR_URL": vendor.url, "INSPECTD_VENDOR_KEY": StubVendor.deviceKey,
-                "INSPECTD_VENDOR_PINS": vendor.pin, "INSPECTD_VENDOR_CA": vendor.certificate.path,
-                "INSPECTD_VENDOR_PRIVATE": "yes", "INSPECTD_VENDOR_TIMEOUT": "100",
-            ]) { $1 })
+            environment: service.environment.merging(vendor.environment) { $1 }
+                .merging(["INSPECTD_VENDOR_TIMEOUT": "100"]) { $1 })
         defer { worker.send(SIGKILL) }
         try await self.run(1, service)
         let hanging = try await service.connection.query(
             "SELECT insp.enqueue($1, session_blob => $2)",
-            [.text(#"{"partner":"bank","workflow":"liveness"}"#), .bytes(Data("hang-1".utf8))])[0].string(0)
-        try await waitUntil("the vendor has the first session") { vendor.received.contains("hang-1") }
+            [.text(#"{"partner":"bank","workflow":"liveness"}"#), .bytes(Data("hang.1".utf8))])[0].string(0)
+        try await waitUntil("the vendor has the first session") { vendor.received.contains("hang.1") }
         try await self.run(3, service)
         // A job whose images an analyzer has analysed before.
         func identity(_ blob: String) async throws -> String {
@@ -148,16 +145,16 @@ import Testing
                     .bytes(try await TestInputs.face("obama2.jpg")), .bytes(Data(blob.utf8)),
                 ])[0].string(0)
         }
-        let second = try await identity("hang-2")
-        try await waitUntil("the vendor has the second session") { vendor.received.contains("hang-2") }
+        let second = try await identity("hang.2")
+        try await waitUntil("the vendor has the second session") { vendor.received.contains("hang.2") }
         try await self.run(3, service)
         let open = try await service.connection.query(
             "SELECT count(*) FROM insp.job WHERE public_id = ANY ($1::uuid[]) AND status < 128",
             [.text("{\(hanging),\(second)}")])[0].int(0)
         #expect(open == 2)
-        let third = try await service.result(of: identity("live-3"))
+        let third = try await service.result(of: identity("live.3"))
         #expect(third.at("capabilities.liveness.0.data.assurance") as? String == "certified-vendor")
         #expect(third.at("capabilities.similarity.0.decision.details.label") as? String == "MATCH")
-        #expect(vendor.received == ["hang-1", "hang-2", "live-3"])
+        #expect(vendor.received == ["hang.1", "hang.2", "live.3"])
     }
 }

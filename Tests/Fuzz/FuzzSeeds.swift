@@ -75,7 +75,7 @@ enum FuzzSeeds {
         write(.metadata, self.images)
     }
 
-    /// A whole DG1 (Doc 9303-10 §4.7.1), and the first levels of DG2 and EF.SOD.
+    /// Whole files of DG1, DG7, DG11 and DG12 (Doc 9303-10 §4.7), and the first levels of DG2 and EF.SOD.
     private static var chipFiles: [[UInt8]] {
         func element(_ tag: [UInt8], _ content: [UInt8]) -> [UInt8] {
             let count = content.count
@@ -93,7 +93,17 @@ enum FuzzSeeds {
             element(
                 [0x30],
                 element([0x06], [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]) + element([0xA0], signed)))
-        return mrzs + [portrait, object]
+        func text(_ tag: [UInt8], _ text: String) -> [UInt8] { element(tag, Array(text.utf8)) }
+        let signature = element([0x67], [2, 1, 1] + element([0x5F, 0x43], [0xFF, 0xD8, 0xFF, 0xD9]))
+        let names = element([0xA0], [2, 1, 1] + text([0x5F, 0x0F], "SMITH<<JOHN<J"))
+        let person = element(
+            [0x6B],
+            text([0x5F, 0x0E], "SMITH<<JOHN") + names + text([0x5F, 0x2B], "19740812")
+                + text([0x5F, 0x42], "123 MAPLE RD<ANYTOWN<MN") + text([0x5F, 0x15], "A"))
+        let document = element(
+            [0x6C],
+            text([0x5F, 0x19], "OFFICE") + text([0x5F, 0x26], "20240415") + text([0x5F, 0x55], "20240415133612"))
+        return mrzs + [portrait, object, signature, person, document]
     }
 
     private static var messages: [[UInt8]] {
@@ -117,7 +127,7 @@ enum FuzzSeeds {
         ]
     }
 
-    /// Heads of files with all that is looked for: Exif, XMP and image resources in JPEG, PNG and WebP.
+    /// Heads of files with all that is looked for: Exif, XMP and image resources in JPEG, PNG, WebP and HEIC.
     private static var images: [[UInt8]] {
         // Two directories (TIFF 6.0, section 2): a program's name and the place of the other, which holds a comment.
         var exif = Array("MM\0*\0\0\0\u{8}\0\u{2}".utf8)
@@ -142,6 +152,7 @@ enum FuzzSeeds {
                 + segment(0xED, "Photoshop 3.0\0", resources) + [0xFF, 0xDA],
             png + chunk("eXIf", exif) + chunk("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + packet),
             Array("RIFF\0\0\0\0WEBP".utf8) + piece("EXIF", exif) + piece("XMP ", packet),
+            Array("\0\0\0\u{10}ftypheic\0\0\0\0Exif\0\0".utf8) + exif + Array("<x:xmpmeta>".utf8) + packet,
         ]
     }
 

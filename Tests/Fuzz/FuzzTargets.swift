@@ -110,6 +110,14 @@ enum Fuzz {
             if let hashed = try? DataGroup.hashed(file, number: number) { precondition(hashed.count <= bytes.count) }
         }
         if let lines = try? DataGroup.mrzLines(dg1: file) { _ = MRZDocument(lines: lines, today: self.today) }
+        for image in (try? DataGroup.signatureImages(dg7: file)) ?? [] { precondition(image.count <= bytes.count) }
+        // No text is longer than a result may have, whatever a file holds.
+        if let details = try? DataGroup.personalDetails(dg11: file) {
+            precondition((details.personalSummary ?? "").count <= 1000 && (details.address ?? []).count <= 1000)
+        }
+        if let details = try? DataGroup.documentDetails(dg12: file) {
+            precondition((details.endorsements ?? "").count <= 1000)
+        }
     }
 
     static func frames(_ bytes: [UInt8]) {

@@ -6,7 +6,14 @@ import os
 import struct
 import sys
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageCms, ImageDraw
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(here, "../Formats"), os.path.join(here, "../../deploy")]
+import bmp  # noqa: E402
+import pdf  # noqa: E402
+from specimen import heic  # noqa: E402
 
 folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
@@ -59,3 +66,41 @@ for mode in ("L", "RGB", "RGBA"):
         file.write(whole[start:])
 save("jp2-lossy", drawing("RGB", 48, 32), "JPEG2000", quality_mode="rates", quality_layers=[20], irreversible=True)
 save("jp2-tiled", drawing("RGB", 48, 32), "JPEG2000", tile_size=(16, 16))
+
+profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+save("jpeg-profile", drawing("RGB", 24, 16), "JPEG", icc_profile=profile)
+save("png-profile", drawing("RGB", 24, 16), "PNG", icc_profile=profile)
+save("webp-profile", drawing("RGB", 24, 16), "WEBP", icc_profile=profile)
+
+
+def write(name: str, data: bytes) -> None:
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data)
+
+
+for mode in ("1", "L", "P", "RGB", "RGBA"):
+    save(f"bmp-{mode}", drawing(mode, 21, 13), "BMP")
+for bits, masks in ((16, (0xF800, 0x07E0, 0x001F)), (32, (0xFF, 0xFF00, 0xFF0000, 0xFF000000))):
+    pixels = bmp.rows(9, 7, bits, lambda x, y: (x * 977 + y * 131) % 2 ** 16)
+    write(f"bmp-masks-{bits}", bmp.file(9, 7, bits, pixels, compression=3, masks=masks[:3]))
+    write(f"bmp-v5-{bits}", bmp.file(9, -7, bits, pixels, header=124, compression=3, masks=masks, profile=profile))
+
+samples = drawing("RGB", 20, 10).tobytes()
+write("pdf-flate", pdf.flate(20, 10, samples))
+write("pdf-turned", pdf.flate(20, 10, samples).replace(b"/Im0 Do", b"0 1 -1 0 0 0 cm /Im0 Do"))
+write("pdf-predicted", pdf.predicted(20, 10, samples))
+write("pdf-compressed", pdf.compressed(20, 10, samples))
+palette = "[/Indexed /DeviceRGB 3 <FF000000FF000000FFFFFFFF>]"
+write("pdf-palette", pdf.flate(8, 4, bytes(range(8)), space=palette, bits=2))
+for mode, kind, name in (("RGB", "JPEG", "DCT"), ("L", "JPEG", "DCT"), ("RGB", "JPEG2000", "JPX")):
+    buffer = io.BytesIO()
+    drawing(mode, 24, 16).save(buffer, kind)
+    space = "/DeviceGray" if mode == "L" else "/DeviceRGB"
+    write(f"pdf-{name}-{mode}", pdf.page(pdf.image(24, 16, buffer.getvalue(), space=space, filters=f"/{name}Decode")))
+
+for bits in (8, 10):
+    image = heic.of_image(drawing("RGB", 100, 70), tile=64, bits=bits, turn=bits % 4, quality=20)
+    write(f"heic-grid-{bits}", image.file())
+image = heic.of_image(drawing("RGB", 64, 64), tile=64, quality=20, colours=b"prof" + profile)
+image.properties += [(heic.box("imir", b"\1"), True)]
+write("heic-mirrored", image.file())

@@ -134,17 +134,75 @@ import Testing
         #expect(problem["hint"] as? String == "A document format is TD1, TD2 or TD3.")
         let given = try document(InspectError(.payloadInvalid, "unknown key 'x'", hint: "Keys are a, b."))
         #expect(given["hint"] as? String == "Keys are a, b.")
-        #expect(try document(InspectError(.jobUnknown))["hint"] == nil)
+        let whole = try document(InspectError(.jobUnknown))
+        #expect(whole["hint"] == nil && whole["field"] == nil)
+        let named = try document(InspectError(.payloadInvalid, "review is 'x'", field: "review"))
+        #expect(named["field"] as? String == "review")
         // For apps that were written against other contracts.
         let contract = try document(InspectError(.callbackURLInvalid))["contractCodes"] as? [String: Any]
         #expect(contract?["mobile"] as? String == "N00000" && contract?["payment"] as? Int == -202)
         #expect(try document(InspectError(.jobUnknown))["contractCodes"] as? [String: String] == ["mobile": "J00000"])
     }
 
+    private static func field(_ body: () throws -> Void) -> String? {
+        do { try body() } catch { return (error as? InspectError)?.field }
+        return nil
+    }
+
+    @Test(arguments: [
+        (#"{"encodedFrontImage":1}"#, "encodedFrontImage"), (#"{"encodedBackImage":"?"}"#, "encodedBackImage"),
+        (#"{"idempotencyKey":"other"}"#, "idempotencyKey"), (#"{"parts":{"NOSE":"YQ=="}}"#, "parts.NOSE"),
+        (#"{"parts":{"FRONT":"?"}}"#, "parts.FRONT"), (#"{"parts":{"FRONT":["YQ=="]}}"#, "parts.FRONT"),
+        (#"{"parts":{"FRONT":{"content":"YQ==","url":"x"}}}"#, "parts.FRONT"),
+        (#"{"parts":{"FRAMES":["YQ==",{"url":"https://x.org/y"}]}}"#, "parts.FRAMES"),
+        (#"{"parts":{"FRAMES":[{"content":"YQ==","sha256":"x"},"YQ=="]}}"#, "parts.FRAMES"),
+        (#"{"workflowDefinition":3}"#, "workflowDefinition"), (#"{"workflowDefinition":{}}"#, "workflowDefinition.key"),
+        (#"{"workflowDefinition":{"key":3,"x":1}}"#, "workflowDefinition.x"),
+        (#"{"workflowDefinition":{"key":3,"credentials":1}}"#, "workflowDefinition.credentials"),
+        (#"{"workflowDefinition":{"key":3,"credentials":[{},7]}}"#, "workflowDefinition.credentials.1"),
+        (
+            #"{"workflowDefinition":{"key":3,"credentials":[{"category":"ID","country":"DEU"}]}}"#,
+            "workflowDefinition.credentials.0.country"
+        ), (#"{"workflow":"id","workflowDefinition":{"key":3}}"#, "workflow"),
+    ])
+    func `A refusal names the member that is wrong`(text: String, field: String) {
+        #expect(Self.field { _ = try Self.create(text, key: "k") } == field)
+    }
+
+    @Test func `A refusal of a form or a session names the field that is wrong`() {
+        func form(_ fields: (String, Data)...) -> String? {
+            var body = Data()
+            for (name, value) in fields {
+                body += Data("--cut\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n".utf8)
+                body += value + Data("\r\n".utf8)
+            }
+            body += Data("--cut--\r\n".utf8)
+            return Self.field {
+                _ = try CreateRequest(try FormData(body, boundary: "cut"), idempotencyKey: nil)
+            }
+        }
+        let image = Data("image".utf8)
+        #expect(form(("FRONT", image), ("FRONT", image)) == "FRONT")
+        #expect(form(("FRONT", Data(count: PartKind.byteLimit + 1))) == "FRONT")
+        #expect(form(("FRONT", image), ("userReference", Data([0xff]))) == "userReference")
+        #expect(form(("userReference", image), ("userReference", image)) == "userReference")
+        #expect(form(("request", Data("{}".utf8)), ("request", Data("{}".utf8))) == "request")
+        #expect(form(("FRONT", image), ("delaySeconds", image)) == "delaySeconds")
+        func session(_ text: String) -> String? { Self.field { _ = try SessionRequest(Data(text.utf8)) } }
+        #expect(session("{}") == "sessionRequestBlob" && session(#"{"sessionRequestBlob":7}"#) == "sessionRequestBlob")
+        #expect(session(#"{"sessionRequestBlob":"b","flow":7}"#) == "flow")
+        #expect(session(#"{"sessionRequestBlob":"b","colour":7}"#) == "colour")
+    }
+
     @Test func `A session is a blob, and raw biometrics are refused`() throws {
         let session = try SessionRequest(
             Data(#"{"sessionRequestBlob":"blob","userId":"12345","flow":"cardRequest"}"#.utf8))
-        #expect(session.blob == Data("blob".utf8))
+        #expect(session.blob == Data("blob".utf8) && session.sessionID == nil && session.namesUser)
+        let id = "01234567-89ab-7cde-8123-456789abcdef"
+        let further = try SessionRequest(Data(#"{"sessionRequestBlob":"blob","sessionId":"\#(id)"}"#.utf8))
+        #expect(further.sessionID == id && !further.namesUser)
+        let strange = #"{"sessionRequestBlob":"blob","sessionId":"7"}"#
+        #expect(Self.code { _ = try SessionRequest(Data(strange.utf8)) } == .jobUnknown)
         let payload = try JSONSerialization.jsonObject(with: session.payload) as? [String: String]
         #expect(payload == ["workflow": "liveness", "userReference": "12345", "reportingCriteria": "cardRequest"])
         for old in ["faceScan", "auditTrailImage", "faceScanBase64", "lowQualityAuditTrailImage"] {
@@ -161,7 +219,7 @@ import Testing
             SessionAnswer(
                 Data(
                     #"{"capabilities":{"liveness":[{"decision":{"type":"\#(decision)","details":{"label":"L"}},"data":{"vendor":\#(data)}}]}}"#
-                        .utf8))
+                        .utf8), id: "7")
         }
         let good = answer("PASSED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true,"reason":"OK"}"#)
         #expect(good.success && good.livenessPassed && good.sessionResponseBlob == "r" && good.reason == "OK")
@@ -169,9 +227,21 @@ import Testing
             !answer("REJECTED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true}"#).livenessPassed)
         #expect(!answer("PASSED", #"{"sessionResponseBlob":"r","success":true}"#).livenessPassed)
         #expect(!answer("PASSED", #"{"success":true,"livenessPassed":true}"#).success)
-        let failed = SessionAnswer(Data(#"{"error":{"code":"EXPIRED"},"capabilities":{}}"#.utf8))
+        let failed = SessionAnswer(Data(#"{"error":{"code":"EXPIRED"},"capabilities":{}}"#.utf8), id: "7")
         #expect(!failed.success && !failed.livenessPassed && failed.reason == "EXPIRED")
-        #expect(!SessionAnswer(Data("x".utf8)).success)
+        #expect(!SessionAnswer(Data("x".utf8), id: "7").success)
+        #expect(good.isFinished && good.sessionId == "7")
+    }
+
+    @Test func `Before its end a session passes nothing, whatever was proven`() {
+        var facts = LivenessStageFacts(passive: nil)
+        facts.vendor = VendorSessionFacts(sessionResponseBlob: "r", success: true, livenessPassed: true)
+        let open = SessionAnswer(facts, id: "7")
+        #expect(!open.isFinished && !open.livenessPassed && open.success && open.sessionResponseBlob == "r")
+        #expect(open.reason == "CONTINUE")
+        facts.vendor = VendorSessionFacts(sessionResponseBlob: "r", success: false, livenessPassed: false)
+        let spoof = SessionAnswer(facts, id: "7")
+        #expect(!spoof.success && spoof.reason == "LIVENESS_UNDETERMINED" && spoof.sessionResponseBlob == "r")
     }
 
     @Test func `Credentials are read from Basic and Bearer alone, each in its own form`() {

@@ -124,7 +124,7 @@ struct CurlMultiTests {
     @Test(.timeLimit(.minutes(5)))
     func `Cancelling a task ends its transfer`() async throws {
         let task = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 600_000) }
-        try await Task.sleep(for: .milliseconds(200))
+        try await waitUntil("the server has the request") { try !self.receiver.received().isEmpty }
         task.cancel()
         #expect(try await task.value(within: .seconds(120)).code == .cancelled)
     }

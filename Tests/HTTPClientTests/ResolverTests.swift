@@ -34,9 +34,8 @@ struct ResolverTests {
             Task { await resolver.addresses(of: "n\(number).hung.example", within: .seconds(600)) }
         }
         // All of them ask, and no more than its domain's threads are held.
-        let deadline = ContinuousClock.now + .seconds(60)
-        while silence.asked.withLock({ $0.count }) < Resolver.threadsForDomain, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(5))
+        try await waitUntil("as many ask as may") {
+            silence.asked.withLock { $0.count } >= Resolver.threadsForDomain
         }
         for number in 0..<100 {
             let result = await resolver.addresses(of: "n\(number).other.example", within: .seconds(60))

@@ -89,11 +89,59 @@ import Testing
             #expect(
                 open.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "chipAuthentic" }?.outcome
                     == .inconclusive)
-            #expect(open.decision.type == .passed)
+            // Nothing else proves it, and anybody can write such files.
+            #expect(self.label(open) == "NFC_CERTIFICATE")
+            #expect(open.decision.type == .warning && open.reasons.map(\.code) == [.chipNotAuthentic])
+            let printed = self.decide(self.authentication { change(&$0, nil) }, print: self.passport)
+            #expect(self.label(printed) == "OK")
         }
         let foreign = self.decide(self.authentication { $0.signer?.country = "DE" })
         #expect(foreign.capabilities.extraction?.first?.data?.chip?.passiveAuthentication.reason == "COUNTRY_MISMATCH")
         #expect(self.label(foreign) == "NFC_CERTIFICATE")
+    }
+
+    @Test func `Where every check is inconclusive, nothing was checked`() throws {
+        var facts = InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.front])
+        var side = self.side(nil)
+        // A card without any date.
+        let quad = try #require(side.outline?.quad)
+        let text = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQT64235789\nDCSSAMPLE\n\r"
+        side.barcodes = [BarcodeFacts(format: "PDF417", text: text, bytesHex: "", quad: quad)]
+        facts.documents = DocumentStageFacts(sides: ["FRONT": side])
+        let result = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
+        let checks = try #require(result.capabilities.dataChecks?.first?.data?.checks)
+        #expect(!checks.isEmpty && checks.allSatisfy { $0.outcome == .inconclusive }, "\(checks)")
+        #expect(self.label(result) == "PRECONDITION_NOT_FULFILLED")
+        #expect(result.capabilities.dataChecks?.first?.decision.type == .notExecuted)
+    }
+
+    @Test func `DG11 and DG12 fill what nothing else has, unless the chip is proven wrong`() {
+        func data(_ change: (inout PassiveAuthenticationFacts) -> Void = { _ in }) -> ExtractionData {
+            var facts = InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.dg1, .dg11, .dg12, .sod])
+            var chip = ChipFacts(authentication: self.authentication(change))
+            chip.mrzLines = self.passport
+            chip.signature = SignatureImages(count: 1)
+            chip.person = PersonalDetails()
+            chip.person?.placeOfBirth = ["ANYTOWN", "MN"]
+            chip.person?.address = ["123 MAPLE RD", "ANYTOWN", "MN"]
+            chip.person?.personalNumber = "1"
+            chip.document = DocumentDetails()
+            chip.document?.issuingAuthority = "ZENITH PASSPORT OFFICE"
+            chip.document?.issuingDate = "2024-04-15"
+            var documents = DocumentStageFacts(sides: [:])
+            documents.chip = chip
+            facts.documents = documents
+            return ExtractionRules(facts: facts, today: self.today).data
+        }
+        let good = data()
+        #expect(good.placeOfBirth == "ANYTOWN, MN" && good.address?.line1 == "123 MAPLE RD, ANYTOWN, MN")
+        #expect(good.issuingAuthority == "ZENITH PASSPORT OFFICE" && good.issuingDate == "2024-04-15")
+        // The MRZ has one of its own.
+        #expect(good.personalNumber == "ZE184226B")
+        #expect(good.chip?.dg7?.count == 1 && good.chip?.dg11?.address?.count == 3)
+        let forged = data { $0.hashesOK = false }
+        #expect(forged.placeOfBirth == nil && forged.issuingAuthority == nil && forged.address == nil)
+        #expect(forged.chip?.dg12?.issuingDate == "2024-04-15")
     }
 
     @Test func `An expired signer's certificate is a warning`() {

@@ -75,6 +75,11 @@ import Testing
         return file
     }
 
+    /// Boxes of no matter, then what cameras write before the image.
+    private static func heic(_ contents: [[UInt8]]) -> [UInt8] {
+        Self.big(16, 4) + Array("ftypheic\0\0\0\0".utf8) + Array("Exif\0\0\0\0".utf8) + contents.joined()
+    }
+
     /// Image resources with these numbers.
     private static func resources(_ numbers: [Int]) -> (marker: UInt8, content: [UInt8]) {
         var content = Array("Photoshop 3.0\0".utf8)
@@ -120,6 +125,8 @@ import Testing
         ]
         #expect(Self.reasons(Self.jpeg([(0xE0, [1]), Self.segment(exif: exif)])) == Self.edited)
         #expect(Self.reasons(Self.webp([("VP8 ", [1]), ("EXIF", exif)])) == Self.edited)
+        #expect(Self.reasons(Self.heic([[0, 0, 0, 6] + Array("Exif\0\0".utf8) + exif])) == Self.edited)
+        #expect(Self.reasons(Self.heic([Array("<x:xmpmeta><x xmp:CreatorTool='GIMP'/>".utf8)])) == Self.edited)
         #expect(Self.reasons(Self.png([("IDAT", [1]), ("eXIf", exif)])) == Self.edited)
         #expect(Self.reasons(Self.png([("tEXt", Array("Software\0GIMP".utf8))])) == Self.edited)
         for packet in packets {
@@ -157,6 +164,7 @@ import Testing
             Self.jpeg([Self.segment(exif: comment), Self.segment(xmp: packet), Self.resources([0x0404, 1, 2])]),
             Self.png([("eXIf", comment), ("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0\(packet)".utf8))]),
             Self.webp([("EXIF", comment), ("XMP ", Array(packet.utf8))]),
+            Self.heic([Array("Exif\0\0".utf8) + comment, Array("<x:xmpmeta>\(packet)".utf8)]),
         ]
         for file in files {
             #expect(ImageMetadata(file: file).editor == "GIMP")

@@ -81,7 +81,53 @@ import Testing
         for name in ["script", "link", "iframe", "a", "object"] { #expect(!elements.contains(name)) }
         for word in ["http://", "https://", "url(", "@import", "src="] { #expect(!html.contains(word), "\(word)") }
         let references = html.components(separatedBy: "href=").dropFirst()
-        #expect(references.count == 2 && references.allSatisfy { $0.hasPrefix("'data:image/jpeg;base64,") })
+        #expect(references.count { $0.hasPrefix("'data:image/jpeg;base64,") } == 2)
+        // The faces side by side are parts of the images above.
+        let crops = references.filter { $0.hasPrefix("'#image-") }
+        #expect(crops.count == 2 && references.count == 4)
+        for part in ["FRONT", "FACE"] { #expect(html.components(separatedBy: "id='image-\(part)'").count == 2) }
+    }
+
+    @Test func `The page says where it comes from, and what each label means`() throws {
+        let facts = self.facts()
+        let document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
+        let origin = ReportOrigin(
+            job: "0196-job", partner: "bank", files: [("FRONT", "pass<port>.jpg")],
+            decidedAt: Date(timeIntervalSince1970: 1_780_272_000))
+        let html = InspectionReport(
+            document: document, facts: facts, previews: [:], today: self.today, origin: origin
+        ).html
+        for word in ["0196-job", "bank", "file of FRONT", "pass&lt;port&gt;.jpg", "2026-06-01T00:00:00Z"] {
+            #expect(html.contains(word), "\(word)")
+        }
+        #expect(html.contains(document.decision.type.sentence))
+        for outcome in document.capabilities.outcomes {
+            let sentence = DecisionLabel.sentence(outcome.decision.details.label)
+            #expect(sentence.hasSuffix(".") && html.contains(Markup.escaped(sentence)), "\(outcome)")
+        }
+        #expect(!html.contains("href='#image-"), "no image is shown that a face could be cut from")
+    }
+
+    @Test func `A value beyond a limit that does not apply is no pass`() throws {
+        let waived = Measurement("blur", 81, Limit(.below(6), "a test"), counts: false, note: "the text was read")
+        #expect(waived.outcome == nil && waived.note == "the text was read")
+        let row = ReportTables.measurements([waived]).html
+        #expect(row.contains("does not apply") && !row.contains("✓"))
+        #expect(ReportTables.measurements([Measurement("blur", 5, Limit(.below(6), ""), note: "")]).html.contains("✓"))
+        #expect(Measurement("blur", 81, Limit(.below(6), ""), note: "").outcome == .fail)
+    }
+
+    @Test func `The VIZ's value stands beside its field, and an AAMVA element beside its name`() throws {
+        var facts = self.facts(
+            barcode: "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQT64235789\nDCSSAMPLE\nDAYBRO\n\rZVZVA01\r")
+        let line = VIZLine(
+            text: "ERIKSSON", confidences: Array(repeating: 0.99, count: 8), quad: self.quad,
+            place: Box(x: 0.35, y: 0.2, width: 0.2, height: 0.03), height: 0.02, isConfirmed: true)
+        facts.documents?.sides["FRONT"]?.viz = VIZFacts(lines: [line], found: 1, modelSHA256: "")
+        let html = self.report(facts)
+        #expect(html.contains("<b>ERIKSSON</b><br/><span class='pass'>✓ as machine-readable</span>"))
+        #expect(html.contains("<td><code>DAY</code></td><td>eye colour</td>"))
+        #expect(html.contains("<td><code>ZVA</code></td><td>the issuer&#39;s own element</td>"))
     }
 
     @Test func `Every measurement appears with its value`() throws {

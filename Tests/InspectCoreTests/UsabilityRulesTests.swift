@@ -97,6 +97,31 @@ import Testing
             lines: ["A", "B"], confidences: [[1], [1]], quad: self.quad(0, 0, 1, 1), pitch: 20, corrections: 0)
     }
 
+    @Test func `Colours are not assessed in an infrared image whose text proves itself, and in no other`() {
+        let infrared = self.changed {
+            $0.image.isGrey = true
+            $0.quality.chroma = 0
+            $0.quality.backgroundChroma = 0
+            $0.mrz = self.reading
+        }
+        #expect(self.label(infrared, .proven) == "OK")
+        #expect(self.label(infrared, .unproven) == "BLACK_WHITE")
+        let chroma = UsabilityRules.measurements(infrared, reading: .proven).first { $0.name == "chroma" }
+        #expect(chroma?.outcome == .inconclusive && chroma?.note?.hasPrefix("not assessed") == true)
+        #expect(ImageCheckRules.decide(infrared, part: "FRONT").type == .notExecuted)
+        #expect(ImageCheckRules.notAssessed(infrared).prefix(2) == ["BLACK_WHITE", "PHOTOCOPY"])
+        let copy = self.changed {
+            $0.quality.chroma = 0
+            $0.quality.backgroundChroma = 0
+            $0.mrz = self.reading
+        }
+        #expect(self.label(copy, .proven) == "BLACK_WHITE")
+        // A screen's raster needs no colours.
+        var screen = infrared
+        screen.quality.moire = 6.4
+        #expect(ImageCheckRules.decide(screen, part: "FRONT").label == "DIGITAL_COPY")
+    }
+
     @Test func `Proven text outweighs measures of legibility`() {
         let facts = self.changed {
             $0.quality.edgeWidth = 5.2

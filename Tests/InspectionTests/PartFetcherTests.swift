@@ -104,13 +104,17 @@ struct PartFetcherTests {
 
     @Test func `Cancellation is no failure of the part`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
+        let hasBegun = Mutex(false)
+        let bounds = PartFetcher.Bounds(limit: 1_000_000, within: .seconds(600)) { _ in
+            hasBegun.withLock { $0 = true }
+            return true
+        }
         let task = Task {
             try await self.fetcher.fetch(
                 PartFetcher.Source(
-                    url: self.receiver.url("/hang"), expectedSHA256: nil, allowHTTP: true, allowPrivate: true),
-                .init(limit: 1))
+                    url: self.receiver.url("/drip"), expectedSHA256: nil, allowHTTP: true, allowPrivate: true), bounds)
         }
-        try await Task.sleep(for: .milliseconds(100))
+        try await waitUntil("bytes have come") { hasBegun.withLock { $0 } }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
     }

@@ -135,13 +135,27 @@ import Testing
             ("set_face_limits", "('acme', keep => '1 hour')", "{\"partner\": \"acme\", \"keep\": \"1 hour\"}"),
             ("set_liveness_policy", "('acme', true)", "{\"partner\": \"acme\", \"passive_signals_suffice\": true}"),
             (
+                "set_partner", "('acme', job_lifetime => '366 days')",
+                "{\"partner\": \"acme\", \"job_lifetime\": \"366 days\"}"
+            ),
+            ("set_partner", "('acme', review => 'never')", "{\"partner\": \"acme\", \"review\": \"never\"}"),
+            (
+                "set_origins", "('ik_test', '{https://app.example.com}')",
+                "{\"key_id\": \"ik_test\", \"origins\": [\"https://app.example.com\"]}"
+            ),
+            (
                 "callback_authorize", "(1, '\(token)', 'client', 'secret')",
                 "{\"p_endpoint\": 1, \"p_token_url\": \"\(token)\", \"p_client_id\": \"client\"}"
             ),
         ]
+        _ = try await office.call("create_credential('acme')", as: first)
+        try await office.fixture.admin.execute("UPDATE insp.credential SET key_id = 'ik_test'")
         for (action, _, _) in calls {
             #expect(try await office.call("set_approval('\(action)', true)", as: first).hasSuffix("two logins"))
         }
+        // What takes rights away, or moves nothing, is done by one.
+        #expect(!(try await office.call("set_origins('ik_test', '{}')", as: first)).hasPrefix("APPROVAL"))
+        #expect(!(try await office.call("set_partner('acme', enabled => true)", as: first)).hasPrefix("APPROVAL"))
         for (number, (action, direct, arguments)) in calls.enumerated() {
             #expect(try await office.call(action + direct, as: first) == "APPROVAL_NEEDED", "\(action)")
             #expect(try await office.call("propose('\(action)', '\(arguments)')", as: first) == "\(number + 1)")
@@ -151,7 +165,9 @@ import Testing
         #expect(
             try await office.fixture.count("insp.v_partner WHERE passive_signals_suffice") == 1)
         #expect(try await office.fixture.count("insp.partner WHERE keep_faces = '1 hour'") == 1)
-        #expect(try await office.fixture.count("insp.endpoint_authorization WHERE token_url = '\(token)'") == 1)
+        #expect(try await office.fixture.count("insp.partner WHERE job_lifetime = '366 days'") == 1)
+        #expect(try await office.fixture.count("insp.credential WHERE origins = '{https://app.example.com}'") == 1)
+        #expect(try await office.fixture.count("insp.client_authorization WHERE token_url = '\(token)'") == 1)
         #expect(try await office.fixture.count("insp.secret WHERE purpose = 'client_secret'") == 0)
         // What was approved gets its secret by one login; another place does not.
         #expect(try await office.call("callback_authorize(1, '\(token)', 'client', 'secret')", as: first) == "")
@@ -163,6 +179,47 @@ import Testing
             try await office.call(
                 "propose('callback_authorize', '{\"p_endpoint\": 1, \"p_client_secret\": \"s\"}')", as: first)
                 == "PARAMETER_INVALID")
+        try await office.end()
+    }
+
+    @Test func `A named authorization, its secret and its use need four eyes where asked for`() async throws {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        let token = "https://login.example.com/token"
+        for action in ["set_authorization", "callback_use_authorization", "allow_authorization_secret"] {
+            #expect(try await office.call("set_approval('\(action)', true)", as: first).hasSuffix("two logins"))
+        }
+        let set = "set_authorization('acme', 'live', '\(token)', 'client', 'secret')"
+        #expect(try await office.call(set, as: first) == "APPROVAL_NEEDED")
+        let settings =
+            "{\"p_partner\": \"acme\", \"p_name\": \"live\", \"p_token_url\": \"\(token)\", \"p_client_id\": \"client\"}"
+        for secret in ["p_client_secret", "p_assertion"] {
+            #expect(
+                try await office.call(
+                    "propose('set_authorization', '\(settings.dropLast()), \"\(secret)\": \"s\"}')", as: first)
+                    == "PARAMETER_INVALID")
+        }
+        let proposed = try await office.call("propose('set_authorization', '\(settings)')", as: first)
+        #expect(try await Int(office.call("approve(\(proposed))", as: second)) != nil)
+        // The settings are approved, the secret is not yet.
+        #expect(try await office.call(set, as: first) == "APPROVAL_NEEDED")
+        let digest = try await office.fixture.admin.query("SELECT encode(sha256('secret'), 'hex')")[0].string(0)
+        let allowed = try await office.call(
+            "propose('allow_authorization_secret', '{\"p_partner\": \"acme\", \"p_name\": \"live\", \"p_sha256\": \"\(digest)\"}')",
+            as: first)
+        #expect(try await office.call(set, as: first) == "APPROVAL_NEEDED")
+        _ = try await office.call("approve(\(allowed))", as: second)
+        #expect(try await Int(office.call(set, as: first)) != nil)
+        #expect(
+            try await office.call("set_authorization('acme', 'live', '\(token)', 'client', 'guess')", as: first)
+                == "APPROVAL_NEEDED")
+        #expect(try await office.call("callback_use_authorization(1, 'live')", as: first) == "APPROVAL_NEEDED")
+        let used = try await office.call(
+            "propose('callback_use_authorization', '{\"p_endpoint\": 1, \"p_name\": \"live\"}')", as: first)
+        _ = try await office.call("approve(\(used))", as: second)
+        #expect(try await office.fixture.count("insp.endpoint_authorization WHERE endpoint_id = 1") == 1)
+        // To take it away needs nobody: what leaks must be stopped at once.
+        #expect(try await office.call("remove_authorization('acme', 'live')", as: first) == "1")
         try await office.end()
     }
 

@@ -69,19 +69,23 @@ import Testing
         "partner": ["'acme'", "'gone'"], "p_partner": ["'acme'"], "p_name": ["'other'"], "p_endpoint": ["1"],
         "id": jobs, "p_id": jobs, "job": jobs, "p_webhook_id": ["(SELECT min(c.webhook_id) FROM insp.callback c)"],
         "p_url": ["'https://hooks.example.com/y'"], "p_token_url": ["'https://hooks.example.com/y'"],
+        "p_revocation_url": ["'https://hooks.example.com/r'"], "p_grant_type": ["'urn:x:grant'"],
+        "p_assertion": ["'token'"],
+        "p_parameters": [#"'{"audience":"x"}'"#, #"'{"scope":"x"}'"#], "p_provider": ["'assertion'", "'own'"],
         "p_client_id": ["'me'"], "p_client_secret": ["'secret'", "'sealed:AQ=='"],
         "p_secret": ["'sealed:AQ=='", "'sealed:'", "'sealed:?'"], "login": ["session_user::text"],
         "face_id": ["'face'"], "feature": ["repeat('0', 1024)"], "engine": ["'e'"], "model_sha256": ["repeat('0', 64)"],
         "required": ["true"], "policy_url": ["'https://example.com/privacy'"], "policy_version": ["'v3'"],
         "purposes": ["'{identity}'"], "region": ["'EU'"], "may_choose": ["true"], "regions": ["'{EU}'"],
         "hosts": ["'{hooks.example.com}'"], "policy": ["'{}'", "'{\"minimumAge\":18}'"],
+        "vendor": ["'{\"url\":\"https://vendor.example.com\"}'"], "p_content": ["'blob'"],
         "payload": ["'\(request)'"], "p_payload": [#"'{"workflow":"id"}'"#], "front": ["'\\x01'"],
         "p_settings": ["'{}'"], "p_scope": ["'create'", "'read'"], "p_credential": ["1"], "scopes": ["'{read}'"],
         "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
-        "p_place": ["'0.0'", "'0.1_0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
+        "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
@@ -230,6 +234,7 @@ import Testing
             SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
             SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.set_partner_key('acme', \(publicKey));
+            SELECT insp.set_authorization('acme', 'other', 'https://hooks.example.com/y', 'me', 'secret');
             SELECT insp.create_partner('gone'), insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');

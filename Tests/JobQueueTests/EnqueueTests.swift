@@ -131,7 +131,14 @@ import Testing
         return list
     }()
 
-    @Test func `Each bad request is refused with its own code, and nothing is stored`() async throws {
+    /// Requests that are wrong as a whole; each other refusal names a member.
+    private static let ofTheWhole: Set<String> = [
+        "no JSON", "a NUL", "half a surrogate pair", "an array", "a string", "too large", "a disabled partner",
+    ]
+
+    @Test func `Each bad request is refused with its own code and field, and nothing is stored`()
+        async throws
+    {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """
@@ -145,6 +152,9 @@ import Testing
                 try await fixture.client.enqueue(payload: Data(refusal.payload.utf8), parts: refusal.parts)
             }
             #expect(error?.code == refusal.code, "\(refusal.name): \(error?.description ?? "accepted")")
+            #expect(
+                (error?.field == nil) == Self.ofTheWhole.contains(refusal.name),
+                "\(refusal.name): \(error?.field ?? "no field")")
         }
         #expect(try await fixture.count("insp.job") == 0)
         #expect(try await fixture.count("insp.part") == 0)

@@ -89,8 +89,7 @@ import Testing
             let cancelled = try await self.enqueue(fixture, Self.payload("enrollment", "cancelled"))
             let broken = try await self.enqueue(fixture, Self.payload("enrollment", "broken"))
             let expiring = try await self.enqueue(fixture, Self.payload("enrollment", "expiring"))
-            let deadline = ContinuousClock.now + .seconds(30)
-            while handed.withLock({ $0 }) < 3, .now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+            try await waitUntil("all three have handed over") { handed.withLock { $0 } >= 3 }
             try await fixture.wait(for: "(SELECT count(*) >= 2 FROM insp.face_pending)")
             #expect(try await fixture.client.cancel(cancelled))
             _ = try await fixture.admin.query(

@@ -318,11 +318,11 @@ import Testing
             _ = try await late.query(
                 "SELECT count(*) FROM insp.enqueue_many(ARRAY[$1::jsonb, $1::jsonb, $1::jsonb])",
                 [.text(QueueFixture.byURL)])
-            // The transaction's own sixty thousand, over which many looks and heartbeats go.
+            // The transaction's own sixty thousand, over which many scans and heartbeats go.
             try await fixture.admin.execute("SELECT setval('insp.ready_seq', last_value + 60000) FROM insp.ready_seq")
             _ = try await fixture.enqueue(1)
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 2")
-            try await Task.sleep(for: .milliseconds(900))
+            try await fixture.waitForHeartbeats(5)
             try await late.execute("COMMIT")
             _ = try await fixture.enqueue(1)
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 6")

@@ -118,12 +118,8 @@ import Testing
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 7")
             #expect(try await fixture.count("insp.lease") == 5)
             try await fixture.wait { log.count { if case .rowHeld = $0 { true } else { false } } == 5 }
-            // Each heartbeat finds leases that nobody works on.
-            for _ in 0..<3 {
-                let before = try await fixture.admin.query("SELECT max(heartbeat_at)::text FROM insp.worker").single()
-                    .string(0)
-                try await fixture.wait(for: "(SELECT max(heartbeat_at) FROM insp.worker) > '\(before)'")
-            }
+            // Each of them finds leases that nobody works on.
+            try await fixture.waitForHeartbeats(3)
             try await operate.execute("COMMIT")
             await operate.close()
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
@@ -166,8 +162,8 @@ import Testing
                 INSERT INTO insp.ready (job_id, queue, attempt, crashes) SELECT job_id, queue, attempt, 1 FROM lost
                 """)
             try await fixture.wait { attempts.withLock { $0 } >= 2 }
-            // Until its stage, too, waits for the row.
-            try await Task.sleep(for: .milliseconds(200))
+            // Until its stage, too, waits for the row; the rest holds in either order.
+            try await fixture.waitForHeartbeats(2)
             try await holder.execute("ROLLBACK")
             await holder.close()
             if first == "ends" {
@@ -198,11 +194,12 @@ import Testing
         configuration.shutdownDeadline = .seconds(-8)
         configuration.deadAfter = .seconds(5)
         let operate = try await fixture.database.connect()
-        try await withWorker(configuration, handler) { _ in
+        let log = EventLog()
+        try await withWorker(configuration, handler, log: log) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
             try await operate.execute("BEGIN; SELECT FROM insp.job FOR UPDATE")
             gate.open()
-            try await Task.sleep(for: .milliseconds(300))
+            try await fixture.wait { log.count { if case .rowHeld = $0 { true } else { false } } > 0 }
         }
         #expect(try await fixture.count("insp.lease") == 1)
         try await operate.execute("COMMIT")
@@ -261,7 +258,8 @@ import Testing
         // Only to hold the window open.
         for function in [
             "settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[])",
-            "store_steps(bigint[], bigint[], smallint[], bytea[])", "session_end(bigint, bigint, text, integer, bytea)",
+            "store_steps(bigint[], bigint[], smallint[], bytea[])",
+            "session_end(bigint, bigint, text, integer, bytea, integer)",
         ] { try await holder.execute("ALTER FUNCTION insp.\(function) SET lock_timeout = 0") }
         _ = try await writer.query("SELECT insp.session_begin($1, $2)", [.int(job), .int(fence)])
         try await holder.execute("BEGIN; SELECT FROM insp.job FOR UPDATE")

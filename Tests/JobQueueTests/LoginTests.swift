@@ -109,8 +109,11 @@ import Testing
         try await Task.sleep(for: .milliseconds(120))
         let client = JobClient(databaseURL: loginDatabase.url)
         _ = try await client.enqueue(payload: request)
-        var iterator = messages.makeAsyncIterator()
-        #expect(await iterator.next()?.channel == "insp_ready")
+        let first = Task {
+            var iterator = messages.makeAsyncIterator()
+            return await iterator.next()
+        }
+        #expect(try await first.value(within: .seconds(60))?.channel == "insp_ready")
         await client.close()
     }
 

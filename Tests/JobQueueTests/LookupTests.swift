@@ -287,6 +287,18 @@ import Testing
         #expect(try rows("Risk") == circumstances)
     }
 
+    @Test func `The guide to results says of each label what reports say`() throws {
+        let guide = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/RESULTS.md", encoding: .utf8)
+        let section = try #require(guide.components(separatedBy: "\n## Labels\n").dropFirst().first)
+        let cells = section.components(separatedBy: "\n## ")[0].components(separatedBy: "\n").map { line in
+            line.components(separatedBy: "|").map {
+                $0.trimmingCharacters(in: .whitespaces).replacingOccurrences(of: "`", with: "")
+            }
+        }
+        let meanings = Dictionary(cells.filter { $0.count == 6 }.map { ($0[1], $0[4]) }) { first, _ in first }
+        for label in DecisionLabel.allCases { #expect(meanings[label.rawValue] == label.meaning, "\(label)") }
+    }
+
     @Test func `Each error has its codes of the apps' contracts, as the program knows them`() async throws {
         let fixture = try await QueueFixture()
         let rows = try await fixture.admin.query(

@@ -116,4 +116,42 @@ import Testing
         try await holder.execute("ROLLBACK")
         #expect(try await self.erase("acme", fixture).jobs == 1)
     }
+
+    @Test func `A partner's tests go with it, and not the other way round`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("SELECT insp.create_partner('bank', 'https://hooks.example.com/b')")
+        for partner in ["acme", "bank"] {
+            _ = try await fixture.admin.query("SELECT insp.create_test_credential($1)", [.text(partner)])
+            for name in [partner, partner + ".test"] {
+                let payload =
+                    QueueFixture.byURL.replacing("acme", with: name)
+                    .dropLast() + ",\"userReference\":\"jane\"}"
+                _ = try await fixture.client.enqueue(payload: Data(payload.utf8))
+            }
+        }
+        let numbers = try await fixture.admin.query("SELECT insp.erase_partner('bank.test')")
+        #expect(numbers.count == 1)
+        #expect(try await self.erase("bank.test", fixture).jobs == 1)
+        #expect(try await fixture.count("insp.partner WHERE erased_at IS NULL") == 3)
+        let both = try await fixture.admin.query("SELECT insp.erase_partner('acme')").map { try $0.int(0) }
+        let named = try await fixture.admin.query(
+            "SELECT id FROM insp.partner WHERE name LIKE 'acme%' ORDER BY name"
+        ).map { try $0.int(0) }
+        #expect(both == named && both.count == 2)
+        #expect(try await self.erase("acme", fixture, batch: 1).jobs == 2)
+        #expect(
+            try await fixture.count(
+                "insp.partner WHERE name LIKE 'acme%' AND erased_at IS NOT NULL AND NOT enabled") == 2)
+        #expect(
+            try await fixture.count(
+                "insp.job j JOIN insp.partner p ON p.id = j.partner_id WHERE p.name LIKE 'acme%' AND (j.status < 128 OR j.forgotten_at IS NULL)"
+            ) == 0)
+        #expect(try await fixture.count("insp.v_credential WHERE partner = 'acme.test' AND state <> 'revoked'") == 0)
+        #expect(try await fixture.count("insp.secret WHERE owner LIKE 'credential%'") == 0)
+        // The other one's real jobs were left alone.
+        #expect(
+            try await fixture.count(
+                "insp.job j JOIN insp.partner p ON p.id = j.partner_id WHERE p.name = 'bank' AND j.status < 128") == 1)
+        #expect(await self.refusal(fixture, "create_test_credential('acme')") == .partnerDisabled)
+    }
 }

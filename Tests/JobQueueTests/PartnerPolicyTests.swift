@@ -337,6 +337,7 @@ import Testing
         let fixture = try await QueueFixture()
         for action in [
             "set_consent_policy", "set_region_policy", "set_callback_policy", "set_decision_policy", "set_regions",
+            "set_vendor",
         ] {
             _ = try await self.call(fixture, "set_approval('\(action)', true)")
         }
@@ -344,7 +345,41 @@ import Testing
             "set_consent_policy('acme', true)", "set_partner('acme', consent_required => true)",
             "set_region_policy('acme', 'EU')", "set_partner('acme', region => 'EU')",
             "set_callback_policy('acme', NULL)", "set_decision_policy('acme', '{}')", "set_regions('{EU}')",
+            "set_vendor('acme', NULL)",
         ] { #expect(await self.state(fixture, call) == "APPROVAL_NEEDED", "\(call)") }
         #expect(try await self.call(fixture, "set_partner('acme', lane => 'bulk')") == "partner acme: lane bulk")
+    }
+
+    @Test func `A partner's vendor is a server with pins and the name of a key, and goes with the partner`()
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        let pin = "sha256//" + Data(repeating: 7, count: 32).base64EncodedString()
+        let vendor = #"{"url":"https://vendor.example.com/v","pins":["\#(pin)"],"keyName":"ACME"}"#
+        let set = try await self.call(fixture, "set_vendor('acme', '\(vendor)')")
+        #expect(set.hasPrefix("partner acme: vendor ") && set.contains("https://vendor.example.com/v"))
+        #expect(try await self.call(fixture, "set_vendor('acme', '\(vendor)')") == "partner acme: nothing changed")
+        #expect(try await fixture.count("insp.v_partner WHERE vendor ->> 'keyName' = 'ACME'") == 1)
+        #expect(
+            try await fixture.count(
+                "insp.record WHERE action = 'set_vendor' AND detail #>> '{is,vendor,url}' LIKE '%vendor.example%'") == 1
+        )
+        let url = #""url":"https://vendor.example.com""#
+        for wrong in [
+            "5", "[]", "{}", #"{"url":5}"#, #"{"url":"http://vendor.example.com"}"#, #"{"url":"https://10.0.0.1"}"#,
+            #"{"url":"https://vendor.example.com:8443"}"#, #"{"url":"https://user@vendor.example.com"}"#,
+            #"{"url":"https://vendor.internal"}"#, "{\(url),\"key\":\"secret\"}", "{\(url),\"pins\":[]}",
+            "{\(url),\"pins\":\"\(pin)\"}", "{\(url),\"pins\":[\"sha256//x\"]}",
+            "{\(url),\"pins\":[\"\(pin)\",\"\(pin)\",\"\(pin)\"]}", "{\(url),\"keyName\":\"a b\"}",
+            "{\(url),\"keyName\":5}", "{\(url),\"allowPrivate\":\"yes\"}", "{\(url),\"allowedNetworks\":[]}",
+            "{\(url),\"allowedNetworks\":[\"10.0.0.1/8\"]}", "{\(url),\"allowedNetworks\":[5]}",
+        ] { #expect(await self.state(fixture, "set_vendor('acme', '\(wrong)')") == "PARTNER_INVALID", "\(wrong)") }
+        let inside = #"{"url":"https://10.0.0.1:8443","allowPrivate":true,"allowedNetworks":["10.0.0.0/8"]}"#
+        _ = try await self.call(fixture, "set_vendor('acme', '\(inside)')")
+        _ = try await self.call(fixture, "set_vendor('acme', NULL)")
+        #expect(try await fixture.count("insp.partner WHERE vendor IS NOT NULL") == 0)
+        _ = try await self.call(fixture, "set_vendor('acme', '\(vendor)')")
+        _ = try await self.call(fixture, "erase_partner('acme')")
+        #expect(try await fixture.count("insp.partner WHERE vendor IS NOT NULL") == 0)
     }
 }

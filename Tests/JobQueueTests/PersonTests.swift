@@ -294,7 +294,7 @@ import Testing
         try await self.enrolAll(fixture)
         #expect(try await fixture.errorCode(of: first) == nil)
         #expect(try await fixture.errorCode(of: second) == "FACE_TAKEN")
-        await #expect(throws: InspectError(.faceTaken)) { try await self.enrol(fixture, "bob") }
+        await #expect(throws: InspectError(.faceTaken, field: "faceId")) { try await self.enrol(fixture, "bob") }
         #expect(try await self.importFace(fixture, "bob") == .faceTaken)
         // Who says nothing of a person adds to the one whose face it is.
         #expect(try await self.importFace(fixture, nil) == nil)

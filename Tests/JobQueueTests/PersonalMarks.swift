@@ -24,6 +24,7 @@ struct PersonalMarks: Sendable {
     /// Columns that hold text, and none of a person's.
     static let exempt: [String: String] = [
         "access_token": "an endpoint's", "approval": "a list", "proposal": "operators' settings",
+        "client_authorization": "a partner's", "token_revocation": "a name of an authorization, an error code",
         "challenge.spec": "drawn by the database",
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
         "control": "a lane's", "custody": "names of wrapping keys, a key of the object store",
@@ -35,7 +36,7 @@ struct PersonalMarks: Sendable {
         "callback_attempt.code": "an error code",
         "callback_attempt.worker": "a host's name", "callback_waiting.state": "a word", "dead.code": "an error code",
         "dead.resolved_by": "an operator's login", "delayed.last_error": "an error code", "endpoint": "a partner's",
-        "endpoint_authorization": "a partner's", "endpoint_health": "an error code",
+        "endpoint_health": "an error code",
         "error_code": "a list", "error_contract": "a list", "event.kind": "a word", "event_batch": "a word",
         "event.detail": "codes and numbers", "face_outcome": "a list", "face_pending.engine": "the engine's name",
         "face_pending.model_sha256": "the engine's model", "face_template.engine": "the engine's name",

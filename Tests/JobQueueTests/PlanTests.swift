@@ -12,10 +12,6 @@ import Testing
     private static let waiting = 1_000_000
     private static let jobs = 100_000
 
-    /// Tables that grow with the backlog or with history. A scan of one from end to end is what is to be ruled out.
-    private static let big =
-        #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key|person|job_reference|purge_later)(_p[0-9]+)?$"#
-
     /// Partners, queues and workers that live as long as the test; autovacuum lets the statistics be.
     private func prepare(_ connection: PostgresConnection) async throws {
         try await connection.execute(
@@ -73,60 +69,6 @@ import Testing
             """, timeout: .seconds(600))
     }
 
-    /// What a call read.
-    private struct Cost {
-        /// Rows that scans brought up, of all tables.
-        var rows = 0
-        /// Pages looked at, the fewest of several runs under the plans that the session keeps. What others do at the same time
-        /// only adds to them: a database that is made or migrated beside this one resets caches, and the next run reads the
-        /// catalogue again, some 150 pages of it. So there are more runs while all were above the limit; a plan that reads too much
-        /// does so in every one.
-        var pages = 0
-        var scanned: [String] = []
-    }
-
-    private func cost(
-        of statement: PostgresStatement, pages limit: Int, on connection: PostgresConnection
-    ) async throws -> (cost: Cost, rows: [PostgresRow]) {
-        var cost = Cost()
-        var runs: [Int] = []
-        for run in 0..<60 {
-            try await connection.execute("BEGIN")
-            let plan = try await connection.query(
-                "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + statement.sql, statement.parameters)[0].data(0)
-            try await connection.execute("ROLLBACK")
-            let document = try JSONSerialization.jsonObject(with: plan) as? [[String: Any]]
-            let top = document?.first?["Plan"] as? [String: Any]
-            let pages = ["Shared Hit Blocks", "Shared Read Blocks"].compactMap { top?[$0] as? Int }
-            #expect(pages.count == 2)
-            // The first run also reads the catalogue, and one after a deletion wades through what was deleted; from the sixth on
-            // plans may be those for whatever parameters.
-            if run > 4 { runs.append(pages.reduce(0, +)) }
-            if run >= 10, runs.min() ?? 0 <= limit { break }
-        }
-        cost.pages = try #require(runs.min())
-        // The counts of a session's transaction also hold what earlier ones have not reported yet.
-        let counts = PostgresStatement(
-            """
-            SELECT relname::text, coalesce(seq_scan, 0), coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)
-            FROM pg_stat_xact_user_tables WHERE schemaname = 'insp' ORDER BY relid
-            """)
-        let (before, rows, after) = try await connection.transaction { connection in
-            (
-                try connection.query(counts.sql), try connection.query(statement.sql, statement.parameters),
-                try connection.query(counts.sql)
-            )
-        }
-        let big = try Regex(Self.big)
-        for (old, new) in zip(before, after) {
-            let name = try new.string(0)
-            #expect(try old.string(0) == name)
-            cost.rows += Int(try new.int(2) - old.int(2))
-            if try new.int(1) > old.int(1), name.contains(big) { cost.scanned.append(name) }
-        }
-        return (cost, rows)
-    }
-
     /// Measures every call of a worker and of maintenance once.
     private func check(_ connection: PostgresConnection, from floor: Int64, _ situation: String) async throws {
         var configuration = JobWorkerConfiguration(databaseURL: "", host: "plan", version: "0", slots: 100)
@@ -134,12 +76,7 @@ import Testing
         func bounded(
             _ name: String, _ statement: PostgresStatement, rows: Int, pages: Int
         ) async throws -> [PostgresRow] {
-            let (cost, answer) = try await self.cost(of: statement, pages: pages, on: connection)
-            print("\(situation): \(name) read \(cost.rows) rows and \(cost.pages) pages")
-            #expect(cost.scanned.isEmpty, "\(situation): \(name) scans \(cost.scanned)")
-            #expect(cost.rows <= rows, "\(situation): \(name) reads \(cost.rows) rows")
-            #expect(cost.pages <= pages, "\(situation): \(name) reads \(cost.pages) pages")
-            return answer
+            try await PlanCost.bound("\(situation): \(name)", statement, rows: rows, pages: pages, on: connection)
         }
 
         for key in ["", #","idempotencyKey":"k""#, #","userReference":"u""#] {
@@ -332,12 +269,76 @@ import Testing
             // As in insp.explain_job.
             try await connection.execute(
                 "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
-            let (cost, rows) = try await self.cost(
-                of: PostgresStatement("SELECT * FROM insp.explain_callbacks($1)", [.int(Int64(job))]), pages: 100,
-                on: connection)
+            let statement = PostgresStatement("SELECT * FROM insp.explain_callbacks($1)", [.int(Int64(job))])
+            let (cost, rows) = try await PlanCost.measure(statement, pages: 100, on: connection)
             #expect(rows.count == 1)
             #expect(cost.pages <= 100, "\(cost.pages) pages")
         }
+        await connection.close()
+    }
+
+    @Test func `A page of pulled events reads its own, however many came before it and come after it`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await self.prepare(connection)
+        let endpoint = try await connection.query(
+            "SELECT endpoint_id FROM insp.create_partner('pulling', 'pull:')")[0].int(0)
+        let made = try await connection.query(
+            "SELECT key_id, sha256(convert_to(secret, 'UTF8')) FROM insp.create_credential('pulling', '{events}')")[0]
+        let credential = try await connection.query(
+            "SELECT id FROM insp.credential WHERE key_id = $1", [.text(try made.string(0))])[0].int(0)
+        let digest = PostgresValue.bytes(try made.data(1))
+        /// Finished jobs, each with an event to be numbered.
+        func fill(_ jobs: ClosedRange<Int>) async throws {
+            try await connection.execute(
+                """
+                INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, workflow, status, completed_at)
+                SELECT n, e.partner_id, e.id, 1, now(), 'id', 128, now()
+                FROM insp.endpoint e, generate_series(\(jobs.lowerBound), \(jobs.upperBound)) n WHERE e.id = \(endpoint);
+                INSERT INTO insp.callback (job_id, endpoint_id, url, public_id)
+                SELECT j.id, j.endpoint_id, 'pull:', j.public_id FROM insp.job j
+                WHERE j.id BETWEEN \(jobs.lowerBound) AND \(jobs.upperBound);
+                """, timeout: .seconds(300))
+        }
+        func number() async throws {
+            while try await connection.query("SELECT insp.number_pulls()")[0].int(0) > 0 {}
+        }
+        func check(_ situation: String) async throws {
+            let last = try await connection.query("SELECT epoch, position FROM insp.pull_cursor")[0]
+            let (epoch, end) = (try last.int(0), try last.int(1))
+            func pull(_ name: String, _ place: Int64?, events: Int) async throws {
+                let statement = PostgresStatement(
+                    "SELECT * FROM insp.gateway_events($1, $2, $3, 100)",
+                    [.int(credential), digest, .optional(place.map { "\(epoch).\($0)" })])
+                let rows = try await PlanCost.bound(
+                    "\(situation): \(name)", statement, rows: 500, pages: 1_000, on: connection)
+                #expect(rows.count == events + 1)
+            }
+            try await pull("first page", nil, events: 100)
+            try await pull("page in the middle", end / 2, events: 100)
+            try await pull("page after the last", end, events: 0)
+            // Of five hundred clients that wait.
+            let places = [endpoint, epoch, end].map { PostgresValue.bigints(Array(repeating: $0, count: 500)) }
+            _ = try await PlanCost.bound(
+                "\(situation): clients", PostgresStatement("SELECT insp.gateway_pulls($1, $2, $3)", places), rows: 100,
+                pages: 3_000, on: connection)
+            let numbered = try await PlanCost.bound(
+                "\(situation): numbering", PostgresStatement("SELECT insp.number_pulls()"), rows: 1_000, pages: 6_000,
+                on: connection)
+            #expect(try numbered[0].int(0) == 200)
+        }
+        try await fill(1...200)
+        try await number()
+        try await connection.takeTablesForDrained()
+        try await fill(201...400)
+        try await check("drained")
+        try await fill(1_001...20_000)
+        try await number()
+        try await fill(20_001...20_200)
+        try await check("drained, then filled")
+        try await number()
+        try await fill(20_201...20_400)
+        try await connection.execute("DISCARD PLANS")
+        try await check("drained, filled, then planned")
         await connection.close()
     }
 }

@@ -65,6 +65,14 @@ struct QueueFixture: Sendable {
         }
     }
 
+    /// Waits for heartbeats of a worker, one after the other.
+    func waitForHeartbeats(_ count: Int) async throws {
+        for _ in 0..<count {
+            let last = try await self.admin.query("SELECT max(heartbeat_at)::text FROM insp.worker").single().string(0)
+            try await self.wait(for: "(SELECT max(heartbeat_at) FROM insp.worker) > '\(last)'")
+        }
+    }
+
     /// Purges until nothing is left to purge.
     ///
     /// - Parameter limit: How much at a time; `nil`: as much as workers do.

@@ -44,7 +44,8 @@ extension RecordTests {
         #expect(try plain.string(0) == "PASSED" && plain.string(1) == "128")
         #expect(try !plain.bool(2) && !plain.bool(3))
         for (call, name) in [
-            ("stage_result('\(id)', 128", "p_purpose"), ("session_result('\(id)'", "purpose"),
+            ("stage_result('\(id)', 128", "p_purpose"), ("sealed_review('\(id)'", "p_purpose"),
+            ("session_result('\(id)'", "purpose"),
             ("face_templates('acme', 'f'", "purpose"),
             ("jobs_by_reference('acme', user_reference => 'Jane'", "purpose"),
             ("faces_of_person('acme', 'Jane'", "purpose"),

@@ -181,7 +181,7 @@ import Testing
         let job = try #require(try await hand.claim(1, on: fixture.admin).jobs.first?.job)
         let (first, second) = (try await fixture.database.connect(), try await fixture.database.connect())
         try await first.execute(
-            "ALTER FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) SET lock_timeout = 0")
+            "ALTER FUNCTION insp.session_end(bigint, bigint, text, integer, bytea, integer) SET lock_timeout = 0")
         _ = try await first.query("SELECT insp.session_begin($1, $2)", [.int(job.id), .int(job.fence)])
         let end = "SELECT insp.session_end($1, $2, $3, NULL, $4)"
         try await first.execute("BEGIN")

@@ -118,16 +118,18 @@ import Testing
         #expect(error?.hint == "BACK and FRAMES alone may be an array.")
     }
 
-    @Test func `A client has the code, the detail and the hint that the database gave`() async throws {
+    @Test func `A client has the code, the detail, the hint and the field that the database gave`() async throws {
         let fixture = try await QueueFixture()
         let payload = Data(#"{"partner":"acme","workflow":"id","region":"MOON"}"#.utf8)
-        await #expect(throws: InspectError(.regionInvalid, "'MOON'", hint: "Regions are EU, SG, US.")) {
+        let expected = InspectError(.regionInvalid, "'MOON'", hint: "Regions are EU, SG, US.", field: "region")
+        await #expect(throws: expected) {
             try await fixture.client.enqueue(payload: payload, parts: [.front: [Data("front".utf8)]])
         }
     }
 
     @Test(arguments: [
         "insp.parts(1, 7, 1)", "insp.face_of(1, 7)", "insp.session_begin(1, 7)",
+        "insp.session_vendor(1, 7)", "insp.session_pause(1, 7, 60)",
         "insp.face_stage(1, 7, 0, 'e', repeat('0', 64), repeat('0', 1024))",
     ])
     func `A lost lease is reported in one way`(call: String) async throws {
@@ -154,10 +156,7 @@ import Testing
             throw InspectError(.leaseLost)
         }
         try await withWorker(fixture.configuration(), handler) { _ in
-            let deadline = ContinuousClock.now + .seconds(20)
-            while told.codes.withLock({ $0.count }) < 2, .now < deadline {
-                try await Task.sleep(for: .milliseconds(20))
-            }
+            try await waitUntil("two calls are refused") { told.codes.withLock { $0.count } >= 2 }
         }
         #expect(told.codes.withLock { Set($0) } == [.leaseLost])
         #expect(try await fixture.count("insp.step") == 0)
@@ -169,26 +168,26 @@ import Testing
         let codes = Mutex<[ErrorCode]>([])
     }
 
-    @Test func `Every error is raised with all that its row says, and its code in a field`() async throws {
+    @Test func `Every error is raised with all that its row says, and its code and field`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """
             CREATE FUNCTION pg_temp.raised(code text) RETURNS text[] LANGUAGE plpgsql AS $$
-            DECLARE state text; said text; name text; detail text; hint text;
+            DECLARE state text; said text; name text; detail text; hint text; field text;
             BEGIN
-                PERFORM insp.refuse(code);
+                PERFORM insp.refuse(code, p_field => 'x.y');
                 RETURN NULL;
             EXCEPTION WHEN OTHERS THEN
                 GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, said = MESSAGE_TEXT, name = CONSTRAINT_NAME,
-                    detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-                RETURN ARRAY[state, said, name, detail, hint];
+                    detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT, field = COLUMN_NAME;
+                RETURN ARRAY[state, said, name, detail, hint, field];
             END $$
             """)
         let wrong = try await fixture.admin.query(
             """
             SELECT e.code FROM insp.error_code e
             WHERE pg_temp.raised(e.code)
-                IS DISTINCT FROM ARRAY[e.sqlstate, e.code || ': ' || e.message, e.code, '', coalesce(e.hint, '')]
+                IS DISTINCT FROM ARRAY[e.sqlstate, e.code || ': ' || e.message, e.code, '', coalesce(e.hint, ''), 'x.y']
             """)
         #expect(try wrong.map { try $0.string(0) } == [])
     }

@@ -8,12 +8,12 @@ import Testing
 @Suite struct RetentionTests {
     private static let payload = Data(#"{"partner":"acme","workflow":"id","userReference":"Jane"}"#.utf8)
 
-    private struct Purged: Equatable {
+    struct Purged: Equatable {
         var parts = 0, results = 0, keys = 0, callbacks = 0, partitions = 0
         var more = false
     }
 
-    private func purge(_ fixture: QueueFixture, limit: Int = 1000) async throws -> Purged {
+    func purge(_ fixture: QueueFixture, limit: Int = 1000) async throws -> Purged {
         let row = try await fixture.admin.query("SELECT * FROM insp.purge($1::int)", [.int(Int64(limit))])[0]
         return Purged(
             parts: Int(try row.int("parts")), results: Int(try row.int("results")), keys: Int(try row.int("keys")),
@@ -21,7 +21,7 @@ import Testing
             more: try row.bool("more"))
     }
 
-    private func enqueue(_ fixture: QueueFixture, _ count: Int, partner: String = "acme") async throws -> [String] {
+    func enqueue(_ fixture: QueueFixture, _ count: Int, partner: String = "acme") async throws -> [String] {
         var ids: [String] = []
         for number in 0..<count {
             let payload = String(decoding: Self.payload, as: UTF8.self).replacing("acme", with: partner)
@@ -32,7 +32,7 @@ import Testing
         return ids
     }
 
-    private func drain(_ fixture: QueueFixture) async throws {
+    func drain(_ fixture: QueueFixture) async throws {
         var configuration = fixture.configuration()
         configuration.drains = true
         configuration.maintains = false
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// Makes everything older.
-    private func age(_ fixture: QueueFixture, _ interval: String, where condition: String = "true") async throws {
+    func age(_ fixture: QueueFixture, _ interval: String, where condition: String = "true") async throws {
         try await fixture.admin.execute(
             """
             UPDATE insp.job SET created_at = created_at - interval '\(interval)',
@@ -343,51 +343,6 @@ import Testing
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.part) AND NOT EXISTS (SELECT FROM insp.content)")
         }
         #expect(log.count { if case .purged(3, 3, 0) = $0 { true } else { false } } == 1)
-    }
-
-    @Test func `Parts that a partner does not keep go with the job's end, in its transaction`() async throws {
-        let fixture = try await QueueFixture()
-        _ = try await fixture.admin.query("SELECT insp.create_partner('archive', 'https://hooks.example.com/y')")
-        _ = try await fixture.admin.query("SELECT insp.set_retention('acme', keep_parts => '0')")
-        let ended = try await self.enqueue(fixture, 3)
-        _ = try await self.enqueue(fixture, 2, partner: "archive")
-        try await self.drain(fixture)
-        // No round of maintenance has run.
-        let left = "insp.part p JOIN insp.job j ON j.id = p.job_id JOIN insp.partner x ON x.id = j.partner_id"
-        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 0)
-        #expect(try await fixture.count("\(left) WHERE x.name = 'archive'") == 2)
-        #expect(try await fixture.count("insp.content") == 2)
-        for id in ended {
-            let result = try await fixture.result(of: id)
-            #expect(result["status"] as? Int == 128 && result["decision"] != nil && result["purgedAt"] == nil)
-            let refused = await #expect(throws: PostgresError.self) {
-                try await fixture.admin.query("SELECT insp.rerun($1)", [.text(id)])
-            }
-            #expect(refused?.sqlState == ErrorCode.partsPurged.sqlState)
-        }
-        // What is not finished keeps its parts, and is looked at once an hour at most.
-        let open = try await self.enqueue(fixture, 2)
-        try await self.age(fixture, "2 hours")
-        #expect(try await self.purge(fixture) == Purged())
-        let later = try await fixture.admin.query(
-            "SELECT what || ' ' || count(*) || ' ' || bool_and(due_at > now() + interval '50 minutes') FROM insp.purge_later GROUP BY what"
-        ).map { try $0.string(0) }
-        #expect(later == ["parts 2 true"])
-        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 2)
-        // However it finishes; where nothing can be removed then, the next round of retention does it.
-        #expect(try await fixture.client.cancel(open[0]))
-        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 1)
-        try await fixture.admin.execute(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT insp.cancel('\(open[1])'); COMMIT")
-        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 1)
-        #expect(try await self.purge(fixture) == Purged(parts: 1))
-        #expect(try await fixture.count("\(left) WHERE x.name = 'acme'") == 0)
-        // Jobs that had ended before the setting, too.
-        _ = try await fixture.admin.query("SELECT insp.set_retention('archive', keep_parts => '0')")
-        try await self.age(fixture, "2 hours", where: "status = 128")
-        #expect(try await self.purge(fixture) == Purged(parts: 2))
-        #expect(try await fixture.count("insp.part") == 0)
-        #expect(try await fixture.count("insp.content") == 0)
     }
 
     @Test func `Periods that cannot be kept are refused`() async throws {

@@ -8,6 +8,7 @@ at which their signer is valid.
 
 import base64
 import collections
+import datetime
 import email.utils
 import json
 import sys
@@ -16,6 +17,9 @@ from pathlib import Path
 import encoding
 from judge import Case, judge
 
+# Data groups beyond the MRZ and the portrait that are read, and what the product calls their members.
+READ = (7, 11, 12)
+NAMES = {"nameOfHolder": "fullName", "personalizedOn": "personalizedAt"}
 WORDS = {True: "yes", False: "no", "valid": "yes", "invalid": "no"}
 
 
@@ -31,6 +35,15 @@ def dg2(block, is_encoded):
     return encoding.tlv(0x75, template(b"\x7f\x61", encoding.tlv(2, b"\1"), template(b"\x7f\x60", header, data)))
 
 
+def details(expected):
+    """What must be found in DG7, DG11 or DG12, by the product's names."""
+    found = {name: "|".join(value) if isinstance(value, list) else str(value) for name, value in expected.items()}
+    found = {NAMES.get(name, name): value for name, value in found.items() if name not in ("parses", "why")}
+    if "personalizedAt" in found:
+        found["personalizedAt"] = datetime.datetime.strptime(found["personalizedAt"], "%Y%m%d%H%M%S").isoformat()
+    return found
+
+
 def lds_file(folder, case, name):
     """One data group, and what must come of it."""
     expected = case["expected"]
@@ -41,7 +54,9 @@ def lds_file(folder, case, name):
     made = expected.get("mrz") if number == 1 else None
     if number == 2 and "image" in expected:
         made = (folder / expected["image"]).read_bytes()
-    facts = {"group": number if number < 3 else "hashed", "encoding": expected.get("encoding", "none").removeprefix("ISO "), "id": case["id"]}
+    if number in READ:
+        made = details(expected)
+    facts = {"group": number if number in (1, 2, *READ) else "hashed", "encoding": expected.get("encoding", "none").removeprefix("ISO "), "id": case["id"]}
     return {"check": "file", "number": number, "file": (folder / name).read_bytes()}, outcome, made, facts
 
 

@@ -68,6 +68,11 @@ def ecdsa_algorithm(sha):
     return sequence(identifier(ECDSA_WITH[sha]))
 
 
+def plain_ecdsa_algorithm(sha):
+    """BSI TR-03111 section 5.2.1: `r` and `s` side by side."""
+    return sequence(identifier(f"0.4.0.127.0.7.1.1.4.1.{list(SHA).index(sha) + 1}"))
+
+
 def rsa_public_key(modulus, exponent):
     """SubjectPublicKeyInfo of RFC 3279 section 2.3.1."""
     key = sequence(integer(modulus), integer(exponent))

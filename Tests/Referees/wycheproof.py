@@ -34,7 +34,8 @@ def signed(test, group, algorithm, signer):
 def algorithm(group):
     if "sLen" in group:
         return encoding.pss_algorithm(group["sha"], group["mgfSha"], group["sLen"])
-    return (encoding.ecdsa_algorithm if group["type"] == "EcdsaVerify" else encoding.rsa_algorithm)(group["sha"])
+    named = {"EcdsaVerify": encoding.ecdsa_algorithm, "EcdsaP1363Verify": encoding.plain_ecdsa_algorithm}
+    return named.get(group["type"], encoding.rsa_algorithm)(group["sha"])
 
 
 def public_key(group):
@@ -85,7 +86,7 @@ def question(test, group, kind):
     if "jwe" in test:
         text = test["jwe"] if isinstance(test["jwe"], str) else json.dumps(test["jwe"])
         return part(text, group), bytes.fromhex(test["pt"]) if "pt" in test else None, form(text)
-    return None, None, {"form": "jws" if "jws" in test else "p1363"}
+    return None, None, {"form": "jws"}
 
 
 def main():
@@ -103,7 +104,7 @@ def main():
             if group["type"] != entry["type"]:
                 sys.exit(f"{entry['file']}: a group of type {group['type']}, not {entry['type']}")
             if entry["type"] in ("RsassaPkcs1Verify", "RsassaPkcs1Generate", "RsassaPssVerify",
-                                 "RsassaPssWithParametersVerify", "EcdsaVerify"):
+                                 "RsassaPssWithParametersVerify", "EcdsaVerify", "EcdsaP1363Verify"):
                 group["signer"] = encoding.certificate(public_key(group))
             for test in group["tests"]:
                 outcomes[test["result"]] += 1

@@ -49,7 +49,8 @@ package struct ChildProcess {
         return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f)
     }
 
-    private func end() {
+    /// Kills the process, if it still runs.
+    package func end() {
         // Its number may be another's once it was waited for.
         guard (try? self.endedStatus()) == .some(nil) else { return }
         kill(self.pid, SIGKILL)

@@ -13,7 +13,8 @@ package final class StubVendor: Sendable {
     private let folder: URL
     private let process: pid_t
 
-    package init() throws {
+    /// - Parameter deviceKey: What a client must show.
+    package init(deviceKey: String = StubVendor.deviceKey) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vendor-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let file = { (name: String) in folder.appendingPathComponent(name) }
@@ -25,7 +26,7 @@ package final class StubVendor: Sendable {
             [
                 script.path, "--certificate", file("certificate.pem").path, "--key", file("key.pem").path,
                 "--device-key",
-                Self.deviceKey, "--port-file", file("port").path, "--log", file("log").path,
+                deviceKey, "--port-file", file("port").path, "--log", file("log").path,
             ])
         self.folder = folder
         self.certificate = file("certificate.pem")
@@ -52,8 +53,23 @@ package final class StubVendor: Sendable {
     }
 
     /// The blobs that arrived, in order.
-    package var received: [String] {
+    package var received: [String] { self.requests.map(\.blob) }
+
+    /// The blobs with the person whom each is about (`externalDatabaseRefID`).
+    package var requests: [(blob: String, person: String?)] {
         let log = (try? String(contentsOf: self.folder.appendingPathComponent("log"), encoding: .utf8)) ?? ""
-        return log.split(separator: "\n").map(String.init)
+        return log.split(separator: "\n").map { line in
+            let words = line.split(separator: " ").map(String.init)
+            let person = words.last.flatMap { Data(base64Encoded: $0) }.map { String(decoding: $0, as: UTF8.self) }
+            return (words.first ?? "", person)
+        }
+    }
+
+    /// What a worker must know to send its sessions here.
+    package var environment: [String: String] {
+        [
+            "INSPECTD_VENDOR_URL": self.url, "INSPECTD_VENDOR_KEY": Self.deviceKey, "INSPECTD_VENDOR_PINS": self.pin,
+            "INSPECTD_VENDOR_CA": self.certificate.path, "INSPECTD_VENDOR_PRIVATE": "yes",
+        ]
     }
 }

@@ -9,8 +9,15 @@ import Vision
 struct FaceEngineTests {
     let engine: FaceEngine
 
+    /// Loading the models takes longer than most tests. An engine serves one test at a time, and so this suite's take turns.
+    private struct Loaded: @unchecked Sendable {
+        let engine: FaceEngine
+    }
+
+    private static let loaded = Task { Loaded(engine: try FaceEngine(models: await FaceFixtures.models)) }
+
     init() async throws {
-        self.engine = try FaceEngine(models: await FaceFixtures.models)
+        self.engine = try await Self.loaded.value.engine
     }
 
     private func only(_ image: DecodedImage, embeddings: Int = 1) throws -> FaceFacts {

@@ -154,7 +154,7 @@ extension DecodedImage {
     @Test func `Bytes that are no image are refused`() {
         #expect(self.code([]) == .partEmpty)
         #expect(self.code([0xFF]) == .unsupportedFormat)
-        #expect(self.code(Array("%PDF-1.7\n%âãÏÓ".utf8)) == .unsupportedFormat)
+        #expect(self.code(Array("%PDF-1.7\n%âãÏÓ".utf8)) == .corruptImage)
         #expect(self.code(Array("GIF89a\u{1}\0\u{1}\0".utf8)) == .unsupportedFormat)
         #expect(self.code([0x49, 0x49, 42, 0, 8, 0, 0, 0]) == .unsupportedFormat, "TIFF")
         #expect(self.code(Array("<svg xmlns='http://www.w3.org/2000/svg'/>".utf8)) == .unsupportedFormat)

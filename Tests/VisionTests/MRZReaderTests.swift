@@ -19,7 +19,8 @@ struct MRZReaderTests {
 
     @Test(arguments: [
         "passport.jpg", "passport_icao.jpg", "id_back.jpg", "td2.jpg", "dark.jpg", "small.jpg", "black_white.jpg",
-        "photocopy.jpg", "passport.webp",
+        "photocopy.jpg", "passport.webp", "passport.heic", "passport_10bit.heic", "passport.bmp", "passport.pdf",
+        "passport_infrared.bmp",
     ])
     func `Every line of a legible MRZ is exact`(name: String) async throws {
         let reading = try #require(try await self.read(name))

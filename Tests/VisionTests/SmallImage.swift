@@ -61,7 +61,7 @@ enum SmallImage {
         nEu+m6vGQz8DesVZ56i2bKLf7nHZ2M8kLE7/f8faCgAhbrlkf6PtBQAA1QneP//Z
         """)
 
-    private static func bytes(_ base64: String) -> [UInt8] {
+    static func bytes(_ base64: String) -> [UInt8] {
         guard let data = Data(base64Encoded: base64, options: .ignoreUnknownCharacters) else {
             preconditionFailure("the test's own image is damaged")
         }

@@ -27,7 +27,7 @@ for link in lib lib64; do
 done
 # Those that the program loads at their first use are not known to ldd.
 late=()
-for name in libtesseract.so.5 libopencv_dnn.so.406; do
+for name in libtesseract.so.5 libopencv_dnn.so.406 libqpdf.so.29; do
     library=$(ldconfig -p | sed -nE "s/^\s*${name//./\\.} .* => (.*)/\1/p" | head -n 1)
     [ -n "$library" ] || { echo "closure: not found: $name" >&2; exit 1; }
     late+=("$library")

@@ -14,7 +14,7 @@ extern "C" {
 /// The codes of InspectCore's error table that native code can raise. Swift maps them one to one.
 typedef enum __attribute__((enum_extensibility(closed))) {
     CV_OK CV_SWIFT_NAME("ok") = 0,
-    /// Not JPEG, PNG, WebP or JPEG 2000.
+    /// No format of cv_image_format, or a variant of one that is not decoded.
     CV_UNSUPPORTED_FORMAT CV_SWIFT_NAME("unsupportedFormat") = 1,
     /// The format is known, but decoding failed (truncated or damaged).
     CV_CORRUPT_IMAGE CV_SWIFT_NAME("corruptImage") = 2,
@@ -43,15 +43,19 @@ typedef enum __attribute__((enum_extensibility(closed))) {
     CV_FORMAT_JPEG CV_SWIFT_NAME("jpeg") = 1,
     CV_FORMAT_PNG CV_SWIFT_NAME("png") = 2,
     CV_FORMAT_WEBP CV_SWIFT_NAME("webp") = 3,
-    CV_FORMAT_JPEG2000 CV_SWIFT_NAME("jpeg2000") = 4
+    CV_FORMAT_JPEG2000 CV_SWIFT_NAME("jpeg2000") = 4,
+    CV_FORMAT_HEIC CV_SWIFT_NAME("heic") = 5,
+    CV_FORMAT_BMP CV_SWIFT_NAME("bmp") = 6,
+    /// A PDF whose page is one image.
+    CV_FORMAT_PDF CV_SWIFT_NAME("pdf") = 7
 } cv_image_format;
 
 /// Limits on the size in an image's header, checked before any pixel is allocated.
 typedef struct {
     uint64_t max_pixels;  ///< width times height
     uint32_t max_side;    ///< width and height each
-    /// JPEGs are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; 0: only very large
-    /// ones are halved.
+    /// JPEG and HEIC are decoded at a half, a quarter or an eighth while the longer side keeps this many pixels; 0: only very
+    /// large ones are halved.
     uint32_t enough_side;
 } cv_image_limits;
 
@@ -60,9 +64,13 @@ typedef struct {
     uint32_t width, height;                ///< of the upright image: every coordinate refers to these
     uint32_t stored_width, stored_height;  ///< as declared in the header, before orientation and reduction
     uint32_t orientation;                  ///< EXIF orientation that was applied, 1 to 8 (1 = as stored)
+    bool is_grey;                          ///< stored without colours
 } cv_image_info;
 
-/// Decodes `bytes` to an upright 8-bit image; the first bytes alone determine the format.
+/// Loads the library that PDFs take, since analyzers can open no file, and builds the tables of HEIC: once, before they are forked.
+cv_status cv_image_prepare(cv_error *error);
+
+/// Decodes `bytes` to an upright 8-bit image in sRGB; the first bytes alone determine the format.
 ///
 /// Transparent pixels are blended over white. Any missing or damaged image data is CV_CORRUPT_IMAGE: a document whose lower
 /// half is grey through damage must not be judged.

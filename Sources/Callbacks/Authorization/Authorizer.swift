@@ -39,7 +39,14 @@ actor Authorizer {
     init(store: TokenStore, client: HTTPClient, providers: [String: any AuthorizationProvider]) {
         self.store = store
         self.client = client
-        self.providers = providers.merging(["client_credentials": ClientCredentialsProvider()]) { own, _ in own }
+        self.providers = Self.all(providers)
+    }
+
+    /// These providers, and the built-in ones.
+    static func all(_ own: [String: any AuthorizationProvider]) -> [String: any AuthorizationProvider] {
+        own.merging([
+            "client_credentials": ClientCredentialsProvider(), "assertion": AssertionProvider(),
+        ]) { own, _ in own }
     }
 
     /// A token for a request.
@@ -144,7 +151,10 @@ actor Authorizer {
             guard let provider = self.providers[key.authorization.provider] else {
                 throw AuthorizationError(.authorizationFailed, "there is no provider of that name")
             }
-            let token = try await provider.authorize(self.request(key, endpoint, options))
+            let request = AuthorizationRequest(
+                endpoint: key.endpoint, key.authorization, options,
+                allows: .init(http: endpoint.allowsHTTP, private: endpoint.allowsPrivate), by: self.client)
+            let token = try await provider.authorize(request)
             let early = Self.early(lifetime: token.lifetime)
             let stored: Int64?
             do {
@@ -154,6 +164,9 @@ actor Authorizer {
                 return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
             }
             guard let stored else {
+                // The authorization was removed or replaced meanwhile, and nobody else has this token. In the background: the
+                // callback must not wait for it.
+                if request.revocationURL != nil { Task { try? await provider.revoke(token.value, request) } }
                 return .failure(HTTPError(.localFault, "the right to refresh the token had lapsed"))
             }
             let kept = Token(value: token.value, generation: stored)
@@ -171,32 +184,41 @@ actor Authorizer {
                         ? error.detail : "\(error.code.rawValue) \(error.detail)"))
         }
     }
+}
 
-    private func request(_ key: Key, _ endpoint: CallbackEndpoint, _ options: EndpointOptions) -> AuthorizationRequest {
-        let authorization = key.authorization
-        let client = self.client
-        return AuthorizationRequest(
-            endpoint: key.endpoint, tokenURL: authorization.tokenURL, clientID: authorization.clientID,
-            clientSecret: authorization.clientSecret, scope: authorization.scope,
-            method: AuthorizationRequest.Method(rawValue: authorization.method) ?? .basic,
-            post: { form, headers async throws(AuthorizationError) in
-                guard let url = authorization.tokenURL else { throw AuthorizationError(.callbackURLMissing) }
+extension AuthorizationRequest {
+    /// What an endpoint allows beyond https to public addresses.
+    struct Allowances: Sendable {
+        var http: Bool
+        var `private`: Bool
+    }
+
+    /// A request that goes out by a client under an endpoint's egress policy.
+    init(
+        endpoint: Int64, _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Allowances,
+        by client: HTTPClient
+    ) {
+        self.init(
+            endpoint: endpoint, tokenURL: authorization.tokenURL, revocationURL: authorization.revocationURL,
+            clientID: authorization.clientID, clientSecret: authorization.clientSecret,
+            grantType: authorization.grantType, assertion: authorization.assertion, scope: authorization.scope,
+            method: Method(rawValue: authorization.method) ?? .basic, parameters: authorization.parameters ?? [:],
+            send: { url, form, headers async throws(AuthorizationError) in
+                guard let url else { throw AuthorizationError(.callbackURLMissing) }
                 var transport = options.transport
                 if !options.arePins(of: url) { transport.pins = [] }
                 let request = HTTPRequest(
                     method: .post(body: Array(FormEncoding.encode(form).utf8)), url: url,
                     headers: [.init(name: "Content-Type", value: "application/x-www-form-urlencoded")]
                         + headers.map { .init(name: $0.0, value: $0.1) },
-                    limits: .init(totalMilliseconds: 10_000, bodyBytes: 64 * 1024),
-                    allowsHTTP: endpoint.allowsHTTP,
+                    limits: .init(totalMilliseconds: 10_000, bodyBytes: 64 * 1024), allowsHTTP: allows.http,
                     transport: transport)
                 do throws(HTTPError) {
-                    let response = try await client.send(
-                        request, policy: options.policy(allowsPrivate: endpoint.allowsPrivate))
+                    let response = try await client.send(request, policy: options.policy(allowsPrivate: allows.private))
                     if let failure = response.bodyFailure {
                         throw HTTPError(failure.code, failure.detail)
                     }
-                    return AuthorizationRequest.Answer(status: response.status, body: response.body)
+                    return Answer(status: response.status, body: response.body)
                 } catch {
                     throw AuthorizationError(error.code.errorCode, error.detail)
                 }

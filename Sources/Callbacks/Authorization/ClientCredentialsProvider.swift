@@ -1,95 +1,22 @@
-internal import Foundation
-
 /// The client-credentials grant of OAuth 2.0 (RFC 6749 section 4.4).
 struct ClientCredentialsProvider: AuthorizationProvider {
-    /// The lifetime of a token if the server does not state it (RFC 6749 section 5.1 leaves it open).
-    static let defaultLifetimeSeconds: Double = 300
-
-    package init() {}
-
-    package func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken {
-        guard request.tokenURL != nil else { throw AuthorizationError(.callbackURLMissing, "no token URL") }
-        guard let id = request.clientID, !id.isEmpty else { throw AuthorizationError(.clientIDInvalid, "no client id") }
-        var form = [("grant_type", "client_credentials")]
-        if let scope = request.scope, !scope.isEmpty { form.append(("scope", scope)) }
-        var headers = [("Accept", "application/json")]
-        switch request.method {
-        case .basic:
-            // Both parts are encoded as a form before they are joined (RFC 6749 section 2.3.1).
-            let pair = "\(FormEncoding.encode(id)):\(FormEncoding.encode(request.clientSecret ?? ""))"
-            headers.append(("Authorization", "Basic \(Data(pair.utf8).base64EncodedString())"))
-        case .post: form += [("client_id", id), ("client_secret", request.clientSecret ?? "")]
-        case .tls: form.append(("client_id", id))
-        }
-        let answer = try await request.post(form, headers)
-        let fields = try? JSONDecoder().decode(Fields.self, from: Data(answer.body))
-        guard answer.status == 200 else {
-            // RFC 6749 section 5.2; the error's name is the only part of the answer that is repeated.
-            let names = ["invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "invalid_scope"]
-            let name = fields?.error.flatMap { names.contains($0) ? $0 : nil }
-            let isClient = answer.status == 401 || name == "invalid_client" || name == "unauthorized_client"
-            throw AuthorizationError(
-                isClient ? .clientIDInvalid : .authorizationFailed,
-                "HTTP status \(answer.status)\(name.map { ", \($0)" } ?? "")")
-        }
-        guard let token = fields?.accessToken, (1...8192).contains(token.utf8.count),
-            // b64token of RFC 6750 section 2.1; anything else could not be sent in a header.
-            token.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-        else { throw AuthorizationError(.authorizationFailed, "the answer contains no token") }
-        guard fields?.tokenType?.lowercased() == "bearer" else {
-            throw AuthorizationError(.authorizationFailed, "the token's type is not Bearer")
-        }
-        let lifetime = fields?.expiresIn ?? Self.defaultLifetimeSeconds
-        guard lifetime > 0, lifetime.isFinite else {
-            throw AuthorizationError(.authorizationFailed, "the token has no lifetime")
-        }
-        return AccessToken(value: token, lifetime: .seconds(min(lifetime, 86_400 * 30)))
-    }
-
-    private struct Fields: Decodable {
-        var accessToken: String?
-        var tokenType: String?
-        var expiresIn: Double?
-        var error: String?
-
-        enum CodingKeys: String, CodingKey {
-            case accessToken = "access_token"
-            case tokenType = "token_type"
-            case expiresIn = "expires_in"
-            case error
-        }
-
-        init(from decoder: any Decoder) throws {
-            let values = try decoder.container(keyedBy: CodingKeys.self)
-            self.accessToken = try? values.decode(String.self, forKey: .accessToken)
-            self.tokenType = try? values.decode(String.self, forKey: .tokenType)
-            // Some servers write the number as a string.
-            self.expiresIn =
-                (try? values.decode(Double.self, forKey: .expiresIn))
-                ?? (try? values.decode(String.self, forKey: .expiresIn)).flatMap { Double($0) }
-            self.error = try? values.decode(String.self, forKey: .error)
-        }
+    func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken {
+        try await request.token([("grant_type", "client_credentials")])
     }
 }
 
-/// `application/x-www-form-urlencoded` as defined by the URL standard.
-enum FormEncoding {
-    static func encode(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"):
-                encoded.unicodeScalars.append(UnicodeScalar(byte))
-            case UInt8(ascii: " "): encoded += "+"
-            default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return encoded
-    }
+/// An assertion in place of a person's consent (RFC 7521 section 4.1): the partner issued it, such as an API key that is a signed
+/// token, and its server exchanges it.
+struct AssertionProvider: AuthorizationProvider {
+    /// Of JSON Web Tokens (RFC 7523 section 2.1).
+    static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-    static func encode(_ fields: [(String, String)]) -> String {
-        fields.map { "\(Self.encode($0.0))=\(Self.encode($0.1))" }.joined(separator: "&")
+    func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken {
+        guard let assertion = request.assertion, !assertion.isEmpty else {
+            throw AuthorizationError(.clientIDInvalid, "no assertion")
+        }
+        return try await request.token([
+            ("grant_type", request.grantType ?? Self.grantType), ("assertion", assertion),
+        ])
     }
 }

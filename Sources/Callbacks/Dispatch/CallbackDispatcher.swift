@@ -21,6 +21,8 @@ package final class CallbackDispatcher: Sendable {
     private let claims = WakeUp()
     private let sends = WakeUp()
     private let settles = WakeUp()
+    private let revocations = WakeUp()
+    private let revoker: TokenRevoker
     /// Identifies this dispatcher's leases.
     private let holder = Int64.random(in: 1...Int64.max)
 
@@ -52,6 +54,11 @@ package final class CallbackDispatcher: Sendable {
             agent: configuration.agent,
             authorizer: Authorizer(store: tokens, client: client, providers: configuration.providers))
         self.onEvent = onEvent
+        var options = ConnectionOptions(name: "inspectd revocations")
+        options.preparesStatements = configuration.preparesStatements
+        self.revoker = TokenRevoker(
+            source: ReconnectingConnection(configuration.databaseURL, options: options), client: client,
+            providers: Authorizer.all(configuration.providers), keys: self.keys, onEvent: onEvent)
     }
 
     /// Dispatches until the task is cancelled, or until ``drain()`` has found nothing more to do. Call it once.
@@ -82,21 +89,28 @@ package final class CallbackDispatcher: Sendable {
         let listener = Task { await self.listen() }
         let claimer = Task { await self.claim() }
         let starter = Task { await self.send() }
+        let revoker = Task { await self.revoker.run(self.revocations) }
         await self.settle()
         self.sends.notify()
         await starter.value
         listener.cancel()
+        // What it could not finish, another dispatcher takes up.
+        revoker.cancel()
+        self.revocations.notify()
         // After the grace period it may still wait for its database; it ends by itself.
         if self.machine.withLock({ $0.isClaimOver }) { await claimer.value }
     }
 
-    /// Wakes the claims when the database notifies of due callbacks. A hint only: polling finds callbacks without one.
+    /// Wakes the claims when the database notifies of due callbacks, and the revoker of tokens to be revoked. A hint only: polling
+    /// finds them without one.
     private func listen() async {
         guard let url = self.configuration.listenURL else { return }
         let options = ConnectionOptions(name: "inspectd callbacks listen")
-        await NotificationListener(url, options: options, channels: ["insp_callback"]).run { event in
+        await NotificationListener(url, options: options, channels: ["insp_callback", "insp_revoke"]).run { event in
             switch event {
             case .listening: self.claims.notify()
+            case .notification(let notification) where notification.channel == "insp_revoke":
+                self.revocations.notify()
             case .notification:
                 self.claims.notify()
                 // One notification stands for 50 ms (insp.callback_announce), so poll again after that.
@@ -236,7 +250,10 @@ package final class CallbackDispatcher: Sendable {
             self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
         }
         for change in batch.record.changes {
-            self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind))
+            let isTest = batch.settled.contains {
+                $0.callback.endpoint.id == change.endpoint && $0.callback.endpoint.isTest
+            }
+            self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind, isTest: isTest))
         }
     }
 

@@ -7,7 +7,9 @@ package enum CallbackEvent: Sendable {
     case databaseUnavailable(reason: String)
     case databaseRestored
     /// An endpoint's breaker opened or closed, or the endpoint was disabled: `failing`, `recovered`, `disabled`.
-    case endpointChanged(endpoint: Int64, kind: String)
+    case endpointChanged(endpoint: Int64, kind: String, isTest: Bool)
+    /// A token of a removed authorization was revoked, or, with a code, given up.
+    case revocationEnded(endpoint: Int64, code: ErrorCode?)
     /// The database permanently refuses an attempt's outcome. The claim lapses, and the callback is sent again.
     case settlementRefused(webhookID: String, reason: String)
 
@@ -27,6 +29,8 @@ package enum CallbackEvent: Sendable {
 
         package let webhookID: String
         package let endpoint: Int64
+        /// Whether the endpoint gets the callbacks of tests.
+        package let isTest: Bool
         /// The id of the event's job.
         package let job: String?
         /// The trace context that was sent, if the job has one: the job's trace and this attempt's span.
@@ -52,6 +56,7 @@ extension CallbackEvent.Attempt {
     init(_ settlement: CallbackSettlement, isRecorded: Bool) {
         self.webhookID = settlement.callback.webhookID
         self.endpoint = settlement.callback.endpoint.id
+        self.isTest = settlement.callback.endpoint.isTest
         self.job = settlement.callback.job
         self.trace = settlement.trace
         self.number = settlement.callback.attempts + 1

@@ -167,8 +167,8 @@ struct CallbackSender: Sendable {
             transport: callback.isElsewhere ? HTTPRequest.Transport() : options.transport)
     }
 
-    /// The body as it is sent, with its media type. Each attempt encrypts anew, by the key that is registered now: what it holds is
-    /// the same under a `webhook-id`, its ciphertext is not.
+    /// The body as it is sent, with its media type. Each attempt encrypts it again, by the key that is registered now: for one
+    /// `webhook-id` the JSON is always the same, the ciphertext is not.
     private static func encrypted(
         _ body: [UInt8], _ options: EndpointOptions
     ) throws(HTTPError) -> (body: [UInt8], type: String) {

@@ -26,7 +26,7 @@ package struct PulledEvent: Sendable, Encodable {
 /// A page of events, in their order.
 package struct EventPage: Sendable {
     /// Where a page begins.
-    package struct Place: Sendable {
+    package struct Place: Hashable, Sendable {
         package var endpoint: Int64
         package var epoch: Int64
         package var position: Int64

@@ -37,6 +37,8 @@ final class CallbackEndpoint: Sendable {
     let options: EndpointOptions?
     /// Why a sealed secret does not open.
     let fault: InspectError?
+    /// Whether its jobs are tests.
+    let isTest: Bool
     private let given: GivenEndpoint
     /// The last callback's route: usually all have the same URL.
     private let route = Mutex<CurlRoute?>(nil)
@@ -46,6 +48,7 @@ final class CallbackEndpoint: Sendable {
         self.allowsHTTP = given.allowsHTTP
         self.allowsPrivate = given.allowsPrivate
         self.given = given
+        self.isTest = given.decodedOptions?.test == true
         let opener = EndpointOpener(endpoint: given.id, keys: opened)
         let plain = Result { () throws(InspectError) -> ([String], EndpointOptions?) in
             var texts: [String] = []
@@ -97,11 +100,15 @@ struct EndpointOpener {
 
     /// A plain text is returned as it is.
     ///
-    /// - Parameter purposes: What the secret may be for.
-    func open(_ text: String, for purposes: [SecretSeal.Purpose]) throws(InspectError) -> String {
+    /// - Parameters:
+    ///   - purposes: What the secret may be for.
+    ///   - owner: Whose it is; `nil`: the endpoint's.
+    func open(
+        _ text: String, for purposes: [SecretSeal.Purpose], of owner: SecretSeal.Owner? = nil
+    ) throws(InspectError) -> String {
         guard SecretSeal.isSealed(text) else { return text }
         guard let key = self.keys[try SecretSeal.keyID(of: text)] else { throw InspectError(.keyUnknown) }
-        let seal = SecretSeal(try key.get(), endpoint: self.endpoint)
+        let seal = SecretSeal(try key.get(), of: owner ?? .endpoint(self.endpoint))
         for purpose in purposes.dropLast() {
             if let secret = try? seal.open(text, for: purpose) { return secret }
         }
@@ -109,9 +116,11 @@ struct EndpointOpener {
         return try seal.open(text, for: last)
     }
 
-    func open(_ text: String?, for purpose: SecretSeal.Purpose) throws(InspectError) -> String? {
+    func open(
+        _ text: String?, for purpose: SecretSeal.Purpose, of owner: SecretSeal.Owner? = nil
+    ) throws(InspectError) -> String? {
         guard let text else { return nil }
-        return try self.open(text, for: [purpose])
+        return try self.open(text, for: [purpose], of: owner)
     }
 }
 

@@ -21,23 +21,34 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
 
     /// The source of the endpoint's access tokens.
     struct Authorization: Decodable, Sendable, Hashable {
+        /// Of one that several of the partner's endpoints may use; `nil`: it is the endpoint's own.
+        var name: String?
         var provider: String
         var tokenURL: String?
+        var revocationURL: String?
+        var grantType: String?
         var clientID: String?
         var clientSecret: String?
+        var assertion: String?
         var scope: String?
         var method: String
+        var parameters: [String: String]?
     }
 
     /// The secrets among them, plain or sealed.
-    var secrets: [String] { [self.key, self.apiKey, self.authorization?.clientSecret].compactMap { $0 } }
+    var secrets: [String] {
+        [self.key, self.apiKey, self.authorization?.clientSecret, self.authorization?.assertion].compactMap { $0 }
+    }
 
     /// With plain secrets.
     func opened(by opener: EndpointOpener) throws(InspectError) -> EndpointOptions {
         var options = self
         options.key = try opener.open(self.key, for: .clientKey)
         options.apiKey = try opener.open(self.apiKey, for: .apiKey)
-        options.authorization?.clientSecret = try opener.open(self.authorization?.clientSecret, for: .clientSecret)
+        let owner = self.authorization?.name.map { SecretSeal.Owner.authorization($0) }
+        options.authorization?.clientSecret = try opener.open(
+            self.authorization?.clientSecret, for: .clientSecret, of: owner)
+        options.authorization?.assertion = try opener.open(self.authorization?.assertion, for: .assertion, of: owner)
         return options
     }
 

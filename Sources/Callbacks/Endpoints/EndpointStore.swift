@@ -1,5 +1,5 @@
 package import Custody
-internal import Foundation
+package import Foundation
 internal import InspectCore
 package import Postgres
 
@@ -16,23 +16,38 @@ package struct EndpointStore {
 
     /// An OAuth 2.0 client.
     package struct Client {
-        var id: String?
-        var secret: String?
-        var tokenURL: String?
-        var scope: String?
-        var method: String
-        var provider: String
+        package var id: String?
+        package var secret: String?
+        package var assertion: String?
+        package var grantType: String?
+        package var tokenURL: String?
+        package var revocationURL: String?
+        package var scope: String?
+        package var method = "basic"
+        package var provider = "client_credentials"
+        /// Further fields of the request for a token: a JSON object.
+        package var parameters: Data?
 
-        package init(
-            id: String?, secret: String?, tokenURL: String?, scope: String?, method: String, provider: String
-        ) {
-            self.id = id
-            self.secret = secret
-            self.tokenURL = tokenURL
-            self.scope = scope
-            self.method = method
-            self.provider = provider
+        package init() {}
+    }
+
+    /// A partner's named authorization.
+    package struct AuthorizationName {
+        var partner: String
+        var name: String
+
+        package init(partner: String, name: String) {
+            self.partner = partner
+            self.name = name
         }
+    }
+
+    /// A named authorization as it is after a change.
+    package struct AuthorizationAnswer: Encodable {
+        var authorization: String
+        var partner: String
+        /// Whether secrets are sealed.
+        var isSealed: Bool
     }
 
     /// An endpoint as it is after a change.
@@ -132,18 +147,48 @@ package struct EndpointStore {
 
     package func authorize(_ number: Int64, _ client: Client) async throws -> Answer {
         let seal = try await self.seal(of: number)
-        var secret = client.secret
-        if let seal, let plain = client.secret {
-            try Self.validate(plain, for: .clientSecret, named: "the client secret")
-            secret = seal.seal(plain, for: .clientSecret)
-        }
         try await self.query(
-            "SELECT insp.callback_authorize($1, $2, $3, $4, $5, $6, $7)",
-            [
-                .int(number), .optional(client.tokenURL), .optional(client.id), .optional(secret),
-                .optional(client.scope), .text(client.method), .text(client.provider),
-            ])
+            "SELECT insp.callback_authorize($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            [.int(number)] + Self.settings(client, seal))
         return Answer(endpoint: number, isSealed: seal != nil)
+    }
+
+    /// Adds a named authorization of a partner, or replaces its settings.
+    package func set(_ authorization: AuthorizationName, _ client: Client) async throws -> AuthorizationAnswer {
+        let seal = try await self.seal(of: authorization)
+        try await self.query(
+            "SELECT insp.set_authorization($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+            [.text(authorization.partner), .text(authorization.name)] + Self.settings(client, seal))
+        return AuthorizationAnswer(
+            authorization: authorization.name, partner: authorization.partner, isSealed: seal != nil)
+    }
+
+    /// Chooses one of its partner's named authorizations for an endpoint.
+    package func use(_ authorization: String, for number: Int64) async throws -> Answer {
+        try await self.query(
+            "SELECT insp.callback_use_authorization($1, $2)", [.int(number), .text(authorization)])
+        return Answer(endpoint: number, isSealed: self.keys != nil)
+    }
+
+    /// In the order in which SQL takes them.
+    private static func settings(_ client: Client, _ seal: SecretSeal?) throws -> [PostgresValue] {
+        var (secret, assertion) = (client.secret, client.assertion)
+        if let seal {
+            if let plain = client.secret {
+                try Self.validate(plain, for: .clientSecret, named: "the client secret")
+                secret = seal.seal(plain, for: .clientSecret)
+            }
+            if let plain = client.assertion {
+                try Self.validate(plain, for: .assertion, named: "the assertion")
+                assertion = seal.seal(plain, for: .assertion)
+            }
+        }
+        return [
+            .optional(client.tokenURL), .optional(client.id), .optional(secret), .optional(client.scope),
+            .text(client.method), .text(client.provider), .optional(client.revocationURL),
+            .optional(client.grantType), .optional(assertion),
+            .text(try client.parameters.map { try PostgresValue.json($0) } ?? "{}"),
+        ]
     }
 
     /// A secret as SQL takes it, with the digest by which a second login allows it.
@@ -155,18 +200,28 @@ package struct EndpointStore {
 
     /// Seals a secret of the caller's choice, and stores nothing.
     ///
-    /// - Parameter setting: As in `insp.set_endpoint`, or `clientSecret`; `nil`: a key of either kind for rotation.
+    /// - Parameter setting: As in `insp.set_endpoint`, or `clientSecret` or `assertion`; `nil`: a key of either kind for rotation.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if no key store is configured.
     package func sealed(_ secret: String, as setting: String?, of number: Int64) async throws -> SealedText {
-        guard let seal = try await self.seal(of: number) else {
-            throw InspectError(.keyMissing, "no key store is configured")
-        }
+        try Self.sealed(secret, as: setting, by: try await self.seal(of: number))
+    }
+
+    /// Seals a secret for a named authorization, and stores nothing.
+    package func sealed(
+        _ secret: String, as setting: String?, of authorization: AuthorizationName
+    ) async throws -> SealedText {
+        try Self.sealed(secret, as: setting, by: try await self.seal(of: authorization))
+    }
+
+    private static func sealed(_ secret: String, as setting: String?, by seal: SecretSeal?) throws -> SealedText {
+        guard let seal else { throw InspectError(.keyMissing, "no key store is configured") }
         let purpose: SecretSeal.Purpose
         switch setting {
         case "signingKey": purpose = .signingKey
         case "clientKey": purpose = .clientKey
         case "apiKey": purpose = .apiKey
         case "clientSecret": purpose = .clientSecret
+        case "assertion": purpose = .assertion
         default: purpose = try Self.purpose(of: secret)
         }
         try Self.validate(secret, for: purpose, named: setting ?? "the key")
@@ -180,6 +235,14 @@ package struct EndpointStore {
         guard let keys else { return nil }
         let partner = try await self.query("SELECT insp.endpoint_partner($1)", [.int(number)]).single().int(0)
         return SecretSeal(try await keys.partnerKey(partner), endpoint: number)
+    }
+
+    /// What seals a named authorization's secrets.
+    private func seal(of authorization: AuthorizationName) async throws -> SecretSeal? {
+        guard let keys else { return nil }
+        let partner = try await self.query("SELECT insp.custody_partner($1)", [.text(authorization.partner)]).single()
+            .int(0)
+        return SecretSeal(try await keys.partnerKey(partner), of: .authorization(authorization.name))
     }
 
     @discardableResult
@@ -222,6 +285,10 @@ package struct EndpointStore {
             }
         case .clientSecret:
             guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+                throw InspectError(.clientIDInvalid, name, hint: "It has visible characters of ASCII.")
+            }
+        case .assertion:
+            guard !secret.isEmpty, secret.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
                 throw InspectError(.clientIDInvalid, name, hint: "It has visible characters of ASCII.")
             }
         // libcurl reads it, and says what it thinks of it at the first callback.

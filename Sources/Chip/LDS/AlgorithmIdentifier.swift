@@ -37,6 +37,10 @@ package enum SignatureScheme: Sendable, Hashable {
     /// RSASSA-PSS (RFC 8017 §8.1) with the salt's length in bytes.
     case rsaPSS(DigestAlgorithm, mask: DigestAlgorithm, salt: Int)
     case ecdsa(DigestAlgorithm)
+    /// ECDSA with `r` and `s` side by side instead of in DER (BSI TR-03111 §5.2.1.1).
+    case plainECDSA(DigestAlgorithm)
+    /// Of signers before 2014; FIPS 186-5 allows it for verification only.
+    case dsa(DigestAlgorithm)
 
     /// For reports: `RSASSA-PSS SHA-256`.
     package var name: String {
@@ -44,12 +48,15 @@ package enum SignatureScheme: Sendable, Hashable {
         case .rsa(let digest): "RSASSA-PKCS1-v1_5 \(digest.rawValue)"
         case .rsaPSS(let digest, _, _): "RSASSA-PSS \(digest.rawValue)"
         case .ecdsa(let digest): "ECDSA \(digest.rawValue)"
+        case .plainECDSA(let digest): "plain ECDSA \(digest.rawValue)"
+        case .dsa(let digest): "DSA \(digest.rawValue)"
         }
     }
 
     package var digest: DigestAlgorithm {
         switch self {
-        case .rsa(let digest), .rsaPSS(let digest, _, _), .ecdsa(let digest): digest
+        case .rsa(let digest), .rsaPSS(let digest, _, _), .ecdsa(let digest), .plainECDSA(let digest), .dsa(let digest):
+            digest
         }
     }
 }
@@ -80,26 +87,38 @@ package struct AlgorithmIdentifier: Sendable, Hashable {
         }
     }
 
+    /// Identifiers that name both the signature and the hash function.
+    private static let schemes: [String: SignatureScheme] = [
+        // RFC 8017 appendix C.
+        "1.2.840.113549.1.1.5": .rsa(.sha1), "1.2.840.113549.1.1.14": .rsa(.sha224),
+        "1.2.840.113549.1.1.11": .rsa(.sha256), "1.2.840.113549.1.1.12": .rsa(.sha384),
+        "1.2.840.113549.1.1.13": .rsa(.sha512),
+        // RFC 3279 §2.2.3, RFC 5758 §3.2.
+        "1.2.840.10045.4.1": .ecdsa(.sha1), "1.2.840.10045.4.3.1": .ecdsa(.sha224),
+        "1.2.840.10045.4.3.2": .ecdsa(.sha256), "1.2.840.10045.4.3.3": .ecdsa(.sha384),
+        "1.2.840.10045.4.3.4": .ecdsa(.sha512),
+        // BSI TR-03111 §5.2.1.
+        "0.4.0.127.0.7.1.1.4.1.1": .plainECDSA(.sha1), "0.4.0.127.0.7.1.1.4.1.2": .plainECDSA(.sha224),
+        "0.4.0.127.0.7.1.1.4.1.3": .plainECDSA(.sha256), "0.4.0.127.0.7.1.1.4.1.4": .plainECDSA(.sha384),
+        "0.4.0.127.0.7.1.1.4.1.5": .plainECDSA(.sha512),
+        // RFC 3279 §2.2.2, RFC 5758 §3.1.
+        "1.2.840.10040.4.3": .dsa(.sha1), "2.16.840.1.101.3.4.3.1": .dsa(.sha224),
+        "2.16.840.1.101.3.4.3.2": .dsa(.sha256),
+    ]
+
     /// The signature scheme that this names.
     ///
     /// - Parameter digest: The signer's hash function, for identifiers that name none (RFC 3370 §3.2).
     package func scheme(digest: DigestAlgorithm?) throws(LDSError) -> SignatureScheme {
+        if let scheme = Self.schemes[self.objectIdentifier] { return scheme }
         switch self.objectIdentifier {
-        case "1.2.840.113549.1.1.5": return .rsa(.sha1)
-        case "1.2.840.113549.1.1.14": return .rsa(.sha224)
-        case "1.2.840.113549.1.1.11": return .rsa(.sha256)
-        case "1.2.840.113549.1.1.12": return .rsa(.sha384)
-        case "1.2.840.113549.1.1.13": return .rsa(.sha512)
         case "1.2.840.113549.1.1.10": return try self.pss()
-        case "1.2.840.10045.4.1": return .ecdsa(.sha1)
-        case "1.2.840.10045.4.3.1": return .ecdsa(.sha224)
-        case "1.2.840.10045.4.3.2": return .ecdsa(.sha256)
-        case "1.2.840.10045.4.3.3": return .ecdsa(.sha384)
-        case "1.2.840.10045.4.3.4": return .ecdsa(.sha512)
         case "1.2.840.113549.1.1.1":
             if let digest { return .rsa(digest) }
         case "1.2.840.10045.2.1":
             if let digest { return .ecdsa(digest) }
+        case "1.2.840.10040.4.1":
+            if let digest { return .dsa(digest) }
         default: break
         }
         throw .unsupported("signature algorithm \(self.objectIdentifier)")

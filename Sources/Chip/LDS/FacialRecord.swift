@@ -7,7 +7,7 @@ package struct FacialRecord: Sendable {
 
     /// First bytes of what ISO/IEC 19794-5:2005 §5.8.2 allows: JPEG (ISO/IEC 10918-1), a JP2 file or a bare codestream
     /// (ISO/IEC 15444-1 Annexes A and I).
-    private static let beginnings: [[UInt8]] = [
+    static let beginnings: [[UInt8]] = [
         [0xFF, 0xD8, 0xFF], [0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20], [0xFF, 0x4F, 0xFF, 0x51],
     ]
 

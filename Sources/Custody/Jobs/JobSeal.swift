@@ -57,6 +57,11 @@ package struct JobSeal: Sendable {
 
     // MARK: What clients send
 
+    /// Seals the bytes of a part.
+    package func seal(_ bytes: Data, part kind: PartKind, _ ordinal: Int) -> Data {
+        Seal.seal(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
+    }
+
     /// Opens the bytes of a part.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.

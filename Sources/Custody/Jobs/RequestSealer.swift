@@ -115,9 +115,11 @@ package struct RequestSealer: Sendable {
     private static func check(_ parts: [PartKind: [Data]]) throws(InspectError) -> [PartKind: [[UInt8]]] {
         var sums: [PartKind: [[UInt8]]] = [:]
         for (kind, list) in parts {
-            guard !list.isEmpty, !list.contains(where: \.isEmpty) else { throw InspectError(.partEmpty, kind.rawValue) }
+            guard !list.isEmpty, !list.contains(where: \.isEmpty) else {
+                throw InspectError(.partEmpty, kind.rawValue, field: kind.rawValue)
+            }
             guard list.allSatisfy({ $0.count <= PartKind.byteLimit }) else {
-                throw InspectError(.partTooLarge, kind.rawValue)
+                throw InspectError(.partTooLarge, kind.rawValue, field: kind.rawValue)
             }
             sums[kind] = list.map { SHA256.digest([UInt8]($0)) }
         }
@@ -129,20 +131,14 @@ extension RequestSealer {
     /// A consent as the database has it of a sealed request, by which a holder of it can prove that it is the one.
     package func consent(_ consent: Data, partner: Int64) async throws(InspectError) -> Data {
         guard let object = (try? JSONSerialization.jsonObject(with: consent)) as? [String: Any] else {
-            throw InspectError(.payloadInvalid, "consent is not an object")
+            throw InspectError(.payloadInvalid, "consent is not an object", field: "consent")
         }
         let form = try CanonicalJSON(parsing: consent)
         let index = BlindIndex(try await self.store.partnerKey(partner))
         guard let data = try? JSONSerialization.data(withJSONObject: RequestDraft.consent(object, form, index)) else {
-            throw InspectError(.payloadInvalid, "consent")
+            throw InspectError(.payloadInvalid, "consent", field: "consent")
         }
         return data
-    }
-}
-
-extension JobSeal {
-    fileprivate func seal(_ bytes: Data, part kind: PartKind, _ ordinal: Int) -> Data {
-        Seal.seal(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
     }
 }
 
@@ -185,9 +181,9 @@ struct RequestDraft {
             let texts: [String]? = kind.row.isMany ? value as? [String] : (value as? String).map { [$0] }
             guard let texts, texts.count == sums.count,
                 texts.allSatisfy({ $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) })
-            else { throw InspectError(.digestInvalid, name) }
+            else { throw InspectError(.digestInvalid, name, field: "digests.\(name)") }
             guard zip(texts, sums).allSatisfy({ $0.lowercased() == $1.hexadecimal }) else {
-                throw InspectError(.digestMismatch, name)
+                throw InspectError(.digestMismatch, name, field: "digests.\(name)")
             }
             digests[name] = nil
         }
@@ -229,6 +225,8 @@ struct RequestDraft {
         var payload = self.request
         for (key, value) in self.request {
             switch key {
+            case "expiresAt", "runAt":
+                payload[key] = (value as? String).map { Self.isTime($0) ? $0 : "invalid" } ?? Self.plain(value)
             case _ where Self.plainKeys.contains(key): payload[key] = Self.plain(value)
             case "customerInternalReference": payload[key] = Self.pseudonym(value, "customer", index)
             case "userReference": payload[key] = Self.pseudonym(value, "user", index)
@@ -258,13 +256,16 @@ struct RequestDraft {
     private static func plain(_ value: Any) -> Any {
         switch value {
         case let text as String:
-            let isTime = text.utf8.count <= 40 && text.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
-            return isTime || text.isEmpty ? text : self.name(text)
+            return self.isTime(text) || text.isEmpty ? text : self.name(text)
         case let list as [Any]: return list.map { self.plain($0) }
         case let object as [String: Any]:
             return Dictionary(object.map { (self.name($0), self.plain($1)) }) { first, _ in first }
         default: return value
         }
+    }
+
+    private static func isTime(_ text: String) -> Bool {
+        text.utf8.count <= 40 && text.allSatisfy { "0123456789TtZz:+-. ".contains($0) }
     }
 
     private static func name(_ text: String) -> String {

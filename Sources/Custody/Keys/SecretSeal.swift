@@ -14,6 +14,21 @@ package struct SecretSeal: Sendable {
         case apiKey = "api_key"
         case clientSecret = "client_secret"
         case accessToken = "access_token"
+        case assertion = "assertion"
+    }
+
+    /// Whose a secret is.
+    package enum Owner: Sendable, Equatable {
+        case endpoint(Int64)
+        /// A named authorization of the partner whose key it is.
+        case authorization(String)
+
+        fileprivate var text: String {
+            switch self {
+            case .endpoint(let number): "endpoint \(number)"
+            case .authorization(let name): "authorization \(name)"
+            }
+        }
     }
 
     private static let prefix = "sealed:"
@@ -22,9 +37,12 @@ package struct SecretSeal: Sendable {
     private let owner: String
 
     /// - Parameter key: The partner's key.
-    package init(_ key: CustodyKey, endpoint: Int64) {
+    package init(_ key: CustodyKey, endpoint: Int64) { self.init(key, of: .endpoint(endpoint)) }
+
+    /// - Parameter key: The partner's key.
+    package init(_ key: CustodyKey, of owner: Owner) {
         self.key = key
-        self.owner = "endpoint \(endpoint)"
+        self.owner = owner.text
     }
 
     /// Whether a secret's text is a sealed one.

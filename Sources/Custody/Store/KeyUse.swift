@@ -62,7 +62,7 @@ package enum KeyUse {
         ).reduce(into: [:]) { $0[try $1.int(0)] = try $1.string(1) }
     }
 
-    /// Records that partners' keys are given up.
+    /// Records that partners' keys are abandoned.
     ///
     /// - Parameters:
     ///   - partner: The one; `nil`: those of the lost wrapping key.

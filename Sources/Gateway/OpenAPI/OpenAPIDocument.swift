@@ -30,8 +30,8 @@ enum OpenAPIDocument {
                 "description": "An access token from /oauth2/token",
                 "flows": { "clientCredentials": { "tokenUrl": "/oauth2/token", "scopes": { \#(Self.scopes) } } }
               },
-              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret. Deprecated but for /oauth2/token" },
-              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, point, secret of a credential. Deprecated" }
+              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret. Deprecated but for /oauth2/token: answered until \#(Deprecation.credentialSecret.end)" },
+              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, point, secret of a credential. Deprecated: answered until \#(Deprecation.credentialSecret.end)" }
             },
             "parameters": {
               "id": { "name": "id", "in": "path", "required": true, "description": "A job's id", "schema": { "type": "string", "format": "uuid" } },

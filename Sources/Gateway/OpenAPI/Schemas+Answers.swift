@@ -45,8 +45,10 @@ extension OpenAPIDocument {
         },
         "SessionAnswer": {
           "type": "object",
-          "required": ["success", "livenessPassed", "reason"],
+          "required": ["sessionId", "isFinished", "success", "livenessPassed", "reason"],
           "properties": {
+            "sessionId": { "type": "string", "format": "uuid", "description": "Also the job's id" },
+            "isFinished": { "type": "boolean", "description": "False: the session takes a further blob" },
             "sessionResponseBlob": { "type": "string" },
             "success": { "type": "boolean" },
             "livenessPassed": { "type": "boolean" },
@@ -97,6 +99,10 @@ extension OpenAPIDocument {
             "status": { "type": "integer" },
             "detail": { "type": "string" },
             "hint": { "type": "string", "description": "What is allowed, or what to do" },
+            "field": {
+              "type": "string",
+              "description": "The member, parameter, header or part that is wrong; members of members after a dot"
+            },
             "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
             "retryable": { "type": "boolean" },
             "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }

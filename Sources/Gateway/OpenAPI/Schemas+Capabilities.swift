@@ -16,12 +16,13 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["format", "width", "height", "orientation", "storedWidth", "storedHeight"],
           "properties": {
-            "format": { "enum": ["JPEG", "PNG", "WEBP", "JPEG2000"] },
+            "format": { "enum": ["JPEG", "PNG", "WEBP", "JPEG2000", "HEIC", "BMP", "PDF"] },
             "width": { "type": "integer", "description": "Pixels, upright" },
             "height": { "type": "integer" },
             "orientation": { "type": "integer", "minimum": 1, "maximum": 8, "description": "EXIF orientation that was applied" },
             "storedWidth": { "type": "integer" },
-            "storedHeight": { "type": "integer" }
+            "storedHeight": { "type": "integer" },
+            "isGrey": { "type": "boolean", "description": "Stored without colours, as infrared images are; absent: no" }
           }
         },
         "Measurements": { "type": "object", "description": "Value by name", "additionalProperties": { "type": "number" } },
@@ -90,7 +91,9 @@ extension OpenAPIDocument {
             "firstName": { "type": "string" },
             "lastName": { "type": "string" },
             "dateOfBirth": { "$ref": "#/components/schemas/Day" },
+            "placeOfBirth": { "type": "string" },
             "issuingDate": { "$ref": "#/components/schemas/Day" },
+            "issuingAuthority": { "type": "string" },
             "expiryDate": { "$ref": "#/components/schemas/Day" },
             "documentNumber": { "type": "string" },
             "personalNumber": { "type": "string" },
@@ -176,72 +179,6 @@ extension OpenAPIDocument {
         },
         \#(Self.chipSchemas),
         \#(Self.faceSchemas)
-        """#
-    }
-
-    /// The chip's files and their passive authentication (ICAO Doc 9303-11, section 5.1).
-    private static var chipSchemas: String {
-        #"""
-        "Chip": {
-          "type": "object",
-          "required": ["passiveAuthentication"],
-          "properties": {
-            "dg1": {
-              "type": "object",
-              "properties": {
-                "format": { "type": "string" },
-                "lines": { "$ref": "#/components/schemas/Texts" },
-                "checks": { "$ref": "#/components/schemas/Checks" },
-                "documentNumber": { "type": "string" },
-                "firstName": { "type": "string" },
-                "lastName": { "type": "string" },
-                "dateOfBirth": { "$ref": "#/components/schemas/Day" },
-                "expiryDate": { "$ref": "#/components/schemas/Day" },
-                "issuingCountry": { "type": "string" },
-                "nationality": { "type": "string" },
-                "reason": { "type": "string" }
-              }
-            },
-            "dg2": {
-              "type": "object",
-              "properties": { "image": { "$ref": "#/components/schemas/ImageFacts" }, "reason": { "type": "string" } }
-            },
-            "passiveAuthentication": {
-              "type": "object",
-              "required": ["status", "reasons", "checks", "dataGroups", "revocation", "deviations", "trustAnchors", "trustAnchorNotes"],
-              "properties": {
-                "status": { "enum": ["valid", "invalid", "inconclusive"] },
-                "reason": { "type": "string" },
-                "reasons": { "$ref": "#/components/schemas/Texts" },
-                "checks": { "type": "object", "additionalProperties": { "type": ["boolean", "null"] }, "description": "Null: undetermined" },
-                "detail": { "type": "string" },
-                "dataGroups": { "type": "object", "additionalProperties": { "type": "boolean" } },
-                "digestAlgorithm": { "type": "string" },
-                "signatureAlgorithm": { "type": "string" },
-                "ldsVersion": { "type": "string" },
-                "signedOn": { "type": "string" },
-                "signer": { "$ref": "#/components/schemas/Certificate" },
-                "authority": { "$ref": "#/components/schemas/Certificate" },
-                "revocation": { "type": "string" },
-                "deviations": { "$ref": "#/components/schemas/Texts" },
-                "trustAnchors": { "type": "integer" },
-                "trustAnchorNotes": { "$ref": "#/components/schemas/Texts" }
-              }
-            }
-          }
-        },
-        "Certificate": {
-          "type": "object",
-          "required": ["notBefore", "notAfter", "sha256", "key", "hasExplicitParameters"],
-          "properties": {
-            "country": { "type": "string" },
-            "notBefore": { "$ref": "#/components/schemas/Day" },
-            "notAfter": { "$ref": "#/components/schemas/Day" },
-            "sha256": { "type": "string" },
-            "key": { "type": "string" },
-            "hasExplicitParameters": { "type": "boolean" }
-          }
-        }
         """#
     }
 

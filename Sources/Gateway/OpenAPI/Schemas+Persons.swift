@@ -35,6 +35,24 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": { "jobs": { "type": "integer" } }
         },
+        "Withdrawal": {
+          "type": "object",
+          "required": ["cancelled", "jobs"],
+          "additionalProperties": false,
+          "properties": {
+            "cancelled": { "type": "integer", "description": "Jobs that were not finished" },
+            "jobs": { "type": "integer", "description": "Jobs that were erased, each with its reruns" }
+          }
+        },
+        "JobWithdrawal": {
+          "type": "object",
+          "required": ["id", "withdrawn"],
+          "additionalProperties": false,
+          "properties": {
+            "id": { "type": "string", "format": "uuid" },
+            "withdrawn": { "type": "boolean", "description": "False: there was nothing to stop and nothing to erase" }
+          }
+        },
         "Export": {
           "type": "object",
           "required": ["jobs"],

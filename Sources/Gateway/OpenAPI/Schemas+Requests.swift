@@ -145,6 +145,7 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "sessionRequestBlob": { "type": "string", "minLength": 1 },
+            "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "Of the answer to the session's former blob" },
             "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
             "flow": { "type": ["string", "null"], "maxLength": 100 }
           }

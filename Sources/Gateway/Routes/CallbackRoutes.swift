@@ -103,7 +103,7 @@ struct CallbackSearch: Sendable {
     init(_ call: GatewayCall) throws(InspectError) {
         let query = call.request.query
         guard (query["job"] == nil) != (query["state"] == nil) else {
-            throw InspectError(.parameterInvalid, "job or state", hint: "Give one of them.")
+            throw InspectError(.parameterInvalid, "job or state", hint: "Give one of them.", field: "state")
         }
         if let id = query["job"] {
             guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
@@ -111,7 +111,8 @@ struct CallbackSearch: Sendable {
         }
         if let state = query["state"] {
             guard ["pending", "held", "dead"].contains(state) else {
-                throw InspectError(.parameterInvalid, "state", hint: "A state is pending, held or dead.")
+                throw InspectError(
+                    .parameterInvalid, "state", hint: "A state is pending, held or dead.", field: "state")
             }
             self.state = state
         }
@@ -119,7 +120,9 @@ struct CallbackSearch: Sendable {
             let halves = cursor.split(separator: "_", maxSplits: 1)
             guard halves.count == 2, halves[0].utf8.count <= 18, let moment = Int64(halves[0]), moment >= 0,
                 halves[1].utf8.count <= 60
-            else { throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.") }
+            else {
+                throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.", field: "after")
+            }
             self.after = (moment, String(halves[1]))
         }
         self.limit = try call.number("limit", 1...100) ?? 50
@@ -146,26 +149,48 @@ private enum EndpointOptions {
         if let unknown = options.keys.filter({ !allowed.contains($0) }).min() {
             throw InspectError(
                 .payloadInvalid, "unknown key '\(unknown.prefix(40))'",
-                hint: "Keys are \(allowed.sorted().joined(separator: ", ")).")
+                hint: allowed.isEmpty
+                    ? "The body is empty or {}." : "Keys are \(allowed.sorted().joined(separator: ", ")).",
+                field: String(unknown.prefix(40)))
         }
         if let name = options.filter({ $0.value is NSNull }).keys.min() {
-            throw InspectError(.payloadInvalid, "\(name) is null")
+            throw InspectError(.payloadInvalid, "\(name) is null", field: name)
         }
-        // By a decoder, for which 1 is not true.
-        guard let typed = try? JSONDecoder().decode(Typed.self, from: body.isEmpty ? Data("{}".utf8) : body) else {
-            throw InspectError(.payloadInvalid, "a value is of the wrong type")
+        let typed: Typed
+        do {
+            // By a decoder, for which 1 is not true.
+            typed = try JSONDecoder().decode(Typed.self, from: body.isEmpty ? Data("{}".utf8) : body)
+        } catch DecodingError.typeMismatch(_, let context) {
+            throw Self.mistyped(context.codingPath)
+        } catch DecodingError.dataCorrupted(let context) {
+            throw Self.mistyped(context.codingPath)
+        } catch {
+            throw Self.mistyped([])
         }
         for (name, text) in [("since", typed.since), ("until", typed.until)] {
             guard let text else { continue }
             guard Self.isTime(text) else {
-                throw InspectError(.payloadInvalid, "\(name) is no time", hint: "Such as 2026-01-31T12:00:00Z.")
+                throw InspectError(
+                    .payloadInvalid, "\(name) is no time", hint: "A time is written as 2026-01-31T12:00:00Z.",
+                    field: name)
             }
         }
-        guard action != .replay || typed.since != nil else { throw InspectError(.payloadInvalid, "since is missing") }
+        guard action != .replay || typed.since != nil else {
+            throw InspectError(.payloadInvalid, "since is missing", field: "since")
+        }
         guard typed.overlapSeconds.map((0...31_536_000).contains) != false else {
-            throw InspectError(.payloadInvalid, "overlapSeconds is not a whole number from 0 to 31536000")
+            throw InspectError(
+                .payloadInvalid, "overlapSeconds is not a whole number from 0 to 31536000", field: "overlapSeconds")
         }
         return options
+    }
+
+    private static func mistyped(_ path: [any CodingKey]) -> InspectError {
+        let name = path.first?.stringValue
+        return InspectError(
+            .payloadInvalid, "\(name ?? "a value") is of the wrong type",
+            hint: "since and until are texts, delivered is true or false, overlapSeconds is a whole number.",
+            field: name)
     }
 
     /// RFC 3339, of a year that PostgreSQL and its callers can add to.

@@ -15,7 +15,7 @@ extension GatewayRoute {
                     + "Store next after you have processed a page: an event may come twice, and none is missed.",
                 parameters: [
                     .query(
-                        "after", #"{ "type": "string", "pattern": "^\#(Self.place)(_\#(Self.place)){0,3}$" }"#,
+                        "after", #"{ "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$" }"#,
                         "next of the page before; absent: from the oldest event on that is kept"),
                     .limit(100, most: 1000), .wait,
                     .query(
@@ -32,7 +32,7 @@ extension GatewayRoute {
                     var page = try await call.store.events(call.credential, search)
                     if wait > .zero, page.events.isEmpty,
                         await call.service.eventWaits.wait(
-                            after: page.start, within: wait, partner: call.credential.partner)
+                            for: page.start, within: wait, partner: call.credential.partner)
                     {
                         page = try await call.store.events(call.credential, search)
                     }
@@ -55,16 +55,14 @@ extension GatewayRoute {
                 let month = call.request.query["month"]
                 if let month, month.wholeMatch(of: /[12][0-9]{3}-(0[1-9]|1[0-2])/) == nil {
                     throw InspectError(
-                        .parameterInvalid, "month", hint: "A month is a year and a month, such as 2026-01.")
+                        .parameterInvalid, "month", hint: "A month is a year and a month, such as 2026-01.",
+                        field: "month")
                 }
                 return { _ in
                     GatewayAnswer(response: .json(try await call.store.usage(call.credential, month: month)))
                 }
             }),
     ]
-
-    /// Epoch and position.
-    private static let place = "[0-9]{1,19}[.][0-9]{1,18}"
 }
 
 private struct EventList: Encodable {
@@ -75,8 +73,8 @@ private struct EventList: Encodable {
 extension EventSearch {
     init(_ call: GatewayCall) throws(InspectError) {
         self.after = call.request.query["after"]
-        if let after, after.utf8.count > 160 || after.wholeMatch(of: /[0-9]+\.[0-9]+(_[0-9]+\.[0-9]+)*/) == nil {
-            throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.")
+        if let after, after.wholeMatch(of: /[A-Za-z0-9_-]{107}/) == nil {
+            throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.", field: "after")
         }
         self.limit = try call.number("limit", 1...1000) ?? 100
         self.endpoint = try call.number("endpoint", 1...9_007_199_254_740_991)

@@ -129,7 +129,8 @@ struct GatewayCall: Sendable {
     func idempotencyKey() throws(InspectError) -> String? {
         guard let key = self.request.headers["idempotency-key"] else { return nil }
         guard (1...100).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw InspectError(.parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters")
+            throw InspectError(
+                .parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters", field: "Idempotency-Key")
         }
         return key
     }
@@ -145,7 +146,8 @@ struct GatewayCall: Sendable {
     func after() throws(InspectError) -> String? {
         guard let id = self.request.query["after"] else { return nil }
         guard UUID(uuidString: id) != nil else {
-            throw InspectError(.parameterInvalid, "after is no job's id", hint: "Send next of the page before.")
+            throw InspectError(
+                .parameterInvalid, "after is no job's id", hint: "Send next of the page before.", field: "after")
         }
         return id
     }
@@ -157,7 +159,8 @@ struct GatewayCall: Sendable {
             let number = Int(text), range.contains(number)
         else {
             throw InspectError(
-                .parameterInvalid, "\(name) is not a whole number from \(range.lowerBound) to \(range.upperBound)")
+                .parameterInvalid, "\(name) is not a whole number from \(range.lowerBound) to \(range.upperBound)",
+                field: name)
         }
         return number
     }

@@ -102,7 +102,7 @@ extension GatewayRoute {
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 guard let kind = PartKind(rawValue: call.values["kind"] ?? "") else {
-                    throw InspectError(.partUnknown, "'\((call.values["kind"] ?? "").prefix(40))'")
+                    throw InspectError(.partUnknown, "'\((call.values["kind"] ?? "").prefix(40))'", field: "kind")
                 }
                 let ordinal = try call.number("ordinal", 0...PartKind.countLimit - 1) ?? 0
                 return { _ in
@@ -154,7 +154,8 @@ extension GatewayCall {
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
         guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {
-            throw InspectError(.mediaTypeUnsupported, "multipart/form-data without a valid boundary")
+            throw InspectError(
+                .mediaTypeUnsupported, "multipart/form-data without a valid boundary", field: "Content-Type")
         }
         return { body in
             try await self.service.largeBodies.parse(self.credential.partner, body) { body in
@@ -180,7 +181,8 @@ extension GatewayCall {
                 test: self.credential.isTest ? true : nil),
             status: job.isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job.id)")])
         if wait > .zero, let number = job.number {
-            _ = await self.service.waits.wait(for: number, within: wait, partner: self.credential.partner)
+            _ = await self.service.waits.wait(
+                for: JobWait(job: number), within: wait, partner: self.credential.partner)
             // The job now exists whatever happens next, so the client must get its id.
             if let answer = try? await self.store.result(self.credential, .read, id: job.id) {
                 var whole = response
@@ -195,7 +197,8 @@ extension GatewayCall {
     fileprivate func result(_ id: String, _ wait: Duration) async throws -> GatewayAnswer {
         var answer = try await self.store.result(self.credential, .read, id: id)
         if wait > .zero, !answer.isFinished,
-            await self.service.waits.wait(for: answer.number, within: wait, partner: self.credential.partner)
+            await self.service.waits.wait(
+                for: JobWait(job: answer.number), within: wait, partner: self.credential.partner)
         {
             answer = try await self.store.result(self.credential, .read, id: id)
         }

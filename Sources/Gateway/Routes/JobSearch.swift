@@ -31,18 +31,21 @@ struct JobSearch: Sendable {
         for reference in Reference.allCases {
             guard let text = call.request.query[reference.parameter] else { continue }
             guard (1...100).contains(text.unicodeScalars.count) else {
-                throw InspectError(.parameterInvalid, "\(reference.parameter) is not 1 to 100 characters")
+                throw InspectError(
+                    .parameterInvalid, "\(reference.parameter) is not 1 to 100 characters",
+                    field: reference.parameter)
             }
             self.references[reference] = text
         }
         guard !self.references.isEmpty else {
             throw InspectError(
                 .parameterInvalid, "no reference",
-                hint: "Give customerInternalReference, userReference or reportingCriteria.")
+                hint: "Give customerInternalReference, userReference or reportingCriteria.", field: "userReference")
         }
         self.status = try call.number("status", 1...128)
         guard self.status.map({ JobStatus(rawValue: Int16($0)) != nil }) != false else {
-            throw InspectError(.parameterInvalid, "status", hint: "A status is 1, 2, 4, 8, 16, 32, 64 or 128.")
+            throw InspectError(
+                .parameterInvalid, "status", hint: "A status is 1, 2, 4, 8, 16, 32, 64 or 128.", field: "status")
         }
         self.after = try call.after()
         self.limit = try call.number("limit", 1...100) ?? 50

@@ -16,7 +16,7 @@ extension GatewayRoute {
             .everyone { service, _, _ in
                 HTTPResponse(
                     status: 200, headers: [("Content-Type", "application/jwk-set+json")],
-                    body: try await service.publishedKeys.document())
+                    body: try await service.publishedKeys.value())
             }),
         GatewayRoute(
             "GET", "/encryption-key", .none,

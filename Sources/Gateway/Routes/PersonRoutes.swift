@@ -67,6 +67,34 @@ extension GatewayRoute {
                 }
             }),
         GatewayRoute(
+            "DELETE", "/persons/{userReference}/consent", .none,
+            Operation(
+                id: "withdrawConsent", summary: "Withdraws a person's consents (GDPR, article 7): stops, and erases",
+                detail:
+                    "Jobs that are not finished are cancelled; then all is erased as erasePerson does. The proof that a consent was given stays, with the time of the withdrawal.",
+                answers: [.json("How many jobs were stopped, and how many erased", "Withdrawal")], refusals: [409]),
+            .scope(.persons) { (call) throws(InspectError) in
+                let reference = try call.name("userReference")
+                return { _ in
+                    let done = try await call.store.withdraw(call.credential, person: reference)
+                    return GatewayAnswer(response: try .json(["cancelled": done.stopped, "jobs": done.erased]))
+                }
+            }),
+        GatewayRoute(
+            "DELETE", "/inspectionjob/{id}/consent", .none,
+            Operation(
+                id: "withdrawJobConsent",
+                summary: "Withdraws the consent of one job: stops it with its reruns, and erases them",
+                detail: "For jobs without a userReference. Also where there is nothing left to erase.",
+                answers: [.json("The job is stopped and erased now", "JobWithdrawal")], refusals: [404, 409]),
+            .scope(.persons) { (call) throws(InspectError) in
+                let id = try call.jobID()
+                return { _ in
+                    let isWithdrawn = try await call.store.withdraw(call.credential, job: id)
+                    return GatewayAnswer(response: try .json(JobWithdrawal(id: id, withdrawn: isWithdrawn)), job: id)
+                }
+            }),
+        GatewayRoute(
             "GET", "/persons/{userReference}/export", .none,
             Operation(
                 id: "exportPerson",
@@ -85,12 +113,18 @@ extension GatewayRoute {
     ]
 }
 
+private struct JobWithdrawal: Encodable {
+    var id: String
+    /// False: there was nothing to stop and nothing to erase.
+    var withdrawn: Bool
+}
+
 extension GatewayCall {
     /// A name that the partner gave, in the path.
     fileprivate func name(_ key: String) throws(InspectError) -> String {
         let name = self.values[key] ?? ""
         guard (1...100).contains(name.unicodeScalars.count) else {
-            throw InspectError(.parameterInvalid, "\(key) is not 1 to 100 characters")
+            throw InspectError(.parameterInvalid, "\(key) is not 1 to 100 characters", field: key)
         }
         return name
     }

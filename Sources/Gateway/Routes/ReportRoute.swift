@@ -23,13 +23,16 @@ extension GatewayRoute {
             let purpose = call.request.query["purpose"] ?? "review"
             guard ["review", "support", "export", "delivery"].contains(purpose) else {
                 throw InspectError(
-                    .parameterInvalid, "purpose", hint: "A purpose is review, support, export or delivery.")
+                    .parameterInvalid, "purpose", hint: "A purpose is review, support, export or delivery.",
+                    field: "purpose")
             }
             return { _ in
                 let material = try await call.store.report(call.credential, id: id, purpose: purpose)
                 let page = InspectionReport(
                     document: material.document, facts: material.facts,
-                    previews: try await call.previews(of: material, id), today: material.today
+                    previews: try await call.previews(of: material, id, for: purpose),
+                    today: CalendarDate(material.decidedAt),
+                    origin: ReportOrigin(job: id, partner: material.partner, decidedAt: material.decidedAt)
                 ).html
                 return GatewayAnswer(response: try Self.answer(page).encrypted(for: material.key), job: id)
             }
@@ -56,14 +59,16 @@ extension GatewayRoute {
 
 extension GatewayCall {
     /// Previews of a job's images, as far as they are kept and this gateway has analyzers.
-    fileprivate func previews(of material: ReportMaterial, _ id: String) async throws -> [String: Preview] {
+    fileprivate func previews(
+        of material: ReportMaterial, _ id: String, for purpose: String
+    ) async throws -> [String: Preview] {
         guard let desk = self.service.usability else { return [:] }
         return try await desk.previews {
             var images: [(name: String, bytes: Data)] = []
             for (kind, ordinal) in material.images {
                 do {
                     let bytes = try await self.store.part(
-                        self.credential, id: id, kind: kind, ordinal: ordinal, scope: .report)
+                        self.credential, id: id, kind: kind, ordinal: ordinal, purpose: purpose)
                     images.append((kind.rawValue, bytes))
                 } catch let error as InspectError where [.partAbsent, .partsPurged].contains(error.code) {
                     continue

@@ -9,13 +9,16 @@ extension GatewayRoute {
             "POST", "/facetec/session", .json,
             Operation(
                 id: "runSession", summary: "Turns a session request blob (SDK 10) into a session response blob",
-                detail: "The raw payload of SDK 9 is refused.", parameters: [.traceparent], request: "SessionRequest",
+                detail:
+                    "All blobs of a session are one job: send sessionId back until isFinished. Without it, a blob continues the session of the same userId and flow that waits for one. The raw payload of SDK 9 is refused.",
+                parameters: [.traceparent], request: "SessionRequest",
                 answers: [
                     .json(
                         "The vendor's server answered, or the session could not be run (success is false then)",
-                        "SessionAnswer"),
+                        "SessionAnswer"
+                    ).encrypted,
                     .json(202, "Accepted, but not answered within the time; the job goes on", "Job", .location),
-                ]),
+                ], refusals: [404, 409]),
             .scope(.session) { (call) throws(InspectError) in
                 { body in
                     let request = try await call.service.largeBodies.parse(call.credential.partner, body) {
@@ -30,7 +33,7 @@ extension GatewayRoute {
                 id: "getSession", summary: "The answer to a session that took longer than its request",
                 parameters: [.wait],
                 answers: [
-                    .json("The answer, as of POST /facetec/session", "SessionAnswer"),
+                    .json("The answer to the last blob, as of POST /facetec/session", "SessionAnswer").encrypted,
                     .json(202, "Not answered yet", "Job", .location),
                 ], refusals: [404]),
             .scope(.session) { (call) throws(InspectError) in
@@ -39,7 +42,8 @@ extension GatewayRoute {
                     let known = try await call.store.result(call.credential, .session, id: id)
                     if wait > .zero, !known.isFinished {
                         _ = await call.service.waits.wait(
-                            for: known.number, within: wait, partner: call.credential.partner)
+                            for: JobWait(job: known.number, endsWithAnswer: true), within: wait,
+                            partner: call.credential.partner)
                     }
                     return try await call.sessionAnswer(id)
                 }
@@ -63,29 +67,30 @@ extension GatewayRoute {
 }
 
 extension GatewayCall {
-    /// `POST /facetec/session`: the blob becomes a job, whose result contains the blob to answer with.
+    /// `POST /facetec/session`: the blob becomes a job, or a part of its session's, whose result contains the blob to answer with.
     fileprivate func session(_ request: SessionRequest) async throws -> GatewayAnswer {
         // A session is only answered within the request, so the client must wait.
         guard self.service.waits.hasRoom(for: self.credential.partner) else { throw InspectError(.rateLimited) }
-        let job = try await self.store.create(
-            self.credential, .session, payload: request.payload, parts: [.sessionBlob: [request.blob]],
-            traceparent: self.traceparent)
-        guard let number = job.number else { throw InspectError(.jobUnknown) }
+        let job = try await self.store.session(self.credential, request, traceparent: self.traceparent)
         _ = await self.service.waits.wait(
-            for: number, within: .seconds(self.service.configuration.longestWaitSeconds),
-            partner: self.credential.partner)
+            for: JobWait(job: job.number, endsWithAnswer: true),
+            within: .seconds(self.service.configuration.longestWaitSeconds), partner: self.credential.partner)
         return try await self.sessionAnswer(job.id)
     }
 
     /// A session's answer, or where to ask for it: with the same scope, as a session's credential need not read jobs.
     fileprivate func sessionAnswer(_ id: String) async throws -> GatewayAnswer {
         let answer = try await self.store.result(self.credential, .session, id: id)
-        guard answer.isFinished else {
+        var found = answer.isFinished ? SessionAnswer(answer.document, id: id) : nil
+        if found == nil {
+            found = try await self.store.sessionFacts(self.credential, id: id).map { SessionAnswer($0, id: id) }
+        }
+        guard let found else {
             // The job is accepted and not lost, but the person cannot wait in front of the camera for ever.
             let body = Data(#"{"id":"\#(id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
             return GatewayAnswer(
                 response: .json(body, status: 202, headers: [("Location", "/facetec/session/\(id)")]), job: id)
         }
-        return GatewayAnswer(response: try .json(SessionAnswer(answer.document)), job: id)
+        return GatewayAnswer(response: try .json(found).encrypted(for: answer.key), job: id)
     }
 }

@@ -28,7 +28,7 @@ extension GatewayRoute {
                 }
                 guard !credential.isToken else { throw .client(request.headers["authorization"] != nil) }
                 let scopes = form.scopes ?? credential.scopes
-                guard !scopes.isEmpty, scopes.isSubset(of: credential.scopes) else { throw .scope }
+                guard !scopes.isEmpty, scopes.isSubset(of: credential.scopes) else { throw .scope(credential.scopes) }
                 do {
                     let token = try await service.store.token(credential, scopes.sorted())
                     return try .json(
@@ -61,7 +61,8 @@ private enum TokenRefusal: Error {
     case client(Bool)
     case request(String)
     case grant
-    case scope
+    /// A scope that is none of these.
+    case scope(Set<String>)
     case other(any Error)
 
     var words: (status: Int, error: String, description: String)? {
@@ -69,7 +70,11 @@ private enum TokenRefusal: Error {
         case .client: (401, "invalid_client", "no credential, or a wrong one")
         case .request(let text): (400, "invalid_request", text)
         case .grant: (400, "unsupported_grant_type", "grant_type is client_credentials")
-        case .scope: (400, "invalid_scope", "scope names what the credential does not allow")
+        case .scope(let allowed):
+            (
+                400, "invalid_scope",
+                "scope names what the credential does not allow; it allows \(allowed.sorted().joined(separator: ", "))"
+            )
         case .other: nil
         }
     }
@@ -81,6 +86,8 @@ private struct TokenRequest {
     /// `nil`: all that the credential allows.
     var scopes: Set<String>?
 
+    private static let names: Set<String> = ["grant_type", "scope", "client_id", "client_secret"]
+
     init(_ body: Data, authorization: String?) throws(TokenRefusal) {
         var fields: [String: String] = [:]
         for pair in String(decoding: body, as: UTF8.self).split(separator: "&") {
@@ -89,7 +96,9 @@ private struct TokenRequest {
                 throw .request("the body is no form")
             }
             // RFC 6749, section 3.2: a parameter is given once, and an empty one counts as missing.
-            guard fields[name] == nil else { throw .request("a parameter is given twice") }
+            guard fields[name] == nil else {
+                throw .request("\(Self.names.contains(name) ? name : "a parameter") is given twice")
+            }
             if !value.isEmpty { fields[name] = value }
         }
         guard let grant = fields["grant_type"] else { throw .request("grant_type is missing") }

@@ -131,7 +131,7 @@ package struct AAMVAElements: Sendable, Hashable {
 
 extension StringProtocol {
     /// Without blanks at either end.
-    var trimmingBlanks: String {
+    package var trimmingBlanks: String {
         let view = self.drop { $0 == " " }
         var end = view.endIndex
         while end > view.startIndex, view[view.index(before: end)] == " " { end = view.index(before: end) }

@@ -119,6 +119,14 @@ extension ErrorCode {
         case .sessionShapeRefused:
             refusal(
                 "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
+        case .sessionEnded:
+            refusal(
+                "IN180", "the liveness session is over, and takes no further blob", status: 409,
+                hint: "Without sessionId, the blob begins another session.", jumio: "J00000")
+        case .sessionBusy:
+            failure(
+                "IN181", "the last blob of the liveness session is not answered yet", status: 409, retryable: true,
+                jumio: "N00000")
         case .waitingQuotaReached:
             failure(
                 "IN125", "the partner's quota of waiting jobs is used up", status: 429, retryable: true,
@@ -210,9 +218,9 @@ extension ErrorCode {
                 faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
             failure(
-                "IN042", "a part is not a JPEG, PNG, WebP or JPEG 2000 image", status: 400, retryable: false,
-                jumio: "N00000",
-                faceSDK: "INVALID_ARGS")
+                "IN042",
+                "a part is not a JPEG, PNG, WebP, HEIC, BMP or JPEG 2000 image, nor a PDF whose page is one image",
+                status: 400, retryable: false, jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .corruptImage:
             failure(
                 "IN043", "a part's image data is damaged", status: 400, retryable: false, jumio: "N00000",
@@ -336,6 +344,8 @@ extension ErrorCode {
             refusal(
                 "IN085", "the authorization provider does not accept the client id or its credentials",
                 jumio: "C00401", iZettle: -300)
+        case .authorizationUnknown:
+            refusal("IN185", "the partner has no authorization of that name", status: 404)
         case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
         case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
         case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)

@@ -34,6 +34,8 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case challengeExpired = "CHALLENGE_EXPIRED"
     case challengeUsed = "CHALLENGE_USED"
     case sessionShapeRefused = "SESSION_SHAPE_REFUSED"
+    case sessionEnded = "SESSION_ENDED"
+    case sessionBusy = "SESSION_BUSY"
     case waitingQuotaReached = "WAITING_QUOTA_REACHED"
     case storageQuotaReached = "STORAGE_QUOTA_REACHED"
 
@@ -129,6 +131,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case localFault = "LOCAL_FAULT"
     case authorizationFailed = "AUTHORIZATION_FAILED"
     case clientIDInvalid = "CLIENT_ID_INVALID"
+    case authorizationUnknown = "AUTHORIZATION_UNKNOWN"
     case attemptInterrupted = "ATTEMPT_INTERRUPTED"
     case endpointUnknown = "ENDPOINT_UNKNOWN"
     case endpointDisabled = "ENDPOINT_DISABLED"

@@ -4,12 +4,15 @@ package struct InspectError: Error, Sendable, Equatable, Codable {
     package var detail: String
     /// What is allowed, or what to do.
     package var hint: String?
+    /// The member, parameter, header or part of a request that is wrong; members of members after a dot.
+    package var field: String?
 
     /// - Parameter hint: `nil`: what the code's row says.
-    package init(_ code: ErrorCode, _ detail: String = "", hint: String? = nil) {
+    package init(_ code: ErrorCode, _ detail: String = "", hint: String? = nil, field: String? = nil) {
         self.code = code
         self.detail = detail
         self.hint = hint ?? code.row.hint
+        self.field = field
     }
 
     /// An error of any type. One without a code becomes `INTERNAL_ERROR` with a fixed message: a type's name may change,

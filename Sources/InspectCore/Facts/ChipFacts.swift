@@ -7,6 +7,10 @@ package struct ChipFacts: Codable, Sendable, Hashable {
     package var portrait: FaceStageFacts.Image?
     /// Why DG2 has no readable portrait.
     package var dg2Problem: String?
+    /// DG7, DG11 and DG12; `nil` for those that were not given.
+    package var signature: SignatureImages?
+    package var person: PersonalDetails?
+    package var document: DocumentDetails?
     package var authentication: PassiveAuthenticationFacts
 
     package init(authentication: PassiveAuthenticationFacts) {

@@ -6,6 +6,10 @@ package enum ImageFormat: String, Codable, Sendable, CaseIterable {
     case png = "PNG"
     case webp = "WEBP"
     case jpeg2000 = "JPEG2000"
+    case heic = "HEIC"
+    case bmp = "BMP"
+    /// A PDF whose page is one image.
+    case pdf = "PDF"
 }
 
 /// The result of decoding one part.
@@ -16,13 +20,15 @@ package struct ImageFacts: Codable, Sendable, Hashable {
     package var height: Int
     /// The EXIF orientation that was applied, 1 to 8 (1 = as stored).
     package var orientation: Int
-    /// Pixels as the header announces them, before orientation. Very large JPEGs are decoded at half of this.
+    /// Pixels as the header announces them, before orientation. Very large JPEG and HEIC images are decoded at half of this.
     package var storedWidth: Int
     package var storedHeight: Int
+    /// Whether the file holds one channel of grey, as infrared images do: it cannot show colours. `nil` stands for no.
+    package var isGrey: Bool?
 
     package init(
         format: ImageFormat, width: Int, height: Int, orientation: Int, storedWidth: Int? = nil,
-        storedHeight: Int? = nil
+        storedHeight: Int? = nil, isGrey: Bool? = nil
     ) {
         self.format = format
         self.width = width
@@ -30,6 +36,7 @@ package struct ImageFacts: Codable, Sendable, Hashable {
         self.orientation = orientation
         self.storedWidth = storedWidth ?? (orientation >= 5 ? height : width)
         self.storedHeight = storedHeight ?? (orientation >= 5 ? width : height)
+        self.isGrey = isGrey
     }
 }
 

@@ -56,6 +56,8 @@ package struct LivenessStageFacts: Codable, Sendable, Hashable {
     package var capture: CaptureFacts?
     /// What a vendor's server answered; `nil` when no session was given.
     package var vendor: VendorSessionFacts?
+    /// How far a vendor's session has come; `nil`: its only blob was answered, and no further one is due.
+    package var session: VendorSession?
     /// Processor time that the stage took in the analyzer, in milliseconds.
     package var cpuMs = 0.0
 

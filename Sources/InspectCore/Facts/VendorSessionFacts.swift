@@ -1,3 +1,16 @@
+/// How far a session of several blobs has come.
+package struct VendorSession: Codable, Sendable, Hashable {
+    /// Blobs that the vendor's server has answered.
+    package var answered: Int
+    /// Whether a further blob may come: the server has proven no liveness yet, or scans a document.
+    package var isOpen: Bool
+
+    package init(answered: Int, isOpen: Bool) {
+        self.answered = answered
+        self.isOpen = isOpen
+    }
+}
+
 /// A vendor server's answer about a session: the documented fields of FaceTec's 10.x `/process-request`, without the
 /// session's contents.
 package struct VendorSessionFacts: Codable, Sendable, Hashable {
@@ -5,8 +18,7 @@ package struct VendorSessionFacts: Codable, Sendable, Hashable {
     package var sessionResponseBlob: String?
     /// Whether the server could process the request.
     package var success: Bool
-    /// Whether a living person was in front of the camera; `nil` while the session continues, or where the server does not
-    /// say.
+    /// Whether a living person was in front of the camera (`livenessProven`); `nil` before the server says so.
     package var livenessPassed: Bool?
     /// Whether the face matches the session's reference face; `nil` without a reference.
     package var matched: Bool?

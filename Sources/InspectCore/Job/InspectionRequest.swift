@@ -18,6 +18,8 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var passiveSignalsSuffice = false
     /// Whether it is a job of a test credential, whose parts are ``TestSpecimen``s. Written by the database as well.
     package var isTest = false
+    /// Whether it is a session of the gateway, which further blobs may continue. Written by the database as well.
+    package var isSession = false
     /// What the partner accepts; `nil`: it has no policy of its own.
     package var decisionPolicy: DecisionPolicy?
 
@@ -39,6 +41,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         case decisionPolicy
         case faceID = "faceId"
         case isTest = "test"
+        case isSession = "session"
     }
 
     package init(from decoder: any Decoder) throws {
@@ -52,6 +55,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
         self.passiveSignalsSuffice = try container.decodeIfPresent(Bool.self, forKey: .passiveSignalsSuffice) ?? false
         self.isTest = try container.decodeIfPresent(Bool.self, forKey: .isTest) ?? false
+        self.isSession = try container.decodeIfPresent(Bool.self, forKey: .isSession) ?? false
         self.decisionPolicy = try container.decodeIfPresent(DecisionPolicy.self, forKey: .decisionPolicy)
     }
 }

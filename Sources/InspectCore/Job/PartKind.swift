@@ -7,6 +7,9 @@ package enum PartKind: String, Codable, Sendable, CaseIterable {
     case frames = "FRAMES"
     case dg1 = "DG1"
     case dg2 = "DG2"
+    case dg7 = "DG7"
+    case dg11 = "DG11"
+    case dg12 = "DG12"
     case sod = "SOD"
     case sessionBlob = "SESSION_BLOB"
 }
@@ -63,8 +66,17 @@ extension PartKind {
             Row(
                 source: .chip, option: "dg2", meaning: "chip data group 2, the portrait", faceStage: .document,
                 dataGroup: 2)
+        // Sections 4.7.7, 4.7.11 and 4.7.12.
+        case .dg7:
+            Row(source: .chip, option: "dg7", meaning: "chip data group 7, the displayed signature", dataGroup: 7)
+        case .dg11:
+            Row(source: .chip, option: "dg11", meaning: "chip data group 11, details of the holder", dataGroup: 11)
+        case .dg12:
+            Row(source: .chip, option: "dg12", meaning: "chip data group 12, details of the document", dataGroup: 12)
         case .sod:
-            Row(source: .chip, option: "sod", meaning: "Document Security Object of the chip, which vouches for both")
+            Row(
+                source: .chip, option: "sod",
+                meaning: "Document Security Object of the chip, which vouches for its data groups")
         case .sessionBlob: Row(source: .vendor, option: "session", meaning: "liveness session of a vendor, opaque")
         }
     }

@@ -53,7 +53,7 @@ extension ImageMetadata {
     /// kilobytes.
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
-    /// Reads what JPEG, PNG and WebP files say of themselves; of others, and of what is damaged, nothing is known.
+    /// Reads what JPEG, PNG, WebP and HEIC files say of themselves; of others, and of what is damaged, nothing is known.
     package init(file: [UInt8]) {
         if file.starts(with: [0xFF, 0xD8]) {
             self.readJPEG(file)
@@ -61,7 +61,21 @@ extension ImageMetadata {
             self.readPNG(file)
         } else if file.starts(with: Array("RIFF".utf8)), file.dropFirst(8).starts(with: Array("WEBP".utf8)) {
             self.readWebP(file)
+        } else if file.dropFirst(4).starts(with: Array("ftyp".utf8)) {
+            self.readHEIC(file)
         }
+    }
+
+    /// EXIF and XMP of a HEIF file, found by how they begin: cameras write both before the image (ISO/IEC 23008-12, annex A).
+    private mutating func readHEIC(_ file: [UInt8]) {
+        let start = file.prefix(Self.mostBytes)
+        for place in start.places(of: "Exif\0\0", most: 16) {
+            let content = start[place...].dropFirst(6)
+            if content.starts(with: Array("MM".utf8)) || content.starts(with: Array("II".utf8)) {
+                self.readExif(content)
+            }
+        }
+        if let place = start.places(of: "<x:xmpmeta", most: 1).first { self.readXMP(start[place...]) }
     }
 
     /// Segments up to the first scan (ITU-T T.81, annex B.1.1).
@@ -228,7 +242,7 @@ extension ArraySlice<UInt8> {
     fileprivate func holds(_ word: String) -> Bool { !self.places(of: word, most: 1).isEmpty }
 
     /// Where `word` begins, large or small; `most` of them at most.
-    private func places(of word: String, most: Int) -> [Int] {
+    fileprivate func places(of word: String, most: Int) -> [Int] {
         func small(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
         let word = word.utf8.map(small)
         guard let first = word.first, self.count >= word.count else { return [] }

@@ -6,14 +6,16 @@ package struct ComparisonReport: Sendable {
     let reason: String?
     let threshold: Double
     let engine: EngineRecord
+    let origin: ReportOrigin
 
     /// - Parameters:
     ///   - facts: Facts about the images, whose largest faces were compared.
     ///   - previews: The images, by the same names.
     ///   - match: The outcome, or `nil` with a `reason`.
+    ///   - origin: The files and the time, as far as they are known.
     package init(
         facts: FaceStageFacts, previews: [String: Preview], match: FaceMatch?, reason: String?, threshold: Double,
-        engine: EngineRecord
+        engine: EngineRecord, origin: ReportOrigin = ReportOrigin()
     ) {
         self.facts = facts
         self.previews = previews
@@ -21,6 +23,7 @@ package struct ComparisonReport: Sendable {
         self.reason = reason
         self.threshold = threshold
         self.engine = engine
+        self.origin = origin
     }
 
     /// The page: HTML that is well-formed XML.
@@ -52,12 +55,14 @@ package struct ComparisonReport: Sendable {
                 </div>
 
                 """,
+                Markup(self.origin.markup),
                 ReportPage.section(
                     "Similarity",
                     [
+                        ReportTables.crops(images),
                         ReportTables.similarity(
                             similarity: self.match?.similarity, distance: self.match?.distance,
-                            threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason)
+                            threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason),
                     ]),
                 ReportPage.section("Images", ["<div class='images'>\n\(images.map(\.markup))</div>\n"]),
                 ReportPage.section("Faces", faces),

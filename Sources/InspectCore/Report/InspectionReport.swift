@@ -6,19 +6,23 @@ package struct InspectionReport: Sendable {
     let facts: InspectionFacts
     let previews: [String: Preview]
     let today: CalendarDate
+    let origin: ReportOrigin
 
     /// - Parameters:
     ///   - document: The result, from ``InspectionDecider``.
     ///   - facts: The facts behind the result.
     ///   - previews: Images by part name; a part without one is shown as its drawing alone.
     ///   - today: The day of the decision.
+    ///   - origin: The job, the partner, the files and the time, as far as they are known.
     package init(
-        document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate
+        document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate,
+        origin: ReportOrigin = ReportOrigin()
     ) {
         self.document = document
         self.facts = facts
         self.previews = previews
         self.today = today
+        self.origin = origin
     }
 
     /// The page: HTML that is well-formed XML.
@@ -26,6 +30,7 @@ package struct InspectionReport: Sendable {
         let images = self.images
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
         var body = [self.banner]
+        body += self.origin.markup
         if let error = self.document.error {
             body.append(
                 ReportPage.section("Error", ["<p><code>\(error.code)</code> \(error.message)</p>\n"]))
@@ -39,7 +44,7 @@ package struct InspectionReport: Sendable {
         body += ReportFields(extraction: extraction, facts: self.facts).markup
         body += self.dataChecks
         body += self.imageMeasurements
-        body += self.comparison
+        body += self.comparison(images)
         body += self.faceMeasurements
         body.append(ReportPage.section("Timings and versions", ReportTables.engine(self.document.engine)))
         return ReportPage.html(title: "Inspection: \(self.document.decision.details.label)", body: body)
@@ -54,6 +59,7 @@ package struct InspectionReport: Sendable {
         return """
             <div class='banner \(decision.type.rawValue)'>
             <h1>\(decision.details.label)</h1>
+            <p>\(decision.type.sentence)</p>
             <p>\(self.causes)</p>
             <p class='soft'>\(risk)workflow \(request.workflow.rawValue), \
             \(self.partNames), decided on \(self.today.iso8601)</p>
@@ -99,16 +105,18 @@ package struct InspectionReport: Sendable {
             (records ?? []).map { record in
                 """
                 <tr><td>\(ReportTables.spaced(name.rawValue))</td><td>\(record.parts.joined(separator: ", "))</td>\
-                <td>\(ReportPage.badge(record.decision))</td></tr>
+                <td>\(ReportPage.badge(record.decision))</td>\
+                <td>\(DecisionLabel.sentence(record.decision.details.label))</td></tr>
 
                 """
             }
         }
         return ReportPage.table(
-            ["capability", "parts", "decision"],
+            ["capability", "parts", "decision", "meaning"],
             rows(.usability, all.usability) + rows(.imageChecks, all.imageChecks) + rows(.extraction, all.extraction)
                 + rows(.dataChecks, all.dataChecks) + rows(.similarity, all.similarity)
-                + rows(.liveness, all.liveness))
+                + rows(.liveness, all.liveness) + rows(.authentication, all.authentication)
+                + rows(.enrollment, all.enrollment))
     }
 
     private var dataChecks: [Markup] {
@@ -177,7 +185,7 @@ package struct InspectionReport: Sendable {
         }
     }
 
-    private var comparison: [Markup] {
+    private func comparison(_ images: [ReportImage]) -> [Markup] {
         var sections: [Markup] = []
         for record in self.document.capabilities.similarity ?? [] {
             guard let data = record.data else { continue }
@@ -189,6 +197,7 @@ package struct InspectionReport: Sendable {
                 ReportPage.section(
                     "Similarity: \(record.parts.joined(separator: " and "))",
                     [
+                        ReportTables.crops(record.parts.compactMap { part in images.first { $0.part == part } }),
                         ReportTables.similarity(
                             similarity: data.similarity, distance: data.distance, threshold: data.threshold,
                             falseMatchRate: data.fmrAtThreshold, reason: data.reason),

@@ -28,6 +28,11 @@ enum ReportChip {
         add("detail", facts.detail)
         add("DG1", chip.dg1?.reason)
         add("DG2", chip.dg2?.reason)
+        add("DG7", chip.dg7.map { $0.reason ?? "\($0.count ?? 0) images of the signature" })
+        add("DG11", chip.dg11?.reason)
+        for (name, value) in chip.dg11?.rows ?? [] { add("DG11: \(name)", value) }
+        add("DG12", chip.dg12?.reason)
+        for (name, value) in chip.dg12?.rows ?? [] { add("DG12: \(name)", value) }
         add("digest", facts.digestAlgorithm)
         add("signature", facts.signatureAlgorithm)
         add("signed on", facts.signedOn)
@@ -52,5 +57,34 @@ enum ReportChip {
     private static func text(_ certificate: CertificateFacts) -> String {
         "\(certificate.country ?? "no country"), \(certificate.key), \(certificate.notBefore) to \(certificate.notAfter), "
             + "SHA-256 \(certificate.sha256)"
+    }
+}
+
+extension PersonalDetails {
+    /// Names and values, for reports.
+    fileprivate var rows: [(String, String?)] {
+        [
+            ("full name", self.fullName), ("other names", self.otherNames?.joined(separator: "; ")),
+            ("personal number", self.personalNumber), ("date of birth", self.dateOfBirth),
+            ("place of birth", self.placeOfBirth?.joined(separator: ", ")),
+            ("address", self.address?.joined(separator: ", ")), ("telephone", self.telephone),
+            ("profession", self.profession), ("title", self.title), ("summary", self.personalSummary),
+            ("other documents", self.otherDocumentNumbers?.joined(separator: ", ")), ("custody", self.custody),
+            ("proof of citizenship", self.hasProofOfCitizenship == true ? "an image" : nil),
+        ]
+    }
+}
+
+extension DocumentDetails {
+    /// Names and values, for reports.
+    fileprivate var rows: [(String, String?)] {
+        [
+            ("issuing authority", self.issuingAuthority), ("issuing date", self.issuingDate),
+            ("other persons", self.otherPersons?.joined(separator: "; ")), ("endorsements", self.endorsements),
+            ("tax or exit requirements", self.taxOrExitRequirements), ("personalized at", self.personalizedAt),
+            ("personalization system", self.personalizationSystem),
+            ("front", self.hasFrontImage == true ? "an image" : nil),
+            ("rear", self.hasRearImage == true ? "an image" : nil),
+        ]
     }
 }

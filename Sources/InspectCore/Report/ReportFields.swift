@@ -48,7 +48,8 @@ struct ReportFields {
         let chip = self.extraction.chipMRZ.map { mrz in
             var data = ExtractionData(extractionMethod: "CHIP")
             ExtractionRules.fill(&data, from: mrz)
-            return Source(name: "chip (DG1)", data: data, mrz: mrz, chip: self.extraction.chip)
+            if let chip = self.facts.documents?.chip { ExtractionRules.fill(&data, from: chip) }
+            return Source(name: "chip", data: data, mrz: mrz, chip: self.extraction.chip)
         }
         let viz = self.extraction.viz.flatMap { record -> Source? in
             guard self.extraction.data.extractionMethod == "OCR" else { return nil }
@@ -71,11 +72,13 @@ struct ReportFields {
         Field(name: "lastName", value: \.lastName, span: { $0.name }),
         Field(name: "firstName", value: \.firstName, span: { $0.name }),
         Field(name: "dateOfBirth", value: \.dateOfBirth, span: { $0.birth }, check: .birthDate),
+        Field(name: "placeOfBirth", value: \.placeOfBirth),
         Field(name: "gender", value: \.gender, span: { $0.sex }),
         Field(name: "nationality", value: \.nationality, span: { $0.nationality }),
         Field(name: "documentNumber", value: \.documentNumber, span: { $0.number }, check: .documentNumber),
         Field(name: "personalNumber", value: \.personalNumber, span: { $0.optional.first }, check: .personalNumber),
         Field(name: "issuingDate", value: \.issuingDate),
+        Field(name: "issuingAuthority", value: \.issuingAuthority),
         Field(name: "expiryDate", value: \.expiryDate, span: { $0.expiry }, check: .expiryDate),
         Field(name: "address line", value: \.address?.line1), Field(name: "city", value: \.address?.city),
         Field(name: "subdivision", value: \.address?.subdivision),
@@ -86,6 +89,15 @@ struct ReportFields {
         let sources = self.sources
         let rows = Self.known.flatMap { field -> [Markup] in
             let found = sources.compactMap { source in field.value(source.data).map { (source, $0) } }
+            let printed = self.printed(field.name)
+            if found.isEmpty, let printed {
+                return [
+                    """
+                    <tr><td>\(ReportTables.spaced(field.name))</td><td>—</td><td></td><td></td><td></td><td>\(printed)</td></tr>
+
+                    """
+                ]
+            }
             return found.enumerated().map { index, entry in
                 let (source, value) = entry
                 let differs = Set(found.map(\.1)).count > 1
@@ -96,12 +108,28 @@ struct ReportFields {
                         ? "<span class='fail'>✗ sources differ</span>" : "<span class='pass'>✓ sources agree</span>"
                 return """
                     <tr><td>\(index == 0 ? ReportTables.spaced(field.name) : "")</td><td><b>\(value)</b></td>\
-                    <td>\(source.name)</td><td>\(Self.checks(field, source))</td><td>\(agreement)</td></tr>
+                    <td>\(source.name)</td><td>\(Self.checks(field, source))</td><td>\(agreement)</td>\
+                    <td>\(index == 0 ? printed ?? "" : "")</td></tr>
 
                     """
             }
         }
-        return ReportPage.table(["field", "value", "source", "checks", "other sources"], rows)
+        return ReportPage.table(["field", "value", "source", "checks", "other sources", "VIZ"], rows)
+    }
+
+    /// The field as the document shows it to the eye; `nil` where it was not looked for.
+    private func printed(_ name: String) -> Markup? {
+        guard let field = self.extraction.viz?.fields.first(where: { $0.name == name }) else { return nil }
+        return "<b>\(field.value ?? "—")</b><br/>\(Self.comparison(field.comparison))"
+    }
+
+    private static func comparison(_ outcome: VIZRules.Outcome?) -> Markup {
+        switch outcome {
+        case .agrees: "<span class='pass'>✓ as machine-readable</span>"
+        case .contradicts: "<span class='fail'>✗ contradicts the machine-readable data</span>"
+        case .notFound: "<span class='none'>not found with certainty</span>"
+        case nil: "<span class='none'>nothing to compare with</span>"
+        }
     }
 
     private static func checks(_ field: Field, _ source: Source) -> Markup {
@@ -189,13 +217,7 @@ struct ReportFields {
     /// The VIZ text beside the machine-readable data, with what was not found.
     private func vizMarkup(_ record: VIZRecord) -> Markup {
         let rows = record.fields.map { field -> Markup in
-            let comparison: Markup =
-                switch field.comparison {
-                case .agrees: "<span class='pass'>✓ as machine-readable</span>"
-                case .contradicts: "<span class='fail'>✗ contradicts the machine-readable data</span>"
-                case .notFound: "<span class='none'>not found with certainty</span>"
-                case nil: "<span class='none'>nothing to compare with</span>"
-                }
+            let comparison = Self.comparison(field.comparison)
             let confidence: Markup =
                 field.confidence.map { "<span class='\(ReportImage.grade($0)) text'>\($0)</span>" } ?? "—"
             return """
@@ -219,12 +241,16 @@ struct ReportFields {
     private var barcodes: [Markup] {
         [PartKind.front, .back].flatMap { kind in
             (self.facts.documents?.sides[kind.rawValue]?.barcodes ?? []).map { barcode in
-                let fields = AAMVACard(barcode.text)?.elements.fields ?? [:]
                 var content: [Markup] = []
-                if !fields.isEmpty {
-                    content.append(
-                        ReportTables.pairs(
-                            ["AAMVA element", "value"], fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+                if let elements = AAMVACard(barcode.text)?.elements {
+                    let rows = elements.fields.sorted { $0.key < $1.key }.map { element, value -> Markup in
+                        """
+                        <tr><td><code>\(element)</code></td><td>\(elements.name(of: element) ?? "")</td>\
+                        <td class='number'>\(value)</td></tr>
+
+                        """
+                    }
+                    content.append(ReportPage.table(["AAMVA element", "name", "value"], rows))
                 }
                 content.append("<pre>\(barcode.text)</pre>\n")
                 return ReportPage.section("Barcode: \(kind.rawValue), \(barcode.format)", content)

@@ -29,8 +29,27 @@ struct ReportImage {
             return "<text x='50%' y='50%' text-anchor='middle' fill='currentColor'>the image is not shown</text>\n"
         }
         return """
-            <image width='\(self.image.width)' height='\(self.image.height)' preserveAspectRatio='none' \
+            <image id='\(self.id)' width='\(self.image.width)' height='\(self.image.height)' preserveAspectRatio='none' \
             href='data:image/jpeg;base64,\(base64: preview.jpeg)'/>
+
+            """
+    }
+
+    /// The name of the image within the page.
+    private var id: String { "image-\(self.part)" }
+
+    /// The first face with a margin, from the same bytes; `nil` where there is none or the image is not shown.
+    var faceCrop: Markup? {
+        guard self.preview != nil, let box = self.faces.first?.box, box.width > 0, box.height > 0 else { return nil }
+        // Hair, chin and ears lie outside of a detector's box.
+        let margin = 0.4
+        let view = [
+            box.x - margin * box.width, box.y - margin * box.height, box.width * (1 + 2 * margin),
+            box.height * (1 + 2 * margin),
+        ].map(Self.px).joined(separator: " ")
+        return """
+            <figure><svg viewBox='\(view)' role='img' aria-label='face of \(self.part)'><use href='#\(self.id)'/></svg>\
+            <figcaption>\(self.part)</figcaption></figure>
 
             """
     }

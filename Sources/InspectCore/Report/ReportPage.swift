@@ -83,6 +83,7 @@ enum ReportPage {
           border-radius: 4px; background: var(--panel); }
         figcaption { color: var(--soft); font-size: 13px; } .images { display: grid; gap: 16px; grid-template-columns:
           repeat(auto-fit, minmax(min(100%, 480px), 1fr)); }
+        .crops { display: flex; gap: 16px; } .crops figure { flex: 0 1 240px; margin: 8px 0; }
         svg polygon, svg rect, svg circle { vector-effect: non-scaling-stroke; }
         .zoneBox { stroke-dasharray: 4 3; } .mark { stroke: #000; stroke-width: 1 !important; }
         .cell { stroke-width: 1 !important; fill-opacity: 0.25; }

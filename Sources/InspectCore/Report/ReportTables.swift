@@ -11,9 +11,12 @@ enum ReportTables {
                         "\(note)\(row.limit.map { "<br/><span class='soft'>\($0.basis)</span>" as Markup } ?? "")"
                     }
                     ?? row.limit.map { "<span class='soft'>\($0.basis)</span>" } ?? ""
+                let verdict: Markup =
+                    row.outcome == nil && row.limit != nil
+                    ? "<span class='none'>does not apply</span>" : ReportPage.verdict(row.outcome)
                 return """
                     <tr><td>\(self.spaced(row.name))</td><td class='number'>\(value)</td><td class='number'>\(limit)</td>\
-                    <td>\(ReportPage.verdict(row.outcome))</td><td>\(why)</td></tr>
+                    <td>\(verdict)</td><td>\(why)</td></tr>
 
                     """
             })
@@ -66,6 +69,12 @@ enum ReportTables {
                 + (index == 0
                     ? image.flatMap { FaceAssessment(faces: faces, image: $0) }.map(self.assessment) ?? [] : [])
         }
+    }
+
+    /// The largest face of each image, side by side, where the images are shown.
+    static func crops(_ images: [ReportImage]) -> Markup {
+        let crops = images.compactMap(\.faceCrop)
+        return crops.count == images.count && !crops.isEmpty ? "<div class='crops'>\n\(crops)</div>\n" : ""
     }
 
     /// The measurements of a comparison; `nil` where no comparison was possible.

@@ -4,6 +4,10 @@ package struct ChipRecord: Codable, Sendable {
     package var dg1: DG1?
     /// The portrait's image, or why there is none; absent when DG2 was not given.
     package var dg2: DG2?
+    /// The signature's images, or why they are unreadable; absent when DG7 was not given. Likewise DG11 and DG12.
+    package var dg7: SignatureImages?
+    package var dg11: PersonalDetails?
+    package var dg12: DocumentDetails?
     package var passiveAuthentication: PassiveAuthentication
 
     /// The MRZ on the chip.
@@ -134,6 +138,9 @@ package struct ChipRecord: Codable, Sendable {
         if facts.portrait != nil || facts.dg2Problem != nil {
             self.dg2 = DG2(image: facts.portrait?.image, reason: facts.dg2Problem)
         }
+        self.dg7 = facts.signature
+        self.dg11 = facts.person
+        self.dg12 = facts.document
         self.passiveAuthentication = PassiveAuthentication(facts.authentication, rules)
     }
 }

@@ -8,7 +8,9 @@ package struct ExtractionData: Codable, Sendable {
     package var lastName: String?
     /// `YYYY-MM-DD`; unknown parts of a date of birth leave the whole date out.
     package var dateOfBirth: String?
-    var issuingDate: String?
+    package var placeOfBirth: String?
+    package var issuingDate: String?
+    package var issuingAuthority: String?
     package var expiryDate: String?
     package var documentNumber: String?
     package var personalNumber: String?
@@ -27,7 +29,7 @@ package struct ExtractionData: Codable, Sendable {
     package var reason: String?
 
     package struct Address: Codable, Sendable {
-        var line1: String?
+        package var line1: String?
         package var city: String?
         var subdivision: String?
         package var postalCode: String?

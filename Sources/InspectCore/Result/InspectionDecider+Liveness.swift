@@ -21,7 +21,10 @@ extension InspectionDecider {
     /// Decides liveness by a vendor's answer, by a challenge, or by the passive signals of one image.
     private func foundLiveness(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         if isOpen, self.hasVendorSession, let vendor = self.facts.liveness?.vendor {
-            return self.record([.sessionBlob], VendorSessionRules.decide(vendor), VendorSessionRules.data(vendor))
+            let isOpen = self.facts.liveness?.session?.isOpen == true
+            return self.record(
+                [.sessionBlob], VendorSessionRules.decide(vendor, isOpen: isOpen),
+                VendorSessionRules.data(vendor, isOpen: isOpen))
         }
         guard isOpen, let selfie = self.selfie else {
             return self.record([.face], .preconditionNotFulfilled, nil)

@@ -43,15 +43,23 @@ struct DataCheckRules {
                 CapabilityDecision(type: .rejected, label: .underage)
             } else if failed("notExpired"), policy?.rejectExpired == true {
                 CapabilityDecision(type: .rejected, label: .documentExpiry)
-            } else if extraction.chip?.isExpiredOnly == true {
+            } else if extraction.chip?.isExpiredOnly == true || Self.restsOnUnprovenChip(extraction) {
                 CapabilityDecision(type: .warning, label: .nfcCertificate)
             } else if failed("notExpired") {
                 CapabilityDecision(type: .warning, label: .documentExpiry)
             } else if has(.inconclusive, "minimumAge") {
                 CapabilityDecision(type: .warning, label: .ageUndetermined)
+            } else if checks.allSatisfy({ $0.outcome == .inconclusive }) {
+                // Nothing was checked.
+                .preconditionNotFulfilled
             } else {
                 .passed
             }
+    }
+
+    /// Whether a chip that nothing proves is the only source: anybody can write such files, and their check digits hold.
+    private static func restsOnUnprovenChip(_ extraction: ExtractionRules) -> Bool {
+        extraction.chip?.status == .inconclusive && extraction.mrzs.isEmpty && extraction.cards.isEmpty
     }
 
     /// Probability of a character below which a check digit that fails over it proves nothing against the print.

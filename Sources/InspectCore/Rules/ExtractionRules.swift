@@ -62,6 +62,9 @@ package struct ExtractionRules {
                 ? "CHIP" : !self.mrzs.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
         if let card = self.cards.first { Self.fill(&data, from: card.value) }
         if let bestMRZ { Self.fill(&data, from: bestMRZ) }
+        if let chipFacts, chip?.status == .valid || chip?.status == .inconclusive && self.mrzs.isEmpty {
+            Self.fill(&data, from: chipFacts)
+        }
         if let mrz = self.mrzs.first {
             data.mrz = ExtractionData.MRZRecord(
                 format: mrz.value.format.rawValue, lines: mrz.value.lines, checks: mrz.value.checksByName,
@@ -107,6 +110,21 @@ package struct ExtractionRules {
         // Doc 9303-3 §4: `<` stands for X, unspecified; some issuers print X itself.
         case "X", "": data.gender = mrz.format == .swissLicence || mrz.format == .frenchLicence ? data.gender : "X"
         default: break
+        }
+    }
+
+    /// What only DG11 and DG12 have. Values that are longer than the contract's are left out; they stand in the chip's record.
+    static func fill(_ data: inout ExtractionData, from chip: ChipFacts) {
+        data.personalNumber = data.personalNumber ?? chip.person?.personalNumber.flatMap { $0.count <= 14 ? $0 : nil }
+        data.placeOfBirth =
+            data.placeOfBirth ?? chip.person?.placeOfBirth.map { self.cut($0.joined(separator: ", "), 255) }
+        data.issuingDate = data.issuingDate ?? chip.document?.issuingDate
+        data.issuingAuthority = data.issuingAuthority ?? chip.document?.issuingAuthority.map { self.cut($0, 255) }
+        // Which part is the city is not said, and a part cut off would be another address.
+        let line = chip.person?.address?.joined(separator: ", ")
+        if data.address == nil, let line, line.count <= 64 {
+            data.address = ExtractionData.Address()
+            data.address?.line1 = line
         }
     }
 

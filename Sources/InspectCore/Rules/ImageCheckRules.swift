@@ -3,7 +3,7 @@ package enum ImageCheckRules {
     /// Judges one side of a document.
     ///
     /// - Returns: `NOT_EXECUTED` where nothing could be checked: the image is too small to reveal a copy, and its VIZ text
-    ///   was not read.
+    ///   was not read; also where the image has no colours that could tell a copy.
     package static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(
@@ -11,7 +11,12 @@ package enum ImageCheckRules {
         }
         // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
-        return self.assessed(facts).isEmpty ? .preconditionNotFulfilled : .passed
+        return self.assessed(facts).isEmpty || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
+    }
+
+    /// Whether a side that should have colours was sent in one channel of grey, as infrared images are.
+    static func lacksColours(_ facts: DocumentFacts) -> Bool {
+        facts.image.isGrey == true && UsabilityRules.shouldHaveColour(facts)
     }
 
     static func showsSpecimenWord(_ facts: DocumentFacts) -> Bool {
@@ -31,7 +36,8 @@ package enum ImageCheckRules {
             .digitalCopy, .sample, .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake,
         ]
         let assessed = self.assessed(facts)
-        return all.map(\.rawValue).filter { !assessed.contains($0) }
+        let colour: [DecisionLabel] = self.lacksColours(facts) ? [.blackWhite, .photocopy] : []
+        return (colour + all).map(\.rawValue).filter { !assessed.contains($0) }
     }
 
     /// Its measurement and limit.

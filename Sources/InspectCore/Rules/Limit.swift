@@ -45,7 +45,7 @@ package struct Measurement: Sendable, Hashable {
     package var value: Double?
     /// `nil` if no rule uses it.
     package var limit: Limit?
-    /// `nil` if no rule uses it.
+    /// `nil` if no rule uses it, or if it is beyond a limit that does not apply here.
     package var outcome: Outcome?
     /// Why it was not measured, or does not count.
     package var note: String?
@@ -71,7 +71,7 @@ package struct Measurement: Sendable, Hashable {
             return
         }
         let isGood = limit.allows(value)
-        self.outcome = isGood || !counts ? .pass : .fail
+        self.outcome = isGood ? .pass : counts ? .fail : nil
         self.note = isGood || counts ? nil : note
     }
 }

@@ -71,7 +71,10 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
         case .sample: ([.sample], [.front, .back], "Use a genuine document, not a specimen.")
         case .mismatchFrontBack: ([.mismatchFrontBack], [.front, .back], "Photograph both sides of the same document.")
         case .chipNotAuthentic:
-            ([.nfcCertificate], [.dg1, .dg2, .sod], "Read the chip again. If this repeats, use another document.")
+            (
+                [.nfcCertificate], [.dg1, .dg2, .dg7, .dg11, .dg12, .sod],
+                "Read the chip again. If this repeats, use another document."
+            )
         case .mrzChecksum:
             ([.mrzChecksum], [.front, .back, .dg1], "Photograph the machine-readable lines again, sharp and complete.")
         case .mismatchingData:

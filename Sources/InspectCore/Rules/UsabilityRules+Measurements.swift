@@ -7,7 +7,10 @@ extension UsabilityRules {
         let reads = reading == .proven
         let waived = "does not count: the text was read, which proves more"
         let isDark = self.isDark(quality)
-        let isGrey = self.isBlackAndWhite(facts) || self.isPhotocopy(facts)
+        let assessesColour = self.assessesColour(facts, reading: reading)
+        let isBlackAndWhite = assessesColour && self.isBlackAndWhite(facts)
+        let isPhotocopy = assessesColour && self.isPhotocopy(facts)
+        let isGrey = isBlackAndWhite || isPhotocopy
         let greyAlone = "counts only where the document should have colour and shows none"
         let isJudgedByShape = reading == .none && facts.mrz == nil && facts.barcodes.isEmpty
         let isCrop = isJudgedByShape && facts.outline == nil
@@ -32,19 +35,26 @@ extension UsabilityRules {
             Measurement("chroma", quality.chroma, Limits.colour, counts: isGrey, note: greyAlone),
             Measurement(
                 "balancedChroma", quality.balancedChroma, Limits.balancedColour,
-                counts: self.isPhotocopy(facts) && self.isOfOneTint(quality),
+                counts: isPhotocopy && self.isOfOneTint(quality),
                 note: quality.balancedChroma == nil ? "not measured" : greyAlone),
             Measurement(
                 "backgroundChroma", quality.backgroundChroma, Limits.backgroundOfPhotocopy,
-                counts: self.isPhotocopy(facts),
+                counts: isPhotocopy,
                 note: quality.backgroundChroma == nil ? "no background is visible" : "counts only for a grey document"),
             Measurement(
-                "midtoneShare", quality.midtoneShare, Limits.midtones, counts: self.isBlackAndWhite(facts),
+                "midtoneShare", quality.midtoneShare, Limits.midtones, counts: isBlackAndWhite,
                 note: quality.midtoneShare == nil ? "not measured" : "counts only for a grey image"),
             Measurement(
                 "documentWidth", quality.documentWidth, Limits.documentWidth,
                 counts: self.isTooSmall(facts, reading: reading), note: waived),
         ]
+        if !assessesColour {
+            let colours = ["chroma", "balancedChroma", "backgroundChroma", "midtoneShare"]
+            for index in rows.indices where colours.contains(rows[index].name) {
+                rows[index].outcome = .inconclusive
+                rows[index].note = "not assessed: the file has one channel of grey, as infrared images do"
+            }
+        }
         if let mrz = facts.mrz {
             rows.append(Measurement("pitch", mrz.pitch, Limits.pitch, counts: !reads, note: waived))
             rows += mrz.edgeWidths.enumerated().map { Measurement("edgeWidth of line \($0.offset + 1)", $0.element) }

@@ -48,7 +48,9 @@ package enum UsabilityRules {
         var findings: [Finding] = []
         let quality = facts.quality
         let dark = Self.isDark(quality)
-        if Self.isBlackAndWhite(facts) {
+        if !Self.assessesColour(facts, reading: reading) {
+            // The image checks say so.
+        } else if Self.isBlackAndWhite(facts) {
             findings.append(Finding(label: .blackWhite, reason: .blackWhiteCopy))
         } else if !dark, Self.isPhotocopy(facts) {
             findings.append(Finding(label: .photocopy, reason: .blackWhiteCopy))
@@ -133,6 +135,12 @@ package enum UsabilityRules {
         if let background = facts.quality.backgroundChroma, Limits.colour.allows(background) { return false }
         guard let midtones = facts.quality.midtoneShare else { return false }
         return !Limits.midtones.allows(midtones)
+    }
+
+    /// Whether the absence of colours says anything. Document readers send infrared images in one channel of grey, from which MRZ and
+    /// barcode are read; where they prove themselves, such an image is no copy for its lack of colours, nor proven to be none.
+    static func assessesColour(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
+        facts.image.isGrey != true || reading != .proven
     }
 
     /// Grey inside the outline, colour outside; or all of the document in one tint that a lamp can give.

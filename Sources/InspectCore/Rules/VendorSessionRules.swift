@@ -3,80 +3,162 @@ enum VendorSessionRules {
     /// How far a vendor's answer can be trusted.
     package static let assurance = "certified-vendor"
 
-    package static func decide(_ answer: VendorSessionFacts) -> CapabilityDecision {
+    /// - Parameter isOpen: Whether the session was left before its end: then nothing passes.
+    package static func decide(_ answer: VendorSessionFacts, isOpen: Bool = false) -> CapabilityDecision {
         guard answer.success else { return CapabilityDecision(type: .rejected, label: .livenessUndetermined) }
         switch (answer.livenessPassed, answer.matched) {
         case (true, false): return CapabilityDecision(type: .rejected, label: .noMatch)
-        case (true, _): return .passed
+        case (true, _) where !isOpen: return .passed
         case (false, _): return CapabilityDecision(type: .rejected, label: .livenessUndetermined)
-        case (nil, _): return CapabilityDecision(type: .warning, label: .livenessUndetermined)
+        case (nil, _), (true, _): return CapabilityDecision(type: .warning, label: .livenessUndetermined)
         }
     }
 
-    static func data(_ answer: VendorSessionFacts) -> LivenessData {
+    static func data(_ answer: VendorSessionFacts, isOpen: Bool = false) -> LivenessData {
         var scores: [String: Double] = [:]
         if let level = answer.matchLevel { scores["matchLevel"] = Double(level) }
+        let isPassed = answer.success && answer.livenessPassed == true && !isOpen
         return LivenessData(
             method: "vendor", assurance: self.assurance, scores: scores, reason: answer.reason,
-            resultCode: answer.success && answer.livenessPassed == true ? (answer.matched == false ? 6 : 1) : nil,
-            vendor: answer)
+            resultCode: isPassed ? (answer.matched == false ? 6 : 1) : nil, vendor: answer)
+    }
+}
+
+/// An answer of a vendor's server, in either of two spellings: that of FaceTec's 10.x server (`responseBlob`, `didError`,
+/// `result.livenessProven`), and that of its migration guide (`sessionResponseBlob`, `livenessPassed` or `wasLivenessPassed`).
+package struct VendorSessionAnswer: Sendable, Hashable {
+    package var facts: VendorSessionFacts
+    /// Whether a further blob may come. A 10.x client tries again after `livenessProven` false; the guide's answers are final.
+    package var isOpen: Bool
+
+    /// Parses the vendor's answer strictly: a field of an undocumented type makes the whole answer invalid.
+    ///
+    /// - Parameters:
+    ///   - members: The JSON object's members by name.
+    ///   - former: The answer to the session's former blob: what it said stands until the server says something else.
+    /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field, or with ``ErrorCode/vendorRefused`` if
+    ///   the server reports an error.
+    package init(members: [String: VendorValue], after former: VendorSessionAnswer? = nil) throws(InspectError) {
+        let previous = former?.facts
+        let answer = VendorMembers(members, in: "")
+        let result = try answer.object("result")
+        let scan = try answer.object("idScanResultsSoFar")
+        guard let success = try answer.flag("success") else {
+            throw InspectError(.vendorResponseInvalid, "success is missing")
+        }
+        if try answer.flag("didError") == true {
+            guard !success else { throw InspectError(.vendorResponseInvalid, "didError contradicts success") }
+            throw InspectError(.vendorRefused, "the server reports an error (didError)")
+        }
+        let blobs = try [answer.blob("responseBlob"), answer.blob("sessionResponseBlob")].compactMap { $0 }
+        guard Set(blobs).count <= 1 else {
+            throw InspectError(.vendorResponseInvalid, "responseBlob contradicts sessionResponseBlob")
+        }
+        guard !success || blobs.first?.isEmpty == false else {
+            throw InspectError(.vendorResponseInvalid, "responseBlob is missing")
+        }
+        let said = try [
+            answer.flag("livenessPassed"), answer.flag("wasLivenessPassed"), result?.flag("livenessProven"),
+        ].compactMap { $0 }
+        guard Set(said).count <= 1 else {
+            throw InspectError(.vendorResponseInvalid, "livenessProven contradicts livenessPassed")
+        }
+        let levels = try [answer.level("matchLevel"), result?.level("matchLevel")].compactMap { $0 }
+        guard Set(levels).count <= 1 else {
+            throw InspectError(.vendorResponseInvalid, "result.matchLevel contradicts matchLevel")
+        }
+        // 4: the scan of the document is complete.
+        let isScanning = try scan?.number("photoIDNextStepEnumInt", 0...5).map { $0 != 4 }
+        let level = isScanning == false ? try scan?.level("matchLevel") ?? levels.first : levels.first
+        let isMatch = try [answer.flag("matched"), answer.flag("isMatch")].compactMap { $0 }
+        guard Set(isMatch).count <= 1 else {
+            throw InspectError(.vendorResponseInvalid, "isMatch contradicts matched")
+        }
+        let livenessPassed = said.first ?? previous?.livenessPassed
+        self.facts = VendorSessionFacts(
+            sessionResponseBlob: blobs.first, success: success, livenessPassed: livenessPassed,
+            // The vendor's level 0 is "no match"; how much is enough is for the deployment to say.
+            matched: isMatch.first ?? (level == nil ? previous?.matched : level == 0 ? false : nil),
+            matchLevel: level ?? previous?.matchLevel,
+            reason: try answer.text("reason", limit: 1024).flatMap(VendorSessionFacts.word))
+        let isOfServer = answer.has("responseBlob") || result != nil
+        // A scan that has begun must be completed, whatever comes between.
+        let wasScanning = former?.isOpen == true && previous?.livenessPassed == true
+        self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning))
+    }
+
+    package init(_ facts: VendorSessionFacts, isOpen: Bool) {
+        self.facts = facts
+        self.isOpen = isOpen
+    }
+}
+
+/// The members of one object of an answer.
+private struct VendorMembers {
+    private let members: [String: VendorValue]
+    /// The object's name and a dot; empty: it is the answer.
+    private let place: String
+
+    init(_ members: [String: VendorValue], in place: String) {
+        self.members = members
+        self.place = place
+    }
+
+    private func invalid(_ name: String, _ problem: String) -> InspectError {
+        InspectError(.vendorResponseInvalid, "\(self.place)\(name) \(problem)")
+    }
+
+    func has(_ name: String) -> Bool { self.members[name] != nil }
+
+    func flag(_ name: String) throws(InspectError) -> Bool? {
+        switch self.members[name] {
+        case nil, .null: return nil
+        case .bool(let value): return value
+        default: throw self.invalid(name, "is no boolean")
+        }
+    }
+
+    func text(_ name: String, limit: Int) throws(InspectError) -> String? {
+        switch self.members[name] {
+        case nil, .null: return nil
+        case .text(let value) where value.utf8.count <= limit: return value
+        default: throw self.invalid(name, "is no text of at most \(limit) bytes")
+        }
+    }
+
+    func number(_ name: String, _ range: ClosedRange<Int>) throws(InspectError) -> Int? {
+        switch self.members[name] {
+        case nil, .null: return nil
+        case .number(let value)
+        where value == value.rounded() && (Double(range.lowerBound)...Double(range.upperBound)).contains(value):
+            return Int(value)
+        default: throw self.invalid(name, "is no whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+    }
+
+    func blob(_ name: String) throws(InspectError) -> String? {
+        try self.text(name, limit: VendorSessionFacts.blobLimit)
+    }
+
+    func level(_ name: String) throws(InspectError) -> Int? { try self.number(name, 0...15) }
+
+    func object(_ name: String) throws(InspectError) -> VendorMembers? {
+        switch self.members[name] {
+        case nil, .null: return nil
+        case .object(let members): return VendorMembers(members, in: name + ".")
+        default: throw self.invalid(name, "is no object")
+        }
     }
 }
 
 extension VendorSessionFacts {
-    /// Parses the vendor's answer strictly: a field of an undocumented type makes the whole answer invalid.
-    ///
-    /// - Parameter members: The JSON object's members by name.
-    /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field.
-    package init(members: [String: VendorValue]) throws(InspectError) {
-        func flag(_ names: String...) throws(InspectError) -> Bool? {
-            var found: Bool?
-            for name in names {
-                switch members[name] {
-                case nil, .null: continue
-                case .bool(let value):
-                    // Two names for one thing must agree.
-                    if let found, found != value { throw InspectError(.vendorResponseInvalid, "\(name) contradicts") }
-                    found = value
-                default: throw InspectError(.vendorResponseInvalid, "\(name) is no boolean")
-                }
-            }
-            return found
-        }
-        func text(_ name: String, limit: Int) throws(InspectError) -> String? {
-            switch members[name] {
-            case nil, .null: return nil
-            case .text(let value) where value.utf8.count <= limit: return value
-            default: throw InspectError(.vendorResponseInvalid, "\(name) is no text of at most \(limit) bytes")
-            }
-        }
-        guard let success = try flag("success") else {
-            throw InspectError(.vendorResponseInvalid, "success is missing")
-        }
-        // 10.x names it responseBlob on the wire of its own server, and sessionResponseBlob towards clients.
-        var blob = try text("sessionResponseBlob", limit: Self.blobLimit)
-        if blob == nil { blob = try text("responseBlob", limit: Self.blobLimit) }
-        let reason = try text("reason", limit: 1024)
-        var level: Int?
-        switch members["matchLevel"] {
-        case nil, .null: break
-        case .number(let value) where (0...15).contains(value) && value == value.rounded(): level = Int(value)
-        default: throw InspectError(.vendorResponseInvalid, "matchLevel is no whole number from 0 to 15")
-        }
-        self.init(
-            sessionResponseBlob: blob, success: success,
-            livenessPassed: try flag("livenessPassed", "wasLivenessPassed"), matched: try flag("matched", "isMatch"),
-            matchLevel: level, reason: reason.flatMap(Self.word))
-        guard !success || blob != nil else {
-            throw InspectError(.vendorResponseInvalid, "sessionResponseBlob is missing")
-        }
-    }
-
     /// Bytes of a blob at most.
     package static let blobLimit = 8 << 20
+    /// Bytes of an answer at most: its blob, and an image of the audit trail, which is dropped.
+    package static let answerLimit = 2 * blobLimit
 
     /// A free text of the vendor's could hold anything.
-    private static func word(_ text: String) -> String? {
+    static func word(_ text: String) -> String? {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -91,12 +173,13 @@ extension VendorSessionFacts {
 }
 
 /// One member of a JSON object, by its type: `1` is not `true`.
-package enum VendorValue: Decodable, Sendable, Hashable {
+package indirect enum VendorValue: Decodable, Sendable, Hashable {
     case null
     case bool(Bool)
     case number(Double)
     case text(String)
-    /// An array or an object.
+    case object([String: VendorValue])
+    /// An array.
     case other
 
     package init(from decoder: any Decoder) throws {
@@ -112,6 +195,8 @@ package enum VendorValue: Decodable, Sendable, Hashable {
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .text(value)
+        } else if let members = try? container.decode([String: VendorValue].self) {
+            self = .object(members)
         } else {
             self = .other
         }

@@ -10,12 +10,22 @@ struct Arguments {
         var value: String?
         var help: String
         var repeats = false
+        /// Whether `-` stands for the next line of standard input: other users see a command line in the list of processes.
+        var isPersonal = false
         /// The command's words that take it; empty: all.
         var words: [String] = []
 
         /// The help with the words that take the option.
         var description: String {
-            self.words.isEmpty ? self.help : self.words.joined(separator: ", ") + ": " + self.help
+            let help = self.isPersonal ? self.help + "; -: the next line of standard input" : self.help
+            return self.words.isEmpty ? help : self.words.joined(separator: ", ") + ": " + help
+        }
+
+        /// The option with a value that other users must not see.
+        var personal: Option {
+            var option = self
+            option.isPersonal = true
+            return option
         }
 
         /// The option for some of the command's words alone.
@@ -70,8 +80,14 @@ struct Arguments {
                 guard pieces.count == 1 else { throw UsageError("--\(option.name) takes no value") }
                 self.values[option.name] = []
             } else {
-                guard let value = pieces.count == 2 ? String(pieces[1]) : words.popFirst() else {
+                guard var value = pieces.count == 2 ? String(pieces[1]) : words.popFirst() else {
                     throw UsageError("--\(option.name) needs a value")
+                }
+                if option.isPersonal, value == "-" {
+                    guard let line = readLine() else {
+                        throw UsageError("--\(option.name) - needs a line of standard input")
+                    }
+                    value = line
                 }
                 guard option.repeats || self.values[option.name] == nil else {
                     throw UsageError("--\(option.name) was given twice")

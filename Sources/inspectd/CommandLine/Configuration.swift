@@ -33,8 +33,8 @@ struct Configuration: Sendable {
     var callbackSources: [String]
     /// The address for probes and scrapes; `nil`: none.
     var health: String?
-    /// The liveness vendor's server; from the environment alone, since its key is a secret.
-    var vendor: VendorServer?
+    /// Liveness vendors' servers; from the environment alone, since their keys are secrets.
+    var vendor: VendorConfiguration
     /// `TERM`: the type of the terminal.
     var terminal: String?
     var log: Log
@@ -102,22 +102,32 @@ struct Configuration: Sendable {
             origins.isEmpty
             ? (environment["INSPECTD_CALLBACK_SOURCE"] ?? "").split(separator: ",").map(String.init) : origins
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
-        self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in
-            url.isEmpty
-                ? nil
-                : VendorServer(
-                    url: url, deviceKey: environment["INSPECTD_VENDOR_KEY"],
-                    pins: (environment["INSPECTD_VENDOR_PINS"] ?? "").split(separator: ",").map(String.init),
-                    certificateAuthorities: environment["INSPECTD_VENDOR_CA"],
-                    allowsPrivate: environment["INSPECTD_VENDOR_PRIVATE"] == "yes",
-                    timeout: .seconds(environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30))
-        }
+        self.vendor = Self.vendor(environment)
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {
             throw UsageError("--log-level or INSPECTD_LOG_LEVEL takes debug, info, warning or error, not \(level)")
         }
         self.log = Log(threshold: threshold)
+    }
+
+    private static func vendor(_ environment: [String: String]) -> VendorConfiguration {
+        var vendor = VendorConfiguration()
+        func list(_ name: String) -> [String] { (environment[name] ?? "").split(separator: ",").map(String.init) }
+        func seconds(_ name: String) -> Duration? { environment[name].flatMap(Int.init).map { .seconds($0) } }
+        if let url = environment["INSPECTD_VENDOR_URL"], !url.isEmpty {
+            vendor.server = VendorServer(
+                url: url, deviceKey: environment["INSPECTD_VENDOR_KEY"], pins: list("INSPECTD_VENDOR_PINS"),
+                allowsPrivate: environment["INSPECTD_VENDOR_PRIVATE"] == "yes")
+        }
+        let prefix = "INSPECTD_VENDOR_KEY_"
+        for (name, key) in environment where name.hasPrefix(prefix) {
+            vendor.keys[String(name.dropFirst(prefix.count))] = key
+        }
+        vendor.certificateAuthorities = environment["INSPECTD_VENDOR_CA"]
+        vendor.timeout = seconds("INSPECTD_VENDOR_TIMEOUT") ?? vendor.timeout
+        vendor.patience = seconds("INSPECTD_VENDOR_PATIENCE") ?? vendor.patience
+        return vendor
     }
 
     /// `Migrations` of the checkout that the program was built in, else the installed copy.

@@ -147,7 +147,11 @@ extension Command {
                 answer,
                 ComparisonReport(
                     facts: facts, previews: previews, match: match, reason: answer.reason, threshold: threshold,
-                    engine: engine)
+                    engine: engine,
+                    origin: ReportOrigin(
+                        files: [("A", pair.a), ("B", pair.b)].map {
+                            ($0.0, URL(fileURLWithPath: $0.1).lastPathComponent)
+                        }, decidedAt: Date()))
             )
         } catch {
             return (Answer(InspectError(unexpected: error), threshold: threshold), nil)

@@ -12,15 +12,19 @@ extension Command {
                    inspectd endpoint rotate NUMBER [--overlap TIME] [--secret FILE | --ed25519]
                    inspectd endpoint set NUMBER [--settings FILE] [--signing-key FILE]
                             [--api-key FILE] [--client-certificate FILE --client-key FILE]
-                   inspectd endpoint authorize NUMBER --client-id ID [--token-url URL] [--client-secret FILE]
+                   inspectd endpoint authorize NUMBER|--partner NAME --authorization NAME
+                            [--client-id ID] [--token-url URL] [--client-secret FILE] [--assertion FILE]
+                            [--grant-type URI] [--revocation-url URL] [--parameters FILE]
                             [--scope SCOPES] [--method M] [--provider P]
-                   inspectd endpoint seal NUMBER (--secret FILE | --signing-key FILE | --api-key FILE
-                            | --client-key FILE | --client-secret FILE)
+                   inspectd endpoint authorize NUMBER --authorization NAME
+                   inspectd endpoint seal NUMBER|--partner NAME --authorization NAME
+                            (--secret FILE | --signing-key FILE | --api-key FILE
+                            | --client-key FILE | --client-secret FILE | --assertion FILE)
             """,
         words: ["create", "rotate", "set", "authorize", "seal"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "create: whose endpoint it is"),
+            .value("partner", "NAME", "create: whose endpoint it is; authorize, seal: whose authorization it is"),
             .value("url", "URL", "create: where callbacks go; pull: the partner pulls its events"),
             .flag("new-partner", "create: adds the partner as well; the endpoint is its default one"),
             .flag("allow-http", "create: plain http is allowed"),
@@ -33,17 +37,27 @@ extension Command {
             .value("api-key", "FILE", "set, seal: value of the header apiKeyHeader; deprecated"),
             .value("client-certificate", "FILE", "set: certificate chain for mutual TLS, in PEM"),
             .value("client-key", "FILE", "set, seal: its private key, in PEM"),
+            .value(
+                "authorization", "NAME",
+                "authorize, seal: a named authorization of the partner; with NUMBER: the endpoint uses it"),
             .value("client-id", "ID", "authorize: the OAuth 2.0 client"),
             .value("client-secret", "FILE", "authorize, seal: its secret; - is standard input"),
+            .value("assertion", "FILE", "authorize, seal: what the partner issued for --provider assertion"),
+            .value("grant-type", "URI", "authorize: of the assertion [that of JSON Web Tokens]"),
             .value("token-url", "URL", "authorize: the token endpoint of the authorization server"),
+            .value("revocation-url", "URL", "authorize: where tokens are revoked when the authorization goes"),
+            .value(
+                "parameters", "FILE", "authorize: further fields of the request, a JSON object; - is standard input"),
             .value("scope", "SCOPES", "authorize: scopes, separated by spaces"),
-            .value("method", "M", "authorize: basic, post or tls [basic]"),
-            .value("provider", "P", "authorize: what gets the tokens [client_credentials]"),
+            .value("method", "M", "authorize: basic, post, tls or none [basic]"),
+            .value("provider", "P", "authorize: client_credentials, or assertion [client_credentials]"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
             let words = arguments.operands
             if words == ["create"] { return try await Self.create(configuration, arguments) }
+            if words == ["authorize"] { return try await Self.setAuthorization(configuration, arguments) }
+            if words == ["seal"] { return try await Self.seal(nil, configuration, arguments) }
             guard words.count == 2, ["rotate", "set", "authorize", "seal"].contains(words[0]) else {
                 throw UsageError(
                     "'endpoint' needs create, or rotate, set, authorize or seal with the endpoint's number")
@@ -129,31 +143,79 @@ extension Command {
 
     private static func authorize(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws
     {
-        let secret = try arguments["client-secret"].map { try Self.secret($0, of: "--client-secret") }
+        if let name = arguments["authorization"] {
+            guard arguments["client-id"] == nil, arguments["token-url"] == nil, arguments["partner"] == nil else {
+                throw UsageError("with --authorization, an endpoint takes the settings that the authorization has")
+            }
+            let store = try await Self.store(configuration)
+            return Output.line(ResultEnvelope.json(try await store.use(name, for: number)))
+        }
+        let client = try Self.client(arguments)
         let store = try await Self.store(configuration)
-        let client = EndpointStore.Client(
-            id: arguments["client-id"], secret: secret, tokenURL: arguments["token-url"], scope: arguments["scope"],
-            method: arguments["method"] ?? "basic", provider: arguments["provider"] ?? "client_credentials")
         Output.line(ResultEnvelope.json(try await store.authorize(number, client)))
     }
 
+    /// A named authorization of a partner.
+    private static func setAuthorization(_ configuration: Configuration, _ arguments: Arguments) async throws {
+        let (authorization, client) = (try Self.authorization(arguments), try Self.client(arguments))
+        let store = try await Self.store(configuration)
+        Output.line(ResultEnvelope.json(try await store.set(authorization, client)))
+    }
+
+    private static func authorization(_ arguments: Arguments) throws -> EndpointStore.AuthorizationName {
+        guard let partner = arguments["partner"], let name = arguments["authorization"] else {
+            throw UsageError("'endpoint' needs an endpoint's number, or --partner and --authorization")
+        }
+        return EndpointStore.AuthorizationName(partner: partner, name: name)
+    }
+
+    private static func client(_ arguments: Arguments) throws -> EndpointStore.Client {
+        var client = EndpointStore.Client()
+        client.id = arguments["client-id"]
+        client.secret = try arguments["client-secret"].map { try Self.secret($0, of: "--client-secret") }
+        client.assertion = try arguments["assertion"].map { try Self.secret($0, of: "--assertion") }
+        client.grantType = arguments["grant-type"]
+        client.tokenURL = arguments["token-url"]
+        client.revocationURL = arguments["revocation-url"]
+        client.scope = arguments["scope"]
+        client.method = arguments["method"] ?? client.method
+        client.provider = arguments["provider"] ?? client.provider
+        client.parameters = try arguments["parameters"].map { try Self.read($0, of: "--parameters") }
+        if let parameters = client.parameters,
+            (try? JSONSerialization.jsonObject(with: parameters)) as? [String: Any] == nil
+        {
+            throw UsageError("--parameters: the file must contain a JSON object")
+        }
+        return client
+    }
+
     /// For a secret that a second login must allow first: sealing it again would give another text.
-    private static func seal(_ number: Int64, _ configuration: Configuration, _ arguments: Arguments) async throws {
+    ///
+    /// - Parameter number: The endpoint; `nil`: a named authorization.
+    private static func seal(_ number: Int64?, _ configuration: Configuration, _ arguments: Arguments) async throws {
         let settings: [(String, String?)] = [
             ("secret", nil), ("signing-key", "signingKey"), ("api-key", "apiKey"), ("client-key", "clientKey"),
-            ("client-secret", "clientSecret"),
+            ("client-secret", "clientSecret"), ("assertion", "assertion"),
         ].filter { arguments[$0.0] != nil }
-        guard settings.count == 1, let (option, setting) = settings.first, let path = arguments[option] else {
+        guard settings.count == 1, let (option, setting) = settings.first, let path = arguments[option],
+            number != nil || ["clientSecret", "assertion"].contains(setting)
+        else {
             throw UsageError(
-                "'endpoint seal' needs one of --secret, --signing-key, --api-key, --client-key and --client-secret")
+                "'endpoint seal' needs one of --secret, --signing-key, --api-key, --client-key, --client-secret and --assertion; of an authorization one of the last two"
+            )
         }
+        let authorization = number == nil ? try Self.authorization(arguments) : nil
         // The private key is PEM of many lines.
         let secret =
             setting == "clientKey"
             ? String(decoding: try Self.read(path, of: "--\(option)"), as: UTF8.self)
             : try Self.secret(path, of: "--\(option)")
         let store = try await Self.store(configuration)
-        Output.line(ResultEnvelope.json(try await store.sealed(secret, as: setting, of: number)))
+        if let authorization {
+            Output.line(ResultEnvelope.json(try await store.sealed(secret, as: setting, of: authorization)))
+        } else if let number {
+            Output.line(ResultEnvelope.json(try await store.sealed(secret, as: setting, of: number)))
+        }
     }
 
     /// A file of one line.

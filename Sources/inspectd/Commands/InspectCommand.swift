@@ -112,11 +112,21 @@ extension Command {
                     workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request)),
                 parts: parts)
             let result = ResultEnvelope.encode(id: request.members.id, workflow: workflow, outcome.document)
-            return (result, runner.withPreviews ? outcome.report : "", false)
+            return (result, runner.withPreviews ? outcome.report(from: Self.origin(of: request)) : "", false)
         } catch {
             let known = InspectError(unexpected: error)
-            return (ResultEnvelope.failed(id: request.members.id, known), ReportFile.page(of: known), true)
+            return (
+                ResultEnvelope.failed(id: request.members.id, known),
+                ReportFile.page(of: known, from: Self.origin(of: request)), true
+            )
         }
+    }
+
+    private static func origin(of request: BatchRequest) -> ReportOrigin {
+        let files = BatchRequest.kinds.compactMap { kind in
+            request.files[kind].map { (part: kind.rawValue, name: URL(fileURLWithPath: $0).lastPathComponent) }
+        }
+        return ReportOrigin(job: request.members.id, files: files, decidedAt: Date())
     }
 
     static func parts(of request: BatchRequest) throws(InspectError) -> [InspectionRunner.Part] {

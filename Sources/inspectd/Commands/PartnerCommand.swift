@@ -6,24 +6,26 @@ import JobQueue
 extension Command {
     static let partner = Command(
         name: "partner",
-        summary: "sets a partner's policies or public key, or erases a partner permanently, its key first",
+        summary: "sets a partner's policies or public key, or erases a partner and its tests permanently, keys first",
         synopsis: """
             consent --partner NAME [--required] [--policy-url URL] [--policy-version V] [--purpose P]...
                    inspectd partner region --partner NAME --region REGION [--may-choose]
                    inspectd partner regions [REGION...]
                    inspectd partner callbacks --partner NAME [--host HOST]...
                    inspectd partner decisions --partner NAME --policy FILE
+                   inspectd partner vendor --partner NAME (--server FILE | --remove)
                    inspectd partner key --partner NAME (--jwk FILE | --remove)
                    inspectd partner erase --partner NAME --confirm NAME
             """,
         words: Self.policyWords + ["key", "erase"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "the partner").of("consent", "region", "callbacks", "decisions", "key", "erase"),
+            .value("partner", "NAME", "the partner").of(
+                "consent", "region", "callbacks", "decisions", "vendor", "key", "erase"),
             .value(
                 "jwk", "FILE", "results and callbacks are encrypted for this public key (RFC 7517); - is standard input"
             ).of("key"),
-            .flag("remove", "they are sent plain").of("key"),
+            .flag("remove", "they are sent plain; sessions go to the workers' own server").of("vendor", "key"),
             .value("confirm", "NAME", "the same name again").of("erase"),
         ] + Self.policyOptions + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in
@@ -34,7 +36,8 @@ extension Command {
             guard arguments.operands == ["erase"] || arguments.operands == ["key"], let partner = arguments["partner"]
             else {
                 throw UsageError(
-                    "'partner' needs consent, region, callbacks, decisions, key or erase with --partner, or regions")
+                    "'partner' needs consent, region, callbacks, decisions, vendor, key or erase with --partner, or regions"
+                )
             }
             if arguments.operands == ["key"] { return try await Self.setKey(of: partner, configuration, arguments) }
             guard arguments["confirm"] == partner else {
@@ -83,13 +86,14 @@ extension Command {
     ) async throws -> PartnerErasure {
         var outcome = PartnerErasure(partner: partner)
         // Nothing is accepted from here on, so no program has a reason to make another key.
-        let number = try await client.beginErasure(ofPartner: partner)
+        let numbers = try await client.beginErasure(ofPartner: partner)
         // First: whatever happens to the rest, nothing sealed opens any more.
         if let keys {
             // Recorded first: a call that is killed here may have destroyed it.
             try await client.recordKeys("destroy_partner_begin", of: partner)
-            outcome.keyDestroyed = try await keys.destroyPartner(number)
-            try await client.recordKeys("destroy_partner", of: partner, keys: outcome.keyDestroyed ? 1 : 0)
+            let destroyed = try await Self.destroyKeys(of: numbers, keys)
+            outcome.keyDestroyed = destroyed > 0
+            try await client.recordKeys("destroy_partner", of: partner, keys: destroyed)
         }
         for round in 0..<10 {
             outcome.kept = 0
@@ -109,11 +113,17 @@ extension Command {
         }
         if let keys {
             // One that a gateway made for a request that was under way.
-            if try await keys.destroyPartner(number) {
-                try await client.recordKeys("destroy_partner", of: partner, keys: 1)
-            }
+            let destroyed = try await Self.destroyKeys(of: numbers, keys)
+            if destroyed > 0 { try await client.recordKeys("destroy_partner", of: partner, keys: destroyed) }
             while try await keys.sweep() > 0 {}
         }
         return outcome
+    }
+
+    /// - Returns: How many of these partners had a key.
+    private static func destroyKeys(of partners: [Int64], _ keys: KeyStore) async throws -> Int {
+        var destroyed = 0
+        for partner in partners where try await keys.destroyPartner(partner) { destroyed += 1 }
+        return destroyed
     }
 }

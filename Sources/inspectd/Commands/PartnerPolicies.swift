@@ -4,7 +4,7 @@ import JobQueue
 
 /// The words of `inspectd partner` that set policies.
 extension Command {
-    static let policyWords = ["consent", "region", "regions", "callbacks", "decisions"]
+    static let policyWords = ["consent", "region", "regions", "callbacks", "decisions", "vendor"]
 
     static let policyOptions: [Arguments.Option] = [
         .flag("required", "each job needs a consent").of("consent"),
@@ -18,6 +18,9 @@ extension Command {
             "a host that a job's callbackUrl may have, or *.DOMAIN; may be repeated; without any, every host"
         ).of("callbacks"),
         .value("policy", "FILE", "what its decisions accept: a JSON object; - is standard input").of("decisions"),
+        .value(
+            "server", "FILE", "the vendor's server of its sessions: a JSON object (OPERATING.md); - is standard input"
+        ).of("vendor"),
     ]
 
     /// - Parameter words: One of ``policyWords``, and the names of regions after `regions`.
@@ -41,15 +44,23 @@ extension Command {
                     of: partner, region: region, mayChoose: arguments.has("may-choose"))
             case "decisions":
                 guard let path = arguments["policy"] else { throw UsageError("'partner decisions' needs --policy") }
-                let policy =
-                    path == "-"
-                    ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: "--policy")
+                let policy = try Self.object(path, of: "--policy")
                 outcome = "version \(try await client.setDecisionPolicy(policy, of: partner))"
+            case "vendor":
+                guard (arguments["server"] == nil) == arguments.has("remove") else {
+                    throw UsageError("'partner vendor' needs --server or --remove")
+                }
+                let server = try arguments["server"].map { try Self.object($0, of: "--server") }
+                outcome = try await client.setVendor(server, of: partner)
             default:
                 outcome = try await client.setCallbackHosts(arguments.all("host"), of: partner)
             }
         }
         await client.close()
         Output.line(outcome)
+    }
+
+    private static func object(_ path: String, of option: String) throws -> Data {
+        path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : try InputFile.read(path, of: option)
     }
 }

@@ -15,7 +15,8 @@ extension Command {
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner"),
-            .value("reference", "R", "the partner's userReference of the person").of("erase", "withdraw", "export"),
+            .value("reference", "R", "the partner's userReference of the person")
+                .personal.of("erase", "withdraw", "export"),
             .purpose.of("export"),
             .value("job", "ID", "the job, which may be erased").of("consent"),
             .value("consent", "FILE", "the request's consent: a JSON object; - is standard input").of("consent"),

@@ -40,7 +40,9 @@ extension Command {
             ),
             .value("fetch-memory", "MIB", "memory for all of these jobs together; at least 64 [256]"),
             .value(
-                "fetch-deadline", "SECONDS", "for all parts of one job together, by URL and from the object store [60]"),
+                "fetch-deadline", "SECONDS",
+                "for all parts of one job together, by URL and from the object store; also for its key, at most 60 [60]"
+            ),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
@@ -174,7 +176,7 @@ private struct WorkerService {
         return exit
     }
 
-    /// Runs until a signal, which cancels: also one that arrives while the key store is away or the models are loaded ends the worker
+    /// Runs until a signal, which cancels: also one that arrives while the key store is unavailable or the models are loaded ends the worker
     /// in order.
     func run() async throws {
         let serving = Task { try await self.serve() }
@@ -260,7 +262,7 @@ private struct WorkerService {
         pipeline.keys = keys
         pipeline.objects = objects
         pipeline.onFetchFailure = { Events.log(fetchOf: $1, for: $0, failed: $2, to: log) }
-        pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
+        pipeline.vendor = VendorSessionClient(self.configuration.vendor)
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)

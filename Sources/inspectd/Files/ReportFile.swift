@@ -48,10 +48,10 @@ enum ReportFile {
         }
     }
 
-    static func page(of error: InspectError) -> String {
+    static func page(of error: InspectError, from origin: ReportOrigin) -> String {
         InspectionReport(
             document: .notExecuted(error), facts: InspectionFacts(request: InspectionRequest(workflow: .id), parts: []),
-            previews: [:], today: CalendarDate(Date())
+            previews: [:], today: CalendarDate(Date()), origin: origin
         ).html
     }
 

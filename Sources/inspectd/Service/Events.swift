@@ -98,7 +98,10 @@ enum Events {
         case .databaseRestored: log.info("database restored", ["connection": "callback"])
         case .settlementRefused(let webhookID, let reason):
             log.error("callback outcome refused", ["webhookId": .string(webhookID), "error": .string(reason)])
-        case .endpointChanged(let endpoint, let kind):
+        case .revocationEnded(let endpoint, let code?):
+            log.warning("access token not revoked", ["endpoint": .integer(endpoint), "code": .string(code.rawValue)])
+        case .revocationEnded(let endpoint, nil): log.info("access token revoked", ["endpoint": .integer(endpoint)])
+        case .endpointChanged(let endpoint, let kind, _):
             let fields: [String: Log.Value] = ["endpoint": .integer(endpoint), "kind": .string(kind)]
             if kind == "recovered" {
                 log.info("endpoint recovered", fields)

@@ -17,13 +17,13 @@ struct WorkerMetrics: Sendable {
     let objects: ObjectStoreMetrics
     private let registry: MetricRegistry
     private let claimed, started, held, released, leasesLost, overdue, workersLost: MetricRegistry.Counter
-    private let finished, retries, deadLettered, rescued: MetricRegistry.Counter
+    private let finished, retries, deadLettered, rescued, testsFinished: MetricRegistry.Counter
     private let promoted, swept, expired, purged, suspensions, deaths, rowsHeld, abandoned: MetricRegistry.Counter
     private let databaseFailures, reconnects: MetricRegistry.Counter
     private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
     private let parentStarts, parentLosses, analyzerStarts, analyzerWaits, analyzerLosses,
         parentReplacements: MetricRegistry.Counter
-    private let callbackAttempts: MetricRegistry.Counter
+    private let callbackAttempts, testCallbackAttempts, revocations: MetricRegistry.Counter
     private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
 
@@ -44,6 +44,10 @@ struct WorkerMetrics: Sendable {
         self.finished = counter(
             "jobs_finished", "Jobs that this worker finished, with a result or dead-lettered.", "outcome",
             ["completed", "dead_lettered"])
+        self.testsFinished = counter(
+            "test_jobs_finished",
+            "Jobs of test credentials that this worker finished; no other counter of outcomes has them.",
+            "outcome", ["completed", "held", "dead_lettered"])
         self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a reviewer.")
         self.retries = counter("job_retries", "Failed attempts that will be retried.", "code")
         self.deadLettered = counter(
@@ -101,6 +105,12 @@ struct WorkerMetrics: Sendable {
             "endpoint_changes", "Endpoints whose breaker opened or closed, or that became disabled.", "kind",
             ["failing", "recovered", "disabled"])
         self.callbackAttempts = counter("callback_attempts", "Attempts to deliver callbacks.", "outcome", outcomes)
+        self.testCallbackAttempts = counter(
+            "test_callback_attempts", "Attempts to deliver callbacks of tests; no other counter has them.", "outcome",
+            outcomes)
+        self.revocations = counter(
+            "token_revocations", "Access tokens of removed authorizations that were revoked, or given up.", "outcome",
+            ["revoked", "failed"])
         self.callbackDuration = registry.histogram(
             "inspectd_callback_attempt_duration_seconds", "Duration of one attempt to deliver a callback.",
             labels: ["outcome"], preset: [["delivered"]], bounds: Self.medium)
@@ -120,6 +130,11 @@ struct WorkerMetrics: Sendable {
             self.claimed.add(Double(claimed))
             self.claimDuration.observe(seconds)
         case .started: self.started.add()
+        // Tests have fixed outcomes, failures among them, and no analysis: they would spoil what alerts are made of.
+        case .finished(let job, _) where job.isTest: self.testsFinished.add(1, "completed")
+        case .heldForReview(let job, _) where job.isTest: self.testsFinished.add(1, "held")
+        case .deadLettered(let job, _) where job.isTest: self.testsFinished.add(1, "dead_lettered")
+        case .retried(let job, _, _) where job.isTest: break
         case .finished(let job, let seconds):
             self.finished.add(1, "completed")
             self.jobDuration.observe(seconds)
@@ -164,6 +179,8 @@ struct WorkerMetrics: Sendable {
 
     func take(_ event: CallbackEvent) {
         switch event {
+        case .attempted(let attempt) where attempt.isTest:
+            self.testCallbackAttempts.add(1, attempt.outcome.rawValue)
         case .attempted(let attempt):
             let outcome = attempt.outcome.rawValue
             self.callbackAttempts.add(1, outcome)
@@ -172,7 +189,9 @@ struct WorkerMetrics: Sendable {
         case .databaseUnavailable: self.databaseFailures.add(1, "callback")
         case .databaseRestored: self.reconnects.add(1, "callback")
         case .settlementRefused: self.callbackAttempts.add(1, "stale")
-        case .endpointChanged(_, let kind): self.endpointChanges.add(1, kind)
+        case .endpointChanged(_, _, isTest: true): break
+        case .endpointChanged(_, let kind, _): self.endpointChanges.add(1, kind)
+        case .revocationEnded(_, let code): self.revocations.add(1, code == nil ? "revoked" : "failed")
         }
     }
 

@@ -33,13 +33,20 @@ extension Case {
         return facts.revocation == "good" ? .accept() : .other(facts.revocation)
     }
 
-    /// A data group: the MRZ of DG1, the portrait of DG2; the others are hashed whole.
+    /// A data group: the MRZ of DG1, the portrait of DG2, the details of DG7, DG11 and DG12; the others are hashed whole.
     func file() throws -> Answer {
         let (number, bytes) = (try self.number("number"), try self.bytes("file"))
         do throws(LDSError) {
             switch number {
             case 1: return .accept(text: try DataGroup.mrzLines(dg1: bytes[...]).joined())
             case 2: return .accept(bytes: Data(try FacialRecord(dg2: bytes[...]).image))
+            case 7:
+                let images = try DataGroup.signatureImages(dg7: bytes[...])
+                return .accept(facts: [
+                    "images": String(images.count), "imageLength": images.first.map { String($0.count) } ?? "",
+                ])
+            case 11: return .accept(facts: Self.facts(try DataGroup.personalDetails(dg11: bytes[...])))
+            case 12: return .accept(facts: Self.facts(try DataGroup.documentDetails(dg12: bytes[...])))
             default:
                 _ = try DataGroup.hashed(bytes[...], number: number)
                 return .accept()
@@ -50,13 +57,44 @@ extension Case {
         }
     }
 
-    /// EF.SOD with data groups (`DG1` and so on) and files of the operator.
-    func securityObject() throws -> Answer {
+    /// What was found, by names; lists with a bar between their elements.
+    private static func facts(_ details: some Encodable) -> [String: String] {
+        let data = (try? JSONEncoder().encode(details)) ?? Data()
+        let members = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
+        return members.mapValues { ($0 as? [String])?.joined(separator: "|") ?? "\($0)" }
+    }
+
+    /// All of passive authentication, with the deviations that were accepted.
+    func chip() throws -> Answer {
+        let groups = try self.dataGroups()
+        let facts = PassiveAuthentication.verify(
+            dataGroups: groups, sod: try self.bytes("object"), anchors: TrustStore(try self.files()),
+            at: Date(timeIntervalSince1970: Double(try self.number("time"))))
+        let mrz = groups[1].flatMap { try? DataGroup.mrzLines(dg1: $0[...]) }.flatMap {
+            MRZDocument(lines: $0, today: CalendarDate(Date()))
+        }
+        let rules = ChipRules(facts, mrz: mrz)
+        let reasons = (rules.reasons.map(\.rawValue) + [facts.detail].compactMap { $0 }).joined(separator: " ")
+        switch rules.status {
+        case .valid where facts.deviations.isEmpty: return .accept()
+        case .valid: return .other("accept-with-\(facts.deviations.joined(separator: "+"))")
+        case .invalid: return .refuse(reasons)
+        case .inconclusive: return .other("undetermined", reasons)
+        }
+    }
+
+    private func dataGroups() throws -> [Int: [UInt8]] {
         var groups: [Int: [UInt8]] = [:]
         for name in self.fields.keys where name.hasPrefix("DG") {
             guard let number = Int(name.dropFirst(2)) else { throw Malformed(name: name) }
             groups[number] = try self.bytes(name)
         }
+        return groups
+    }
+
+    /// EF.SOD with data groups (`DG1` and so on) and files of the operator.
+    func securityObject() throws -> Answer {
+        let groups = try self.dataGroups()
         let object = try self.bytes("object")
         let facts = PassiveAuthentication.verify(
             dataGroups: groups, sod: object, anchors: TrustStore(try self.files()),

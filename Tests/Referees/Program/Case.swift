@@ -17,6 +17,12 @@ struct Answer: Encodable {
         Answer(answer: "accept", bytes: bytes, text: text)
     }
 
+    static func accept(facts: [String: String]) -> Answer {
+        var answer = Answer(true)
+        answer.facts = facts
+        return answer
+    }
+
     static func refuse(_ detail: String? = nil) -> Answer { Answer(answer: "refuse", detail: detail) }
 
     static func other(_ answer: String, _ detail: String? = nil) -> Answer { Answer(answer: answer, detail: detail) }
@@ -74,6 +80,7 @@ struct Case {
         case "signer": try self.signer()
         case "file": try self.file()
         case "security object": try self.securityObject()
+        case "chip": try self.chip()
         case "master list": try self.masterList()
         case "wrapped key": try self.wrappedKey(&keys)
         case "content": try self.content()

@@ -1,0 +1,58 @@
+/// The images of DG7 (ICAO Doc 9303-10 §4.7.7): the holder's signature or mark, as the document shows it.
+package struct SignatureImages: Codable, Sendable, Hashable {
+    /// How many there are; `nil` where DG7 is unreadable.
+    package var count: Int?
+    /// Why DG7 could not be read.
+    package var reason: String?
+
+    package init(count: Int? = nil, reason: String? = nil) {
+        self.count = count
+        self.reason = reason
+    }
+}
+
+/// What DG11 says about the holder beyond the MRZ (ICAO Doc 9303-10 §4.7.11). Every member is optional there.
+package struct PersonalDetails: Codable, Sendable, Hashable {
+    /// In the characters of the issuing state: primary identifier, a comma, secondary identifier.
+    package var fullName: String?
+    package var otherNames: [String]?
+    package var personalNumber: String?
+    /// `YYYY-MM-DD`.
+    package var dateOfBirth: String?
+    /// From the place to the region and the state, as far as given.
+    package var placeOfBirth: [String]?
+    /// The permanent address, part by part.
+    package var address: [String]?
+    package var telephone: String?
+    package var profession: String?
+    package var title: String?
+    package var personalSummary: String?
+    package var otherDocumentNumbers: [String]?
+    package var custody: String?
+    /// Whether it holds an image of a proof of citizenship.
+    package var hasProofOfCitizenship: Bool?
+    /// Why DG11 could not be read.
+    package var reason: String?
+
+    package init(reason: String? = nil) { self.reason = reason }
+}
+
+/// What DG12 says about the document beyond the MRZ (ICAO Doc 9303-10 §4.7.12). Every member is optional there.
+package struct DocumentDetails: Codable, Sendable, Hashable {
+    package var issuingAuthority: String?
+    /// `YYYY-MM-DD`.
+    package var issuingDate: String?
+    package var otherPersons: [String]?
+    package var endorsements: String?
+    package var taxOrExitRequirements: String?
+    /// When the document was made personal, as `YYYY-MM-DDThh:mm:ss` of an unknown time zone.
+    package var personalizedAt: String?
+    package var personalizationSystem: String?
+    /// Whether it holds an image of the document's front, or of its rear.
+    package var hasFrontImage: Bool?
+    package var hasRearImage: Bool?
+    /// Why DG12 could not be read.
+    package var reason: String?
+
+    package init(reason: String? = nil) { self.reason = reason }
+}

@@ -1,0 +1,34 @@
+package import Foundation
+
+/// Where a report's inspection comes from. What is not known is left out.
+package struct ReportOrigin: Sendable {
+    package var job: String?
+    package var partner: String?
+    /// The names of the files, with the part or image that each is.
+    package var files: [(part: String, name: String)]
+    package var decidedAt: Date?
+
+    package init(
+        job: String? = nil, partner: String? = nil, files: [(part: String, name: String)] = [], decidedAt: Date? = nil
+    ) {
+        self.job = job
+        self.partner = partner
+        self.files = files
+        self.decidedAt = decidedAt
+    }
+
+    /// Names and values, in a fixed order.
+    private var rows: [(String, String)] {
+        var rows: [(String, String)] = []
+        if let job { rows.append(("job", job)) }
+        if let partner { rows.append(("partner", partner)) }
+        if let decidedAt { rows.append(("decided at", decidedAt.formatted(.iso8601))) }
+        rows += self.files.map { ("file of \($0.part)", $0.name) }
+        return rows
+    }
+
+    /// The section of a report; empty where nothing is known.
+    var markup: [Markup] {
+        self.rows.isEmpty ? [] : [ReportPage.section("Origin", [ReportTables.pairs(["what", "value"], self.rows)])]
+    }
+}

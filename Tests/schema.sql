@@ -63,6 +63,11 @@ CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURN
     SET lock_timeout TO '50ms'
     AS ...
 
+CREATE FUNCTION insp.allow_authorization_secret(p_partner text, p_name text, p_sha256 text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.allow_endpoint_secret(p_endpoint bigint, p_sha256 text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -91,6 +96,39 @@ CREATE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
 
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE TABLE insp.client_authorization (
+    id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    name text,
+    provider text DEFAULT 'client_credentials'::text NOT NULL,
+    grant_type text,
+    token_url text,
+    revocation_url text,
+    client_id text,
+    scope text,
+    method text DEFAULT 'basic'::text NOT NULL,
+    parameters jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT client_authorization_method_check CHECK ((method = ANY (ARRAY['basic'::text, 'post'::text, 'tls'::text, 'none'::text]))),
+    CONSTRAINT client_authorization_name_check CHECK ((name ~ '^[a-z0-9][a-z0-9._-]{0,63}$'::text)),
+    CONSTRAINT client_authorization_parameters_check CHECK ((jsonb_typeof(parameters) = 'object'::text)),
+    CONSTRAINT client_authorization_provider_check CHECK ((provider ~ '^[a-z][a-z0-9_-]{0,63}$'::text))
+);
+
+CREATE FUNCTION insp.authorization_detail(a insp.client_authorization) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.authorization_options(a insp.client_authorization, p_endpoint bigint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.authorization_settings(a insp.client_authorization) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.base64url(p_text text) RETURNS bytea
@@ -129,7 +167,7 @@ CREATE FUNCTION insp.callback_announce() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL::text, p_scope text DEFAULT NULL::text, p_method text DEFAULT 'basic'::text, p_provider text DEFAULT 'client_credentials'::text) RETURNS void
+CREATE FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL::text, p_scope text DEFAULT NULL::text, p_method text DEFAULT 'basic'::text, p_provider text DEFAULT 'client_credentials'::text, p_revocation_url text DEFAULT NULL::text, p_grant_type text DEFAULT NULL::text, p_assertion text DEFAULT NULL::text, p_parameters jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -335,6 +373,11 @@ CREATE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.callback_use_authorization(p_endpoint bigint, p_name text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -359,6 +402,11 @@ CREATE FUNCTION insp.challenge_issue(partner text, method text DEFAULT 'colour_f
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.check_authorization(a insp.client_authorization, p_client_secret text, p_assertion text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE TABLE insp.endpoint (
@@ -430,6 +478,7 @@ CREATE TABLE insp.partner (
     callback_hosts text[],
     decision_policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     decision_version integer DEFAULT 0 NOT NULL,
+    vendor jsonb,
     CONSTRAINT partner_callback_hosts_check CHECK (((cardinality(callback_hosts) >= 1) AND (cardinality(callback_hosts) <= 64))),
     CONSTRAINT partner_consent_policy_url_check CHECK ((length(consent_policy_url) <= 255)),
     CONSTRAINT partner_consent_policy_version_check CHECK ((consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'::text)),
@@ -450,7 +499,8 @@ CREATE TABLE insp.partner (
     CONSTRAINT partner_name_check CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'::text)),
     CONSTRAINT partner_rate_burst_check CHECK ((rate_burst > 0)),
     CONSTRAINT partner_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
-    CONSTRAINT partner_review_check CHECK ((review = ANY (ARRAY['never'::text, 'rejected'::text, 'warning'::text, 'always'::text])))
+    CONSTRAINT partner_review_check CHECK ((review = ANY (ARRAY['never'::text, 'rejected'::text, 'warning'::text, 'always'::text]))),
+    CONSTRAINT partner_vendor_check CHECK ((jsonb_typeof(vendor) = 'object'::text))
 );
 
 CREATE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS void
@@ -492,6 +542,11 @@ CREATE FUNCTION insp.check_document(p jsonb) RETURNS void
     AS ...
 
 CREATE FUNCTION insp.check_embedding(p_engine text, p_model_sha256 text, p_embedding text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.check_endpoint_authorization(e insp.endpoint, a insp.client_authorization) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -617,6 +672,11 @@ CREATE FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) RETURNS uu
     LANGUAGE plpgsql IMMUTABLE
     AS ...
 
+CREATE FUNCTION insp.check_session(j insp.job) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.checkpoint_guard() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -697,6 +757,11 @@ CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NUL
 
 CREATE FUNCTION insp.create_test_credential(partner text, scopes text[] DEFAULT ARRAY['create'::text, 'read'::text], note text DEFAULT NULL::text, expires interval DEFAULT NULL::interval, origins text[] DEFAULT '{}'::text[], OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.custody_mark(OUT history text, OUT job bigint) RETURNS record
+    LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -804,6 +869,34 @@ CREATE FUNCTION insp.duty_take(p_name text, p_spacing interval) RETURNS boolean
 
 CREATE FUNCTION insp.embedding_key(p_embedding text) RETURNS uuid
     LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.end_partner(p insp.partner) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.token_revocation (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    authorization_name text,
+    requested_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    due_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    lease bigint,
+    last_code text
+);
+
+CREATE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.end_token(p_endpoint bigint, p_may_be_sealed boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
     AS ...
 
 CREATE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer
@@ -925,7 +1018,7 @@ CREATE FUNCTION insp.erase_keyless(p_jobs bigint[]) RETURNS void
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.erase_partner(partner text) RETURNS integer
+CREATE FUNCTION insp.erase_partner(partner text) RETURNS SETOF integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -1223,6 +1316,11 @@ CREATE FUNCTION insp.free_producer(login text) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.gateway_answered(p_jobs bigint[]) RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_unnumbered(p_callback bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1458,7 +1556,7 @@ CREATE FUNCTION insp.gateway_origins() RETURNS text[]
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_scope text DEFAULT 'images'::text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
+CREATE FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer DEFAULT 0, p_purpose text DEFAULT NULL::text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1497,7 +1595,7 @@ CREATE FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review'::text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) RETURNS record
+CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text DEFAULT 'review'::text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1516,6 +1614,27 @@ CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p
     AS ...
 
 CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256 bytea, p_id uuid, OUT body bytea, OUT key_id uuid, OUT partner_id integer) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1545,6 +1664,16 @@ CREATE FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 byte
 
 CREATE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) RETURNS jsonb
     LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_withdraw(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], OUT cancelled integer, OUT erased integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_withdraw_job(p_credential bigint, p_secret_sha256 bytea, p_id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1794,6 +1923,10 @@ CREATE FUNCTION insp.make_queue() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.mask_place(p_key bytea, p_tag bytea, p_bytes bytea) RETURNS bytea
+    LANGUAGE plpgsql IMMUTABLE
+    AS ...
+
 CREATE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1818,8 +1951,18 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.named_authorization(p_partner integer, p_name text) RETURNS insp.client_authorization
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.names_face(p_workflow text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.need_allowed_authorization_secret(p_partner integer, p_name text, p_secret text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.need_allowed_secret(p_endpoint bigint, p_secret text) RETURNS void
@@ -1833,6 +1976,11 @@ CREATE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true
     AS ...
 
 CREATE FUNCTION insp.need_consent_key() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.need_cursor_key() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1908,6 +2056,11 @@ CREATE FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) RETURNS SETOF in
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.object_horizon() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.object_key(p_location text) RETURNS uuid
     LANGUAGE sql IMMUTABLE
     AS ...
@@ -1940,7 +2093,7 @@ CREATE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
     AS ...
 
 CREATE FUNCTION insp.objects_swept(p_to text) RETURNS void
-    LANGUAGE sql SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
     AS ...
@@ -2061,6 +2214,10 @@ CREATE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) RETURNS bytea
+    LANGUAGE plpgsql IMMUTABLE
+    AS ...
+
 CREATE FUNCTION insp.plain_requests(p_payloads jsonb[]) RETURNS TABLE(n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
     LANGUAGE sql STABLE
     AS ...
@@ -2092,7 +2249,7 @@ CREATE FUNCTION insp.propose(action text, arguments jsonb, expires interval DEFA
     SET lock_timeout TO '5s'
     AS ...
 
-CREATE FUNCTION insp.pull_place(p_epoch bigint, p_position bigint) RETURNS text
+CREATE FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2198,7 +2355,7 @@ CREATE FUNCTION insp.random_token() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.read_place(p_place text, OUT epoch bigint, OUT "position" bigint) RETURNS record
+CREATE FUNCTION insp.read_place(p_endpoint bigint, p_place text, OUT epoch bigint, OUT "position" bigint) RETURNS record
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2232,7 +2389,7 @@ CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb DEFAULT '{}'::jsonb, p_purpose text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql
     AS ...
 
@@ -2330,7 +2487,7 @@ CREATE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
     LANGUAGE sql STABLE
     AS ...
 
-CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text, p_hint text DEFAULT NULL::text) RETURNS void
+CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text, p_hint text DEFAULT NULL::text, p_field text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2355,6 +2512,11 @@ CREATE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF b
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.remove_authorization(p_partner text, p_name text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS bigint[]
@@ -2433,7 +2595,7 @@ CREATE FUNCTION insp.request_workflow(p jsonb) RETURNS insp.workflow
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text DEFAULT NULL::text, p_code text DEFAULT 'PARAMETER_INVALID'::text) RETURNS void
+CREATE FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text DEFAULT NULL::text, p_code text DEFAULT 'PARAMETER_INVALID'::text, p_field text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2537,6 +2699,18 @@ CREATE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label te
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text DEFAULT NULL::text, p_is_final boolean DEFAULT true) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '1s'
+    AS ...
+
+CREATE FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '1s'
+    AS ...
+
 CREATE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2564,6 +2738,11 @@ CREATE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
     LANGUAGE sql IMMUTABLE
     AS ...
 
+CREATE FUNCTION insp.seal_place(p_endpoint bigint, p_words bigint[]) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) RETURNS record
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2589,7 +2768,7 @@ CREATE FUNCTION insp.sealed_result(p_id uuid, p_purpose text DEFAULT NULL::text,
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.sealed_review(p_id uuid, p_purpose text DEFAULT 'review'::text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb) RETURNS record
+CREATE FUNCTION insp.sealed_review(p_id uuid, p_purpose text DEFAULT NULL::text, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT notes jsonb) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2616,20 +2795,35 @@ CREATE FUNCTION insp.secrets(p_owner text, p_purposes text[]) RETURNS TABLE(id b
     LANGUAGE sql STABLE
     AS ...
 
-CREATE FUNCTION insp.session_begin(p_job bigint, p_fence bigint) RETURNS boolean
+CREATE FUNCTION insp.session_begin(p_job bigint, p_fence bigint, p_blob integer DEFAULT 0) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) RETURNS void
+CREATE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea, p_blob integer DEFAULT 0) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '50ms'
     AS ...
 
-CREATE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
+CREATE FUNCTION insp.session_job(p_partner integer, p_id uuid) RETURNS insp.job
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.session_lease(p_fence bigint, p_blob integer DEFAULT 0) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.session_pause(p_job bigint, p_fence bigint, p_seconds double precision) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '50ms'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL::text) RETURNS jsonb
@@ -2639,10 +2833,22 @@ CREATE FUNCTION insp.session_result(id uuid, purpose text DEFAULT NULL::text) RE
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.session_vendor(p_job bigint, p_fence bigint, OUT url text, OUT pins text[], OUT key_name text, OUT allow_private boolean, OUT networks text[], OUT reference text) RETURNS record
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.set_authorization(p_partner text, p_name text, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL::text, p_scope text DEFAULT NULL::text, p_method text DEFAULT 'basic'::text, p_provider text DEFAULT 'client_credentials'::text, p_revocation_url text DEFAULT NULL::text, p_grant_type text DEFAULT NULL::text, p_assertion text DEFAULT NULL::text, p_parameters jsonb DEFAULT '{}'::jsonb) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.set_callback_policy(partner text, hosts text[]) RETURNS text
@@ -2732,6 +2938,11 @@ CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_ov
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.set_vendor(partner text, vendor jsonb) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS TABLE(job bigint, is_damaged boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2797,6 +3008,11 @@ CREATE FUNCTION insp.stop_chains(p_jobs bigint[], OUT jobs bigint[], OUT stopped
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.store_authorization(a insp.client_authorization) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.store_partner_key(p_partner integer, p_jwk jsonb, p_by text) RETURNS jsonb
@@ -2895,12 +3111,22 @@ CREATE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.unlink_authorization(p_endpoint bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.usage(p_partner text, p_since date, p_until date) RETURNS TABLE(month date, workflow text, decision text, error text, jobs bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.vendor_problem(p_vendor jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -2924,6 +3150,13 @@ CREATE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000) RETURNS TAB
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.waiting_sessions(p_jobs bigint[]) RETURNS bigint[]
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.wake(p_lane smallint) RETURNS void
@@ -3090,6 +3323,14 @@ CREATE TABLE insp.challenge (
     CONSTRAINT challenge_token_sha256_check CHECK ((length(token_sha256) = 32))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
+ALTER TABLE insp.client_authorization ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.client_authorization_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.content (
     id bigint NOT NULL,
@@ -3209,13 +3450,7 @@ WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_thr
 
 CREATE TABLE insp.endpoint_authorization (
     endpoint_id bigint NOT NULL,
-    provider text DEFAULT 'client_credentials'::text NOT NULL,
-    token_url text,
-    client_id text,
-    scope text,
-    method text DEFAULT 'basic'::text NOT NULL,
-    CONSTRAINT endpoint_authorization_method_check CHECK ((method = ANY (ARRAY['basic'::text, 'post'::text, 'tls'::text]))),
-    CONSTRAINT endpoint_authorization_provider_check CHECK ((provider ~ '^[a-z][a-z0-9_-]{0,63}$'::text))
+    authorization_id bigint NOT NULL
 );
 
 CREATE TABLE insp.endpoint_health (
@@ -3770,8 +4005,8 @@ CREATE TABLE insp.secret (
     seal smallint DEFAULT 0 NOT NULL,
     valid_from timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     valid_until timestamp with time zone,
-    CONSTRAINT secret_owner_check CHECK (((owner ~ '^(endpoint|credential) [0-9]+$'::text) OR (owner = 'inspectd'::text))),
-    CONSTRAINT secret_purpose_check CHECK ((purpose = ANY (ARRAY['signing_secret'::text, 'signing_key'::text, 'client_key'::text, 'api_key'::text, 'client_secret'::text, 'access_token'::text, 'credential'::text, 'consent_key'::text]))),
+    CONSTRAINT secret_owner_check CHECK (((owner ~ '^(endpoint|credential|authorization|revocation) [0-9]+$'::text) OR (owner = 'inspectd'::text))),
+    CONSTRAINT secret_purpose_check CHECK ((purpose = ANY (ARRAY['signing_secret'::text, 'signing_key'::text, 'client_key'::text, 'api_key'::text, 'client_secret'::text, 'access_token'::text, 'credential'::text, 'consent_key'::text, 'cursor_key'::text, 'assertion'::text, 'revocation'::text]))),
     CONSTRAINT secret_seal_check CHECK ((seal = ANY (ARRAY[0, 1])))
 );
 ALTER TABLE insp.secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -3789,6 +4024,14 @@ CREATE SEQUENCE insp.steady
     MINVALUE 0
     NO MAXVALUE
     CACHE 1;
+ALTER TABLE insp.token_revocation ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.token_revocation_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.usage_count (
     partner_id integer NOT NULL,
@@ -3826,11 +4069,36 @@ CREATE VIEW insp.v_access AS
         END AS operator,
     r.action,
     NULLIF((r.subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid) AS job,
-    r.purpose
+    r.purpose,
+    c.created_by
    FROM ((insp.record r
      LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
      LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
   WHERE ((r.chain = 'access'::text) AND ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL)));
+
+CREATE VIEW insp.v_authorization AS
+ SELECT p.name AS partner,
+    a.name AS authorization_name,
+    u.endpoints,
+    a.provider,
+    a.grant_type,
+    a.token_url,
+    a.revocation_url,
+    a.client_id,
+    a.scope,
+    a.method,
+    a.parameters,
+    u.tokens,
+    u.last_code
+   FROM ((insp.client_authorization a
+     JOIN insp.partner p ON ((p.id = a.partner_id)))
+     CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(x.endpoint_id ORDER BY x.endpoint_id), '{}'::bigint[]) AS endpoints,
+            count(*) FILTER (WHERE (t.expires_at > now())) AS tokens,
+            min(t.last_code) AS last_code
+           FROM (insp.endpoint_authorization x
+             LEFT JOIN insp.access_token t ON ((t.endpoint_id = x.endpoint_id)))
+          WHERE (x.authorization_id = a.id)) u)
+  ORDER BY p.name, a.name NULLS FIRST, a.id;
 
 CREATE VIEW insp.v_callback_dead AS
  SELECT p.name AS partner,
@@ -4128,7 +4396,8 @@ CREATE VIEW insp.v_partner AS
     p.region_choice,
     p.callback_hosts,
     p.decision_version,
-    p.decision_policy
+    p.decision_policy,
+    p.vendor
    FROM ((((((insp.partner p
      LEFT JOIN insp.region g ON ((g.id = p.region)))
      LEFT JOIN ( SELECT q.partner_id,
@@ -4527,6 +4796,8 @@ ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_token_sha256_key UNIQUE (token_sha256);
+ALTER TABLE ONLY insp.client_authorization
+    ADD CONSTRAINT client_authorization_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.content
     ADD CONSTRAINT content_pkey PRIMARY KEY (id, kind, ordinal);
 ALTER TABLE ONLY insp.control
@@ -4677,6 +4948,8 @@ ALTER TABLE ONLY insp.secret
     ADD CONSTRAINT secret_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.step
     ADD CONSTRAINT step_pkey PRIMARY KEY (job_id, status);
+ALTER TABLE ONLY insp.token_revocation
+    ADD CONSTRAINT token_revocation_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.usage_count
     ADD CONSTRAINT usage_count_pkey PRIMARY KEY (partner_id, month, workflow, decision, error);
 ALTER TABLE ONLY insp.usage_cursor
@@ -4705,11 +4978,13 @@ CREATE INDEX callback_waiting_idle ON insp.callback_waiting USING btree (state, 
 CREATE INDEX callback_waiting_order ON insp.callback_waiting USING btree (endpoint_id, ordering_key, callback_id) WHERE ((ordering_key IS NOT NULL) AND (state = ANY (ARRAY['pending'::text, 'held'::text])));
 CREATE INDEX callback_waiting_retry ON insp.callback_waiting USING btree (due_at) WHERE ((attempts > 0) AND (state = 'pending'::text));
 CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
+CREATE UNIQUE INDEX client_authorization_name ON insp.client_authorization USING btree (partner_id, name);
 CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
 CREATE INDEX credential_token_credential ON insp.credential_token USING btree (credential_id);
 CREATE INDEX credential_token_expires ON insp.credential_token USING btree (expires_at);
 CREATE INDEX dead_died ON insp.dead USING btree (died_at);
 CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
+CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization USING btree (authorization_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
 CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
@@ -4749,7 +5024,7 @@ CREATE INDEX purge_later_links ON insp.purge_later USING btree (due_at) WHERE (w
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
 CREATE INDEX record_job ON insp.record USING btree (((subject)::uuid)) WHERE (chain = 'access'::text);
 CREATE UNIQUE INDEX record_place ON insp.record USING btree (chain, seq) WHERE (seq IS NOT NULL);
-CREATE UNIQUE INDEX record_session_end ON insp.record USING btree (subject, ((detail ->> 'fence'::text))) WHERE (action = 'session_end'::text);
+CREATE UNIQUE INDEX record_session_end ON insp.record USING btree (subject, ((detail ->> 'fence'::text)), COALESCE((detail ->> 'blob'::text), '0'::text)) WHERE (action = 'session_end'::text);
 CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
@@ -4758,6 +5033,8 @@ CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
 CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE ((valid_until IS NULL) AND (owner <> 'inspectd'::text));
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
 CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose, valid_until);
+CREATE INDEX token_revocation_due ON insp.token_revocation USING btree (due_at);
+CREATE INDEX token_revocation_endpoint ON insp.token_revocation USING btree (endpoint_id);
 
 CREATE TRIGGER batch_events AFTER INSERT ON insp.event REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION insp.batch_events();
 
@@ -4812,12 +5089,16 @@ CREATE TRIGGER templates_gone AFTER DELETE ON insp.face_template REFERENCING OLD
 CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
 ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.client_authorization
+    ADD CONSTRAINT client_authorization_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.credential_token
     ADD CONSTRAINT credential_token_credential_id_fkey FOREIGN KEY (credential_id) REFERENCES insp.credential(id) ON DELETE CASCADE;
 ALTER TABLE ONLY insp.endpoint
     ADD CONSTRAINT endpoint_alert_endpoint_id_fkey FOREIGN KEY (alert_endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.endpoint_authorization
+    ADD CONSTRAINT endpoint_authorization_authorization_id_fkey FOREIGN KEY (authorization_id) REFERENCES insp.client_authorization(id);
 ALTER TABLE ONLY insp.endpoint_authorization
     ADD CONSTRAINT endpoint_authorization_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
 ALTER TABLE ONLY insp.endpoint_health
@@ -4844,6 +5125,8 @@ ALTER TABLE ONLY insp.quota
     ADD CONSTRAINT quota_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.reason_advice
     ADD CONSTRAINT reason_advice_code_fkey FOREIGN KEY (code) REFERENCES insp.reason(code);
+ALTER TABLE ONLY insp.token_revocation
+    ADD CONSTRAINT token_revocation_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
 GRANT USAGE ON SCHEMA insp TO insp_producer;
 GRANT USAGE ON SCHEMA insp TO insp_worker;
 GRANT USAGE ON SCHEMA insp TO insp_gateway;
@@ -4856,6 +5139,7 @@ REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.allow_authorization_secret(p_partner text, p_name text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allow_endpoint_secret(p_endpoint bigint, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.announce_pulls() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approval_call(p_action text, p_arguments jsonb) FROM PUBLIC;
@@ -4863,6 +5147,11 @@ REVOKE ALL ON FUNCTION insp.approval_hint() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.approve(proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.approve(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.client_authorization TO insp_operator;
+GRANT SELECT ON TABLE insp.client_authorization TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.authorization_detail(a insp.client_authorization) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.authorization_options(a insp.client_authorization, p_endpoint bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.authorization_settings(a insp.client_authorization) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.base64url(p_text text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
@@ -4872,8 +5161,8 @@ REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.bind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.bound_to(p_login text, p_otherwise text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_announce() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text, p_revocation_url text, p_grant_type text, p_assertion text, p_parameters jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text, p_revocation_url text, p_grant_type text, p_assertion text, p_parameters jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
@@ -4955,6 +5244,8 @@ GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[],
 REVOKE ALL ON FUNCTION insp.callback_since(p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_use_authorization(p_endpoint bigint, p_name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_use_authorization(p_endpoint bigint, p_name text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
@@ -4964,6 +5255,7 @@ GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integ
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.check_authorization(a insp.client_authorization, p_client_secret text, p_assertion text) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
 GRANT SELECT ON TABLE insp.partner TO insp_operator;
@@ -4978,6 +5270,7 @@ REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PU
 REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_document(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_embedding(p_engine text, p_model_sha256 text, p_embedding text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_endpoint_authorization(e insp.endpoint, a insp.client_authorization) FROM PUBLIC;
 GRANT SELECT(id) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(public_id) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(partner_id) ON TABLE insp.job TO insp_operator;
@@ -5018,6 +5311,7 @@ REVOKE ALL ON FUNCTION insp.check_placed(p jsonb, p_inline text[], p_place bigin
 REVOKE ALL ON FUNCTION insp.check_purpose(p_purpose text, p_is_needed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_session(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.checkpoint_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
@@ -5040,6 +5334,9 @@ REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_a
 GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, p_make_secret boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.create_test_credential(partner text, scopes text[], note text, expires interval, origins text[], OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_test_credential(partner text, scopes text[], note text, expires interval, origins text[], OUT key_id text, OUT secret text, OUT bearer text, OUT test_partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.custody_mark(OUT history text, OUT job bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.custody_mark(OUT history text, OUT job bigint) TO insp_worker;
+GRANT ALL ON FUNCTION insp.custody_mark(OUT history text, OUT job bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.custody_partner(partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.custody_partner(partner text) TO insp_operator;
@@ -5081,6 +5378,11 @@ GRANT ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) TO 
 REVOKE ALL ON FUNCTION insp.duty_take(p_name text, p_spacing interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.duty_take(p_name text, p_spacing interval) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.embedding_key(p_embedding text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.end_partner(p insp.partner) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.token_revocation TO insp_operator;
+GRANT SELECT ON TABLE insp.token_revocation TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.end_token(p_endpoint bigint, p_may_be_sealed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_hold(p_endpoint bigint, p_reason text) FROM PUBLIC;
@@ -5179,6 +5481,8 @@ REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.free_producer(login text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.free_producer(login text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.gateway_answered(p_jobs bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_answered(p_jobs bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.is_unnumbered(p_callback bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_unnumbered(p_callback bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.is_unnumbered(p_callback bigint) TO insp_auditor;
@@ -5267,8 +5571,8 @@ REVOKE ALL ON FUNCTION insp.gateway_number_pulls() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_number_pulls() TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_origins() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_origins() TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_scope text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_scope text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_purpose text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_part(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, p_purpose text, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_payload(p_partner integer, p_scope text, p_payload jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_person_faces(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[]) FROM PUBLIC;
@@ -5277,12 +5581,18 @@ REVOKE ALL ON FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[
 GRANT ALL ON FUNCTION insp.gateway_pulls(p_endpoints bigint[], p_epochs bigint[], p_positions bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256 bytea, p_id uuid, OUT body bytea, OUT key_id uuid, OUT partner_id integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256 bytea, p_id uuid, OUT body bytea, OUT key_id uuid, OUT partner_id integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) FROM PUBLIC;
@@ -5293,6 +5603,10 @@ REVOKE ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha2
 GRANT ALL ON FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 bytea, p_language text, OUT code text, OUT advice text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_withdraw(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], OUT cancelled integer, OUT erased integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_withdraw(p_credential bigint, p_secret_sha256 bytea, p_indexes bytea[], OUT cancelled integer, OUT erased integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_withdraw_job(p_credential bigint, p_secret_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_withdraw_job(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
@@ -5359,15 +5673,19 @@ GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.log_reading(p_what text, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.mask_place(p_key bytea, p_tag bytea, p_bytes bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_be_of_row(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.named_authorization(p_partner integer, p_name text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.names_face(p_workflow text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.need_allowed_authorization_secret(p_partner integer, p_name text, p_secret text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_allowed_secret(p_endpoint bigint, p_secret text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_approval(p_action text, p_applies boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.need_cursor_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.needs_purpose() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_persons(p_payloads jsonb[]) FROM PUBLIC;
@@ -5381,6 +5699,7 @@ REVOKE ALL ON FUNCTION insp.number_pulls(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_pulls(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.numbers_of_no_partner(p_numbers integer[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.object_horizon() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.object_key(p_location text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.object_sweep(OUT after text, OUT until text) TO insp_worker;
@@ -5418,6 +5737,7 @@ REVOKE ALL ON FUNCTION insp.person_of(p_partner integer, p_index bytea) FROM PUB
 REVOKE ALL ON FUNCTION insp.personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal_bytes(p_personal jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.persons(p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_result(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.policy_of(job uuid) FROM PUBLIC;
@@ -5427,7 +5747,7 @@ REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.pull_place(p_epoch bigint, p_position bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pull_waiting(p_callbacks bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pulled_endpoint(p_partner integer, p_endpoint bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
@@ -5444,7 +5764,7 @@ REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partn
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.read_place(p_place text, OUT epoch bigint, OUT "position" bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.read_place(p_endpoint bigint, p_place text, OUT epoch bigint, OUT "position" bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.readable_personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
@@ -5459,7 +5779,7 @@ REVOKE ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb, p_purpose text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid, p_detail jsonb, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_chain_guard() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_operator;
@@ -5492,12 +5812,14 @@ GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with ti
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_auditor;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text, p_field text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reject_proposal(proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reject_proposal(proposal bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.remove_authorization(p_partner text, p_name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.remove_authorization(p_partner text, p_name text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_pulls(p_callbacks bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer) FROM PUBLIC;
@@ -5512,7 +5834,7 @@ REVOKE ALL ON FUNCTION insp.request_text(p_payload jsonb, p_key text) FROM PUBLI
 REVOKE ALL ON FUNCTION insp.request_time(p_payload jsonb, p_key text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_traceparent(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_workflow(p jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text, p_code text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text, p_code text, p_field text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.rerun(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_operator;
@@ -5534,6 +5856,10 @@ REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
 REVOKE ALL ON FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text, p_is_final boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text, p_is_final boolean) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
@@ -5541,6 +5867,7 @@ REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.seal_of(p_bytes bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.seal_place(p_endpoint bigint, p_words bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sealed_document(j insp.job, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sealed_face_delete(partner text, pseudonym text, face_index bytea) TO insp_producer;
@@ -5560,16 +5887,23 @@ GRANT ALL ON FUNCTION insp.sealed_values(p_job bigint, p_fence bigint) TO insp_w
 REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secret_seal(p_value text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint, p_blob integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint, p_blob integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea, p_blob integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea, p_blob integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.session_job(p_partner integer, p_id uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint, p_blob integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.session_pause(p_job bigint, p_fence bigint, p_seconds double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_pause(p_job bigint, p_fence bigint, p_seconds double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.session_result(id uuid, purpose text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.session_result(id uuid, purpose text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.session_vendor(p_job bigint, p_fence bigint, OUT url text, OUT pins text[], OUT key_name text, OUT allow_private boolean, OUT networks text[], OUT reference text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_vendor(p_job bigint, p_fence bigint, OUT url text, OUT pins text[], OUT key_name text, OUT allow_private boolean, OUT networks text[], OUT reference text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.set_approval(action text, needed boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_approval(action text, needed boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_authorization(p_partner text, p_name text, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text, p_revocation_url text, p_grant_type text, p_assertion text, p_parameters jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_authorization(p_partner text, p_name text, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text, p_revocation_url text, p_grant_type text, p_assertion text, p_parameters jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_callback_policy(partner text, hosts text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_callback_policy(partner text, hosts text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text, policy_version text, purposes text[]) FROM PUBLIC;
@@ -5602,6 +5936,8 @@ GRANT ALL ON FUNCTION insp.set_regions(regions text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.set_vendor(partner text, vendor jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_vendor(partner text, vendor jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.settle_ended(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
@@ -5623,6 +5959,7 @@ GRANT SELECT(summary) ON TABLE insp.step TO insp_operator;
 GRANT SELECT(seal) ON TABLE insp.step TO insp_operator;
 REVOKE ALL ON FUNCTION insp.step_document(s insp.step) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.stop_chains(p_jobs bigint[], OUT jobs bigint[], OUT stopped integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.store_authorization(a insp.client_authorization) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.store_partner_key(p_partner integer, p_jwk jsonb, p_by text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) TO insp_worker;
@@ -5646,10 +5983,12 @@ GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_prod
 GRANT ALL ON FUNCTION insp.try_request(payload jsonb, kinds text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.unlink_authorization(p_endpoint bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.usage(p_partner text, p_since date, p_until date) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.usage(p_partner text, p_since date, p_until date) TO insp_operator;
 GRANT ALL ON FUNCTION insp.usage(p_partner text, p_since date, p_until date) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.vendor_problem(p_vendor jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_auditor;
@@ -5657,6 +5996,7 @@ REVOKE ALL ON FUNCTION insp.visible_job(p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.waiting_sessions(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
@@ -5828,6 +6168,8 @@ GRANT SELECT ON TABLE insp.usage_cursor TO insp_operator;
 GRANT SELECT ON TABLE insp.usage_cursor TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_access TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_authorization TO insp_operator;
+GRANT SELECT ON TABLE insp.v_authorization TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_callback_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_callback_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_callbacks TO insp_operator;

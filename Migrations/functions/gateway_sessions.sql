@@ -30,7 +30,7 @@ COMMENT ON FUNCTION insp.session_job(integer, uuid) IS 'The job of a partner''s 
 CREATE OR REPLACE FUNCTION insp.gateway_session_find(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid
 ) RETURNS SETOF record
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'session');

@@ -140,8 +140,8 @@ import Testing
             ),
             ("set_partner", "('acme', review => 'never')", "{\"partner\": \"acme\", \"review\": \"never\"}"),
             (
-                "set_origins", "('ik_test', '{https://app.example.com}')",
-                "{\"key_id\": \"ik_test\", \"origins\": [\"https://app.example.com\"]}"
+                "set_origins", "('ik_0123456789abcdef', '{https://app.example.com}')",
+                "{\"key_id\": \"ik_0123456789abcdef\", \"origins\": [\"https://app.example.com\"]}"
             ),
             (
                 "callback_authorize", "(1, '\(token)', 'client', 'secret')",
@@ -149,12 +149,12 @@ import Testing
             ),
         ]
         _ = try await office.call("create_credential('acme')", as: first)
-        try await office.fixture.admin.execute("UPDATE insp.credential SET key_id = 'ik_test'")
+        try await office.fixture.admin.execute("UPDATE insp.credential SET key_id = 'ik_0123456789abcdef'")
         for (action, _, _) in calls {
             #expect(try await office.call("set_approval('\(action)', true)", as: first).hasSuffix("two logins"))
         }
         // What takes rights away, or moves nothing, is done by one.
-        #expect(!(try await office.call("set_origins('ik_test', '{}')", as: first)).hasPrefix("APPROVAL"))
+        #expect(!(try await office.call("set_origins('ik_0123456789abcdef', '{}')", as: first)).hasPrefix("APPROVAL"))
         #expect(!(try await office.call("set_partner('acme', enabled => true)", as: first)).hasPrefix("APPROVAL"))
         for (number, (action, direct, arguments)) in calls.enumerated() {
             #expect(try await office.call(action + direct, as: first) == "APPROVAL_NEEDED", "\(action)")

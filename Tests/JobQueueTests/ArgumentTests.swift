@@ -235,7 +235,8 @@ import Testing
             SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.set_partner_key('acme', \(publicKey));
             SELECT insp.set_authorization('acme', 'other', 'https://hooks.example.com/y', 'me', 'secret');
-            SELECT insp.create_partner('gone'), insp.erase_partner('gone');
+            SELECT insp.create_partner('gone');
+            SELECT insp.erase_partner('gone');
             SET SESSION AUTHORIZATION insp_operator;
             SELECT insp.propose('set_retention', '{"what": "events", "keep": "30 days"}');
             RESET SESSION AUTHORIZATION

@@ -306,11 +306,15 @@ import Testing
             let last = try await connection.query("SELECT epoch, position FROM insp.pull_cursor")[0]
             let (epoch, end) = (try last.int(0), try last.int(1))
             func pull(_ name: String, _ place: Int64?, events: Int) async throws {
+                var cursor: String?
+                if let place {
+                    cursor = try await connection.query(
+                        "SELECT insp.pull_place($1, $2, $3)", [.int(endpoint), .int(epoch), .int(place)])[0].string(0)
+                }
                 let statement = PostgresStatement(
-                    "SELECT * FROM insp.gateway_events($1, $2, $3, 100)",
-                    [.int(credential), digest, .optional(place.map { "\(epoch).\($0)" })])
+                    "SELECT * FROM insp.gateway_events($1, $2, $3, 100)", [.int(credential), digest, .optional(cursor)])
                 let rows = try await PlanCost.bound(
-                    "\(situation): \(name)", statement, rows: 500, pages: 1_000, on: connection)
+                    "\(situation): \(name)", statement, rows: 1_000, pages: 1_000, on: connection)
                 #expect(rows.count == events + 1)
             }
             try await pull("first page", nil, events: 100)

@@ -240,9 +240,12 @@ package struct EndpointStore {
     /// What seals a named authorization's secrets.
     private func seal(of authorization: AuthorizationName) async throws -> SecretSeal? {
         guard let keys else { return nil }
-        let partner = try await self.query("SELECT insp.custody_partner($1)", [.text(authorization.partner)]).single()
-            .int(0)
-        return SecretSeal(try await keys.partnerKey(partner), of: .authorization(authorization.name))
+        do {
+            let partner = try await KeyUse.number(of: authorization.partner, on: self.connection)
+            return SecretSeal(try await keys.partnerKey(partner), of: .authorization(authorization.name))
+        } catch let error as PostgresError {
+            throw error.refusal ?? error
+        }
     }
 
     @discardableResult

@@ -135,9 +135,10 @@ def check_partners(said):
     assert challenge["method"] == "motion" and len(challenge["steps"]) == 2, challenge
     faces, deleted = documents(said["Faces"], '{"')
     assert len(faces["templates"]) == 1 and deleted["templates"] == 1, said["Faces"]
-    export, erased = documents(said["Persons"], '{"')
-    # The one that was sent as a form, and the enrolment.
-    assert len(export["jobs"]) == 2 and export["faces"] == [] and erased == {"jobs": 2}, said["Persons"]
+    export, withdrawn, erased = documents(said["Persons"], '{"')
+    # The one that was sent as a form, and the enrolment. The withdrawal leaves nothing to erase.
+    assert len(export["jobs"]) == 2 and export["faces"] == [], said["Persons"]
+    assert withdrawn == {"cancelled": 0, "jobs": 2} and erased == {"jobs": 0}, said["Persons"]
     problem = next(documents(said["Errors"]))
     assert problem["code"] == "DOCUMENT_FORMAT_UNKNOWN" and problem["contractCodes"]["mobile"] == "N00000", problem
 

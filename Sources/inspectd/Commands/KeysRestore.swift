@@ -12,7 +12,8 @@ extension Command {
         let lines = try InputFile.read(escrow, of: "--escrow", isSetting: true).split(separator: 0x0A)
         // A damaged line costs its own key alone.
         let entries = lines.compactMap { try? JSONDecoder().decode(KeyEscrow.Entry.self, from: $0) }
-        guard !entries.isEmpty else { throw UsageError("--escrow \(escrow) has no line of an escrow") }
+        // Of a key store without partners it is empty.
+        guard lines.isEmpty || !entries.isEmpty else { throw UsageError("--escrow \(escrow) has no line of an escrow") }
         let store = try Self.keyStore(configuration)
         try await store.checkPair(try await Self.noted(configuration))
         // Before anything is changed.

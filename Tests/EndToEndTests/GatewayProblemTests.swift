@@ -105,7 +105,6 @@ import Testing
         Wrong(
             path: "/endpoints/1/rotate", body: #"{"overlap":1}"#, code: .payloadInvalid, field: "overlap",
             allowed: ["overlapSeconds"]),
-        Wrong(path: "/endpoints/1/pause", body: #"{"x":1}"#, code: .payloadInvalid, field: "x", allowed: ["{}"]),
         Wrong(
             path: "/encryption-key", body: #"{"kty":"oct"}"#, code: .partnerKeyInvalid, field: "kty",
             allowed: ["RSA", "EC"]),

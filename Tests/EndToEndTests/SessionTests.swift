@@ -178,7 +178,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(5)))
     func `A partner's sessions go to its own server, with its key and its pins`() async throws {
-        let gateway = try await Gateway.start(["--longest-wait", "5"], scopes: Self.scopes)
+        let gateway = try await Gateway.start(["--longest-wait", "15"], scopes: Self.scopes)
         let (common, own) = (try StubVendor(), try StubVendor(deviceKey: "key-of-the-shop"))
         let authorities = gateway.service.files.appendingPathComponent("authorities.pem")
         try (Data(contentsOf: common.certificate) + Data(contentsOf: own.certificate)).write(to: authorities)

@@ -36,7 +36,11 @@ package final class PartnerKey: Sendable {
     // Constant once made; several threads may use libcrypto's keys.
     nonisolated(unsafe) let key: OpaquePointer
 
-    private struct Refusal: Error { var detail: String }
+    private struct Refusal: Error {
+        var detail: String
+        /// The member that is wrong.
+        var field: String?
+    }
 
     /// - Parameter text: A JWK.
     /// - Throws: ``InspectError`` with ``ErrorCode/partnerKeyInvalid``.
@@ -45,7 +49,7 @@ package final class PartnerKey: Sendable {
             let members = try Self.members(text)
             func member(_ name: String) throws(Refusal) -> Data {
                 guard let bytes = Base64URL.decode(members[name] ?? ""), !bytes.isEmpty else {
-                    throw Refusal(detail: "\(name) is no Base64url")
+                    throw Refusal(detail: "\(name) is no Base64url", field: name)
                 }
                 return bytes
             }
@@ -55,34 +59,38 @@ package final class PartnerKey: Sendable {
             case "RSA":
                 let (modulus, exponent) = (try member("n"), try member("e"))
                 guard modulus.first != 0, (2048...4096).contains(modulus.count * 8), exponent.count <= 8 else {
-                    throw Refusal(detail: "it is not of 2048 to 4096 bits")
+                    throw Refusal(detail: "it is not of 2048 to 4096 bits", field: "n")
                 }
                 self.algorithm = .rsa
                 self.curve = nil
                 encoded = DER.rsa(modulus: modulus, exponent: exponent)
                 own = ["e": members["e"] ?? "", "kty": "RSA", "n": members["n"] ?? ""]
             case "EC":
+                guard let curve = Curve.all.first(where: { $0.name == members["crv"] }) else {
+                    throw Refusal(detail: "its curve is not one of these", field: "crv")
+                }
                 let (x, y) = (try member("x"), try member("y"))
-                guard let curve = Curve.all.first(where: { $0.name == members["crv"] }),
-                    x.count == curve.count, y.count == curve.count
-                else { throw Refusal(detail: "its curve or a coordinate") }
+                guard x.count == curve.count, y.count == curve.count else {
+                    throw Refusal(
+                        detail: "a coordinate is not of the curve's length", field: x.count == curve.count ? "y" : "x")
+                }
                 self.algorithm = .agreement
                 self.curve = curve
                 encoded = DER.point(curve.identifier, x, y)
                 own = ["crv": curve.name, "kty": "EC", "x": members["x"] ?? "", "y": members["y"] ?? ""]
-            default: throw Refusal(detail: "kty is neither RSA nor EC")
+            default: throw Refusal(detail: "kty is neither RSA nor EC", field: "kty")
             }
             guard members["alg"] ?? self.algorithm.rawValue == self.algorithm.rawValue else {
-                throw Refusal(detail: "alg is not \(self.algorithm.rawValue)")
+                throw Refusal(detail: "alg is not \(self.algorithm.rawValue)", field: "alg")
             }
-            guard members["use"] ?? "enc" == "enc" else { throw Refusal(detail: "use is not enc") }
+            guard members["use"] ?? "enc" == "enc" else { throw Refusal(detail: "use is not enc", field: "use") }
             // RFC 7638: the members that make the key, in their order.
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             let canonical = (try? encoder.encode(own)) ?? Data()
             self.keyID = members["kid"] ?? Base64URL.text(SHA256.digest([UInt8](canonical)))
             guard (1...100).contains(self.keyID.utf8.count), self.keyID.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-            else { throw Refusal(detail: "kid is not 1 to 100 visible ASCII characters") }
+            else { throw Refusal(detail: "kid is not 1 to 100 visible ASCII characters", field: "kid") }
             own["kid"] = self.keyID
             own["alg"] = self.algorithm.rawValue
             own["use"] = "enc"
@@ -98,7 +106,7 @@ package final class PartnerKey: Sendable {
             }
             self.key = key
         } catch {
-            throw InspectError(.partnerKeyInvalid, error.detail)
+            throw InspectError(.partnerKeyInvalid, error.detail, field: error.field)
         }
         guard self.isSound else {
             throw InspectError(.partnerKeyInvalid, "a public key must not be like this one")
@@ -113,11 +121,11 @@ package final class PartnerKey: Sendable {
             throw Refusal(detail: "it is no JSON object")
         }
         if let name = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"].first(where: { object[$0] != nil }) {
-            throw Refusal(detail: "it has the private member \(name): it must not be used any more")
+            throw Refusal(detail: "it has the private member \(name): it must not be used any more", field: name)
         }
         for name in ["kty", "alg", "use", "kid", "crv", "n", "e", "x", "y"] {
             guard let value = object[name] else { continue }
-            guard value is String else { throw Refusal(detail: "\(name) is not a string") }
+            guard value is String else { throw Refusal(detail: "\(name) is not a string", field: name) }
         }
         return object.compactMapValues { $0 as? String }
     }

@@ -80,14 +80,8 @@ struct Arguments {
                 guard pieces.count == 1 else { throw UsageError("--\(option.name) takes no value") }
                 self.values[option.name] = []
             } else {
-                guard var value = pieces.count == 2 ? String(pieces[1]) : words.popFirst() else {
+                guard let value = pieces.count == 2 ? String(pieces[1]) : words.popFirst() else {
                     throw UsageError("--\(option.name) needs a value")
-                }
-                if option.isPersonal, value == "-" {
-                    guard let line = readLine() else {
-                        throw UsageError("--\(option.name) - needs a line of standard input")
-                    }
-                    value = line
                 }
                 guard option.repeats || self.values[option.name] == nil else {
                     throw UsageError("--\(option.name) was given twice")
@@ -95,6 +89,18 @@ struct Arguments {
                 self.values[option.name, default: []].append(value)
             }
         }
+    }
+
+    /// The same with lines of standard input in place of each `-` that stands for one.
+    func withInput(_ options: [Option]) throws(UsageError) -> Arguments {
+        var arguments = self
+        for option in options where option.isPersonal && self[option.name] == "-" {
+            guard let line = readLine() else {
+                throw UsageError("--\(option.name) - needs a line of standard input")
+            }
+            arguments.values[option.name] = [line]
+        }
+        return arguments
     }
 
     private static func resolve(_ name: String, in options: [Option]) throws(UsageError) -> Option {

@@ -44,7 +44,7 @@ struct Command: Sendable {
             throw UsageError("'\(self.name)' takes options only")
         }
         try self.refuseUnused(arguments)
-        try await self.body(arguments)
+        try await self.body(try arguments.withInput(self.table))
     }
 
     /// An option without effect is refused: a caller who gives it expects one.

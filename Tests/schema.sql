@@ -1635,7 +1635,7 @@ CREATE FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256
     AS ...
 
 CREATE FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) RETURNS SETOF record
-    LANGUAGE plpgsql SECURITY DEFINER
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'

@@ -111,6 +111,8 @@ import Testing
         ],
     ]
     /// Optional arguments that a sensible call gives.
+    /// They succeed only while a session waits for its next blob: SessionBlobTests calls them then.
+    private static let betweenBlobs: Set = ["gateway_session_add", "gateway_session_answer"]
     private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]
     /// Finished, in review, dead-lettered, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
@@ -279,7 +281,8 @@ import Testing
             succeeded.formUnion(try await Self.attempt(calls, fixture.admin))
         }
         // Without any success, a function was tried at its door alone.
-        for routine in routines where !succeeded.contains("insp.\(routine.name)") {
+        for routine in routines
+        where !succeeded.contains("insp.\(routine.name)") && !Self.betweenBlobs.contains(routine.name) {
             Issue.record("no call of insp.\(routine.name) succeeded")
         }
     }

@@ -105,7 +105,8 @@ COMMENT ON FUNCTION insp.gateway_cancel(bigint, bytea, uuid) IS 'insp.cancel for
 GRANT EXECUTE ON FUNCTION insp.gateway_cancel(bigint, bytea, uuid) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_rerun(
-    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL, OUT id uuid, OUT repeated boolean
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL, OUT id uuid, OUT repeated boolean,
+    OUT status smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -127,11 +128,14 @@ BEGIN
         ELSIF FOUND THEN
             id := known.public_id;
             repeated := true;
+            status := (SELECT x.status FROM insp.job x WHERE x.id = known.job_id);
+            PERFORM insp.record_access(p_credential, 'rerun', 'create', id, jsonb_build_object('of', p_id, 'repeated', true));
             RETURN;
         END IF;
     END IF;
     j := insp.gateway_job(number, p_id);
     id := insp.rerun(j.public_id);
+    status := 1;
     IF p_key IS NOT NULL THEN
         INSERT INTO insp.job_key (partner_id, key, job_id, public_id, request_sha256)
         SELECT number, p_key, x.id, x.public_id, digest FROM insp.job x WHERE x.public_id = gateway_rerun.id

@@ -79,7 +79,7 @@ BEGIN
                 ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
                 ('face', 'face_id'), ('face_job', 'face_id'), ('face_named', 'face_id'), ('face_pending', 'face_id'),
                 ('face_pending', 'embedding'), ('face_template', 'face_id'), ('face_template', 'embedding'),
-                ('callback_waiting', 'ordering_key'), ('callback_lease', 'ordering_key')) AS w (name, field)
+                ('callback_waiting', 'ordering_key'), ('callback_lease', 'ordering_key'), ('job', 'sealed'), ('secret', 'value')) AS w (name, field)
             ON a.attname = w.field AND c.relname ~ ('^' || w.name || '(_p[0-9]+)?$')
         WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind IN ('r', 'p') AND a.attstattarget <> 0
             AND NOT EXISTS (SELECT FROM pg_stats s
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.sample_nothing() IS
-    'Keeps personal data out of the planner''s statistics (ANALYZE), including in partitions created since the last call; returns for how many tables it changed the setting';
+    'Keeps personal data and secrets out of the planner''s statistics (ANALYZE), including in partitions created since the last call; returns for how many tables it changed the setting';
 
 CREATE OR REPLACE FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) RETURNS boolean
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

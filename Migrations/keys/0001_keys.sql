@@ -45,6 +45,8 @@ CREATE TABLE insp.key (
     CHECK ((subject IS NULL) = (kind <> 'person'))
     -- VACUUM lets new rows overwrite the bytes of destroyed keys; only inspectd keys sweep --rewrite removes all of them from the file.
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+-- ANALYZE keeps samples of a column's values, which would outlive the keys.
+ALTER TABLE insp.key ALTER COLUMN wrapped SET STATISTICS 0, ALTER COLUMN subject SET STATISTICS 0;
 -- The parent is no foreign key: a partner or a person is destroyed at once, by one row, however many keys are below.
 CREATE UNIQUE INDEX key_partner ON insp.key (partner_id) WHERE kind = 'partner';
 CREATE UNIQUE INDEX key_person ON insp.key (partner_id, subject) WHERE kind = 'person';

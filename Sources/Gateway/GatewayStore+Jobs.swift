@@ -67,19 +67,19 @@ extension GatewayStore {
     /// Runs a finished job again.
     ///
     /// - Parameter key: The idempotency key.
-    /// - Returns: The new job's id, and whether it is that of an earlier call under the same key.
+    /// - Returns: The new job's id and status, and whether it is that of an earlier call under the same key.
     func rerun(
         _ credential: GatewayCredential, id: String, key: String?
-    ) async throws -> (id: String, isRepeated: Bool) {
+    ) async throws -> (id: String, status: Int, isRepeated: Bool) {
         var key = key
         if let given = key, let keys = try self.keys {
             key = BlindIndex(try await keys.partnerKey(credential.partnerID)).pseudonym(given, use: "idempotency")
         }
         let row = try await self.ask(
-            "SELECT id, repeated FROM insp.gateway_rerun($1, $2, $3, $4)",
+            "SELECT id, status, repeated FROM insp.gateway_rerun($1, $2, $3, $4)",
             [.int(credential.id), .bytes(credential.secretSHA256), .text(id), .optional(key)]
         ).single()
-        return (try row.string("id"), try row.bool("repeated"))
+        return (try row.string("id"), Int(try row.int("status")), try row.bool("repeated"))
     }
 
     /// The bytes of a part as they were received.

@@ -20,11 +20,11 @@ struct SessionRequest {
     init(_ body: Data) throws(InspectError) {
         let (object, texts) = try JSONBody.object(body)
         guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.sessionShapeRefused) }
-        let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "sessionId", "userId", "flow"])
+        let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "sessionId", "userId", "flow", "consent"])
         if let unknown = unknown.min()?.prefix(40) {
             throw InspectError(
                 .payloadInvalid, "unknown key '\(unknown)'",
-                hint: "Keys are sessionRequestBlob, sessionId, userId and flow.",
+                hint: "Keys are sessionRequestBlob, sessionId, userId, flow and consent.",
                 field: String(unknown))
         }
         func text(_ name: String) throws(InspectError) -> String? {
@@ -49,6 +49,8 @@ struct SessionRequest {
         payload["userReference"] = user
         self.namesUser = user != nil
         payload["reportingCriteria"] = try text("flow")
+        // Judged with the first blob, which makes the job.
+        if let consent = object["consent"], !(consent is NSNull) { payload["consent"] = consent }
         self.payload = try JSONBody.data(payload, texts)
     }
 }

@@ -213,6 +213,8 @@ import Testing
         let worker = try gateway.service.worker(["--slots", "1"])
         let finished = try await gateway.finished(second)
         #expect(finished["rerunOf"] as? String == id && finished["decision"] != nil)
+        let later = try await run(again: id, key: "again")
+        #expect(later.status == 200 && later.id == second && later.document["status"] as? Int == 128)
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
         #expect(

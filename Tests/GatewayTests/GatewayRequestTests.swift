@@ -194,6 +194,13 @@ import Testing
         #expect(session(#"{"sessionRequestBlob":"b","colour":7}"#) == "colour")
     }
 
+    @Test func `A problem's title is the phrase of its status`() throws {
+        for code in ErrorCode.allCases where code.httpStatus != 500 {
+            let problem = try JSONSerialization.jsonObject(with: HTTPResponse.problem(code).body) as? [String: Any]
+            #expect(problem?["title"] as? String != "Internal Server Error", "\(code)")
+        }
+    }
+
     @Test func `A session is a blob, and raw biometrics are refused`() throws {
         let session = try SessionRequest(
             Data(#"{"sessionRequestBlob":"blob","userId":"12345","flow":"cardRequest"}"#.utf8))
@@ -201,6 +208,9 @@ import Testing
         let id = "01234567-89ab-7cde-8123-456789abcdef"
         let further = try SessionRequest(Data(#"{"sessionRequestBlob":"blob","sessionId":"\#(id)"}"#.utf8))
         #expect(further.sessionID == id && !further.namesUser)
+        let consenting = try SessionRequest(
+            Data(#"{"sessionRequestBlob":"blob","consent":{"obtained":"yes"}}"#.utf8))
+        #expect(String(decoding: consenting.payload, as: UTF8.self).contains(#""consent":{"obtained":"yes"}"#))
         let strange = #"{"sessionRequestBlob":"blob","sessionId":"7"}"#
         #expect(Self.code { _ = try SessionRequest(Data(strange.utf8)) } == .jobUnknown)
         let payload = try JSONSerialization.jsonObject(with: session.payload) as? [String: String]

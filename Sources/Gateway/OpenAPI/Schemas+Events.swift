@@ -8,7 +8,7 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "events": { "type": "array", "maxItems": 1000, "items": { "$ref": "#/components/schemas/Event" } },
-            "next": { "type": "string", "description": "What to send as after, also if there were no events" }
+            "next": { "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$", "description": "What to send as after, also if there were no events" }
           },
           "examples": [
             {
@@ -22,7 +22,7 @@ extension OpenAPIDocument {
                   "body": "{\"type\":\"job.finished\",\"timestamp\":\"2026-01-31T12:00:00.000Z\"}"
                 }
               ],
-              "next": "17734694056629.2_0.7"
+              "next": "q7hZ0mB1xT9fKc2LwVdE5nRgYsJ3uOaPi8Xt4vQ6kMzHbCyFeDlWrSjUoGpNtIA1x-_2Lq7hZ0mB1xT9fKc2LwVdE5nRgYsJ3uOaPi8Xt4v"
             }
           ]
         },

@@ -147,7 +147,17 @@ extension OpenAPIDocument {
             "sessionRequestBlob": { "type": "string", "minLength": 1 },
             "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "Of the answer to the session's former blob" },
             "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
-            "flow": { "type": ["string", "null"], "maxLength": 100 }
+            "flow": { "type": ["string", "null"], "maxLength": 100 },
+            "consent": {
+              "type": "object",
+              "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
+              "properties": {
+                "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
+                "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },
+                "policyVersion": { "type": "string", "description": "The version of the policy that the end user saw" },
+                "purposes": { "type": "array", "items": { "type": "string" }, "description": "What the end user consented to" }
+              }
+            }
           }
         },
         "ChallengeRequest": {

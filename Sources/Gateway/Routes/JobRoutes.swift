@@ -77,11 +77,11 @@ extension GatewayRoute {
             .scope(.create) { (call) throws(InspectError) in
                 let (id, key) = (try call.jobID(), try call.idempotencyKey())
                 return { _ in
-                    let (job, isRepeated) = try await call.store.rerun(call.credential, id: id, key: key)
+                    let (job, status, isRepeated) = try await call.store.rerun(call.credential, id: id, key: key)
                     return GatewayAnswer(
                         response: try .json(
                             JobProgress(
-                                id: job, status: Int(JobStatus.queued.rawValue), isRepeated: isRepeated ? true : nil,
+                                id: job, status: status, isRepeated: isRepeated ? true : nil,
                                 test: call.credential.isTest ? true : nil),
                             status: isRepeated ? 200 : 201, headers: [("Location", "/inspectionjob/\(job)")]),
                         job: job)

@@ -590,6 +590,7 @@ PARTITION BY RANGE (id);
 ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
 ALTER TABLE ONLY insp.job ALTER COLUMN request SET STATISTICS 0;
 ALTER TABLE ONLY insp.job ALTER COLUMN personal SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN sealed SET STATISTICS 0;
 ALTER TABLE ONLY insp.job ALTER COLUMN consent_proof SET STATISTICS 0;
 
 CREATE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
@@ -1604,7 +1605,7 @@ CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL::text, OUT id uuid, OUT repeated boolean) RETURNS record
+CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL::text, OUT id uuid, OUT repeated boolean, OUT status smallint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -4009,6 +4010,7 @@ CREATE TABLE insp.secret (
     CONSTRAINT secret_purpose_check CHECK ((purpose = ANY (ARRAY['signing_secret'::text, 'signing_key'::text, 'client_key'::text, 'api_key'::text, 'client_secret'::text, 'access_token'::text, 'credential'::text, 'consent_key'::text, 'cursor_key'::text, 'assertion'::text, 'revocation'::text]))),
     CONSTRAINT secret_seal_check CHECK ((seal = ANY (ARRAY[0, 1])))
 );
+ALTER TABLE ONLY insp.secret ALTER COLUMN value SET STATISTICS 0;
 ALTER TABLE insp.secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.secret_id_seq
     START WITH 1
@@ -5583,8 +5585,8 @@ REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean, OUT status smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean, OUT status smallint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) FROM PUBLIC;

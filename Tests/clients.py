@@ -254,7 +254,8 @@ class Clients(trial.Trial):
         url = f"callbackUrl=http://127.0.0.1:{self.receiver_port}/{name}"
         job = self.client(name, "create", f"{name}-1", image, *members, url).stdout.decode().strip()
         tries = [entry for entry in self.requests[name] if entry[1].startswith("inspectionjob/create")]
-        self.expect([entry[3] for entry in tries] == [*(status for status, _, _ in PUT_OFF), 201, 200], f"{name}: the tries of a job: {[entry[3] for entry in tries]}")
+        seen = [entry[3] for entry in tries]
+        self.expect(seen == [*(status for status, _, _ in PUT_OFF), 201, 200], f"{name}: the tries of a job: {seen}")
         self.expect({entry[4] for entry in tries} == {f"{name}-1"}, f"{name}: a try without its Idempotency-Key")
         pauses = [later[2] - earlier[2] for earlier, later in zip(tries, tries[1:])]
         self.expect(all(pause > wanted - 0.1 for pause, (_, _, wanted) in zip(pauses, PUT_OFF)), f"{name}: Retry-After is ignored: {pauses}")

@@ -264,7 +264,7 @@ class Partner:
             for callback in self.received():
                 body = json.loads(callback["body"])
                 if body["data"].get("id") == self.seen["passed"]["id"]:
-                    body["data"].pop("result")
+                    body["data"].pop("result", None)
                     self.seen["finished"] = body
                     return
             time.sleep(0.1)

@@ -129,7 +129,7 @@ class Clients(trial.Trial):
                 with urllib.request.urlopen(request, timeout=30) as answer:
                     return answer.status == 204
             except urllib.error.HTTPError as error:
-                if error.code not in (401, 413):
+                if error.code not in (401, 413, 500):
                     raise
                 return False
             except (urllib.error.URLError, ConnectionError) as error:
@@ -244,6 +244,9 @@ class Clients(trial.Trial):
         self.expect(not self.judged(name, receivers.signed(self.secret, "msg_long", body), body), f"{name}: any length is taken")
         for what, secret, text in (("forged", another, b"{}"), ("cut", self.secret, b"")):
             self.expect(not self.judged(name, receivers.signed(secret, f"msg_{what}", b"{}"), text), f"{name}: a {what} callback is taken")
+        blocked = self.write(f"{name}/received", "")  # a file where the inbox should be
+        self.expect(not self.judged(name, receivers.signed(self.secret, "msg_lost", b"{}"), b"{}"), f"{name}: what is not stored is acknowledged")
+        os.unlink(blocked)
         self.expect(self.inbox(name, "received") == {}, f"{name}: something of that is stored")
         for connection in idle:
             connection.close()
@@ -289,8 +292,6 @@ class Clients(trial.Trial):
                 self.expect(done.returncode == 0 and json.loads(done.stdout)["status"] == 128, f"{name}: no result with a new token")
             else:
                 self.expect(done.returncode != 0 and b"UNAUTHENTICATED" in done.stderr, f"{name}: a refused token: {done.stderr[-300:]}")
-        with self.lock:
-            self.expiring[name] = 0
 
     def verifies(self, name):
         for _ in range(600):

@@ -52,7 +52,7 @@ enum OpenAPIDocument {
             "responses": {
               "Problem": {
                 "description": "Refused (RFC 9457)",
-                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" }\#(OpenAPIExample.member([.refused])) } }
               },
               "Unauthorized": {
                 "description": "No valid credential",
@@ -69,6 +69,9 @@ enum OpenAPIDocument {
                 "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" } } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               }
+            },
+            "examples": {
+        \#(OpenAPIExample.components)
             },
             "schemas": {
         \#(Self.schemas.joined(separator: ",\n"))
@@ -112,10 +115,10 @@ enum OpenAPIDocument {
     /// What is sent to endpoints (Standard Webhooks).
     private static var webhooks: String {
         [
-            ("jobEvent", "JobEvent", "Something happened to a job"),
-            ("endpointEvent", "EndpointEvent", "Something happened to an endpoint"),
+            ("jobEvent", "JobEvent", "Something happened to a job", [OpenAPIExample.finished]),
+            ("endpointEvent", "EndpointEvent", "Something happened to an endpoint", []),
         ]
-        .map { name, schema, summary in
+        .map { name, schema, summary, examples in
             let headers = [
                 ("webhook-id", "The same in every attempt"),
                 ("webhook-timestamp", "Seconds since 1970, of this attempt"),
@@ -128,7 +131,7 @@ enum OpenAPIDocument {
                         "summary": "\##(summary)",
                         "security": [],
                         "parameters": [\##(headers)],
-                        "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" } } } },
+                        "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(OpenAPIExample.member(examples)) } } },
                         "responses": { "2XX": { "description": "Received; any other status is tried again" } }
                       }
                     }

@@ -8,6 +8,8 @@ struct Operation: Sendable {
     var parameters: [Parameter] = []
     /// Name of the schema of a JSON body or of an OAuth 2.0 form.
     var request: String?
+    /// Bodies of that schema.
+    var requestExamples: [OpenAPIExample] = []
     /// Name of the schema of a form with files.
     var form: String?
     var answers: [Answer]
@@ -63,6 +65,15 @@ struct Operation: Sendable {
         var isJob = false
         /// Whether the body is encrypted where the partner has registered a key.
         var isEncrypted = false
+        /// Bodies of the schema.
+        var examples: [OpenAPIExample] = []
+
+        /// The same with these examples.
+        func showing(_ examples: OpenAPIExample...) -> Answer {
+            var answer = self
+            answer.examples = examples
+            return answer
+        }
 
         /// The same, encrypted where the partner has registered a key.
         var encrypted: Answer {
@@ -135,8 +146,11 @@ extension GatewayRoute {
         let contents = self.content.types.compactMap { type -> String? in
             let isForm = type.hasPrefix("multipart/")
             guard let schema = isForm ? self.operation.form : self.operation.request else { return nil }
-            let encoding = isForm ? #", "encoding": { "request": { "contentType": "application/json" } }"# : ""
-            return ##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(encoding) }"##
+            let rest =
+                isForm
+                ? #", "encoding": { "request": { "contentType": "application/json" } }"#
+                : OpenAPIExample.member(self.operation.requestExamples)
+            return ##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(rest) }"##
         }
         guard !contents.isEmpty else { return nil }
         let isRequired = if case .optionalJSON = self.content { false } else { true }
@@ -165,7 +179,8 @@ extension Operation.Answer {
         var contents: [String] = []
         if let schema = self.schema {
             let type = self.type ?? "application/json"
-            contents.append(##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" } }"##)
+            let shown = OpenAPIExample.member(self.examples)
+            contents.append(##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(shown) }"##)
         } else if let type = self.type {
             contents.append(#""\#(type)": {}"#)
         }

@@ -24,6 +24,7 @@ extension GatewayRoute {
                 ],
                 answers: [
                     .json("A page; empty: there was nothing until the wait was over", "EventPage").encrypted
+                        .showing(.pulled)
                 ],
                 refusals: [404, 409, 410]),
             .scope(.events) { (call) throws(InspectError) in

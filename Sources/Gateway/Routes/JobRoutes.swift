@@ -10,14 +10,15 @@ extension GatewayRoute {
             Operation(
                 id: "createInspectionJob", summary: "Accepts an inspection",
                 detail: "With wait, also read. The same request under the same idempotency key is one job.",
-                parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest", form: "CreateForm",
+                parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest",
+                requestExamples: [.specimen], form: "CreateForm",
                 answers: [
                     .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location)
                         .encrypted,
                     .json(
                         201, "Accepted; with wait, the job as it is at the end of the wait", "Job", .location,
                         isJob: true
-                    ).encrypted,
+                    ).encrypted.showing(.created),
                 ], refusals: [409]),
             .scope(.create) { (call) throws(InspectError) in
                 try call.create(.create)
@@ -44,7 +45,8 @@ extension GatewayRoute {
                 detail: "Another partner's job is unknown.",
                 parameters: [.wait, .header("If-None-Match", "ETag of an earlier answer")],
                 answers: [
-                    .json("The job", "Job", .entityTag, .retryAfter).encrypted,
+                    .json("The job", "Job", .entityTag, .retryAfter).encrypted
+                        .showing(.passed, .rejected, .liveness),
                     .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
                 ], refusals: [404, 410]),
             .scope(.read) { (call) throws(InspectError) in

@@ -105,7 +105,7 @@ package struct CallbackBenchmark: Sendable {
             callbacks: rounds.map(\.count).reduce(0, +), endpoints: self.endpoints)
     }
 
-    /// Measures in turns without and beside a partner that hangs, so that a machine that becomes busy affects both.
+    /// Measures alternately without and beside a partner that hangs, so that a machine that becomes busy affects both.
     package func runHung() async throws -> HungReport {
         guard let mode = self.hung.flatMap({ HungPartner.Mode(rawValue: $0) }) else {
             throw HTTPError(.requestInvalid, "the mode is tcp, tls, dns or drip")

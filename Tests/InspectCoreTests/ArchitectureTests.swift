@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["README.md": 120, "ARCHITECTURE.md": 250])
+    @Test(arguments: [("README.md", 120), ("ARCHITECTURE.md", 250)])
     func `The pages that everybody reads are short`(page: String, limit: Int) throws {
         let file = Self.sources.deletingLastPathComponent().appendingPathComponent(page)
         let text = try String(contentsOf: file, encoding: .utf8)

@@ -102,7 +102,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('ATTEMPT_INTERRUPTED', 'IN086', 'the attempt was interrupted and will be repeated', true, NULL, NULL),
     ('ENDPOINT_UNKNOWN', 'IN087', 'no endpoint of that number exists', false, 404, NULL),
     ('ENDPOINT_INVALID', 'IN088', 'a setting of the endpoint is not acceptable', false, 400, NULL),
-    ('PARTNER_KEY_INVALID', 'IN107', 'the key is no public key that results can be encrypted for', false, 400,
+    ('PARTNER_KEY_INVALID', 'IN107', 'the key is not a public key that results can be encrypted for', false, 400,
         'A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.'),
     ('PARTNER_KEY_MISSING', 'IN108', 'the partner has registered no key', false, 404, NULL),
     ('RESULT_PURGED', 'IN109', 'the job''s result was removed', false, 409, NULL),

@@ -228,7 +228,7 @@ LANGUAGE sql IMMUTABLE AS $$
         THEN split_part(p_location, '/', -2)::uuid END
 $$;
 COMMENT ON FUNCTION insp.object_key(text) IS
-    'The key that sealed an object, as its location (s3:BUCKET/PREFIX/DAY/KEY/ID) says; null: it is no such location';
+    'The key that sealed an object, as its location (s3:BUCKET/PREFIX/DAY/KEY/ID) says; null: it is not such a location';
 
 CREATE OR REPLACE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

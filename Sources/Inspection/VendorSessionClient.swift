@@ -173,7 +173,7 @@ package final class VendorSessionClient: Sendable {
                 torn.description)
         }
         guard let members = try? JSONDecoder().decode([String: VendorValue].self, from: Data(response.body)) else {
-            throw failure(.vendorResponseInvalid, "invalid", "the answer is no JSON object")
+            throw failure(.vendorResponseInvalid, "invalid", "the answer is not a JSON object")
         }
         do throws(InspectError) {
             return (try VendorSessionAnswer(members: members, after: former), response.status)

@@ -239,7 +239,7 @@ extension WorkerMachine {
         case failure(any Error, random: Double)
     }
 
-    static let notStorable = InspectError(.internalError, "a result cannot be stored: it is no JSON")
+    static let notStorable = InspectError(.internalError, "a result cannot be stored: it is not JSON")
 
     /// Turns an attempt's outcome into the write that ends its lease; the slot is free from here on.
     mutating func ended(

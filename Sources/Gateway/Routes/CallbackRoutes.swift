@@ -70,7 +70,7 @@ extension GatewayRoute {
         Self.action(
             .rotate,
             Operation(
-                id: "rotateSecret", summary: "A new signing secret; the old one goes on signing for a while",
+                id: "rotateSecret", summary: "A new signing secret; the old one also signs for a while",
                 detail: "The secret is shown only here.", request: "RotateRequest",
                 answers: [.json("The secret", "Secret")], refusals: [404])),
     ]
@@ -171,7 +171,7 @@ private enum EndpointOptions {
             guard let text else { continue }
             guard Self.isTime(text) else {
                 throw InspectError(
-                    .payloadInvalid, "\(name) is no time", hint: "A time is written as 2026-01-31T12:00:00Z.",
+                    .payloadInvalid, "\(name) is not a time", hint: "A time is written as 2026-01-31T12:00:00Z.",
                     field: name)
             }
         }

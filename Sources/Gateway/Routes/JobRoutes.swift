@@ -27,7 +27,7 @@ extension GatewayRoute {
             Operation(
                 id: "listInspectionJobs", summary: "The jobs that have all of the given references, newest first",
                 detail:
-                    "Give at least one reference. A page may have fewer jobs than limit, or none, and a next one all the same.",
+                    "Give at least one reference. A page may have fewer jobs than limit, or none, and still have next.",
                 parameters: JobSearch.Reference.allCases.map {
                     .query($0.parameter, ##"{ "$ref": "#/components/schemas/Reference" }"##)
                 } + [

@@ -31,7 +31,7 @@ extension GatewayRoute {
             Operation(
                 id: "setEncryptionKey",
                 summary: "Registers your public key: results and callbacks are encrypted for it from now on",
-                detail: "It takes the place of the former one. Never send a private key.", request: "PublicKey",
+                detail: "It replaces the former one. Never send a private key.", request: "PublicKey",
                 answers: [.json("The key as it is stored", "PublicKey")]),
             .scope(.keys) { (call) throws(InspectError) in
                 { body in

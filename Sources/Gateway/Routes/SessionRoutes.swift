@@ -17,7 +17,7 @@ extension GatewayRoute {
                         "The vendor's server answered, or the session could not be run (success is false then)",
                         "SessionAnswer"
                     ).encrypted,
-                    .json(202, "Accepted, but not answered within the time; the job goes on", "Job", .location),
+                    .json(202, "Accepted, but not answered in time; the job continues", "Job", .location),
                 ], refusals: [404, 409]),
             .scope(.session) { (call) throws(InspectError) in
                 { body in

@@ -363,7 +363,7 @@ extension ErrorCode {
         case .partnerKeyMissing: refusal("IN108", "the partner has registered no key", status: 404)
         case .partnerKeyInvalid:
             refusal(
-                "IN107", "the key is no public key that results can be encrypted for",
+                "IN107", "the key is not a public key that results can be encrypted for",
                 hint:
                     "A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.")
         }

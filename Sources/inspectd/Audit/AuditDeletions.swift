@@ -90,7 +90,7 @@ struct AuditDeletions {
         let bytes = try InputFile.read(path, of: "--deletions", isSetting: true)
         let lines = bytes.split(separator: 0x0A)
         guard lines.count == 1, let report = SignedDeletionReport(line: Data(lines[0])), let frame = report.frame else {
-            throw InputFile.Failure(description: "--deletions: \(path) is no report of inspectd audit deletions")
+            throw InputFile.Failure(description: "--deletions: \(path) is not a report of inspectd audit deletions")
         }
         var faults: [String] = []
         if !keys.contains(where: { $0.id == report.keyID }) {

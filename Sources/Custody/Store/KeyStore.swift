@@ -222,7 +222,7 @@ package final class KeyStore: Sendable {
         } catch {
             guard error.code == .sealBroken else { throw error }
             throw InspectError(
-                .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is another one of that name")
+                .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is a different one with that name")
         }
     }
 }

@@ -130,7 +130,7 @@ COMMENT ON TABLE insp.client_authorization IS
 COMMENT ON COLUMN insp.client_authorization.id IS 'Number of the authorization';
 COMMENT ON COLUMN insp.client_authorization.partner_id IS 'Whose it is';
 COMMENT ON COLUMN insp.client_authorization.name IS
-    'Its name among the partner''s; null: it is of one endpoint alone, and its secrets are that endpoint''s';
+    'Its name among the partner''s; null: it belongs to one endpoint, and so do its secrets';
 COMMENT ON COLUMN insp.client_authorization.provider IS
     'How tokens are obtained: client_credentials (RFC 6749 section 4.4), assertion (RFC 7521 section 4.1), or a provider built into the worker';
 COMMENT ON COLUMN insp.client_authorization.grant_type IS

@@ -151,7 +151,7 @@ COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.par
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
 COMMENT ON COLUMN insp.reason.mobile_code IS
-    'The error with which Jumio''s mobile SDK tells an app''s own interface of it: Z turn the document over; null: none';
+    'The error with which Jumio''s mobile SDK reports it to an app''s own interface: Z turn the document over; null: none';
 GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),

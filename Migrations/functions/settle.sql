@@ -318,7 +318,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.locked_jobs(bigint[]) IS
-    'Of these jobs, those whose row or lease another transaction holds at this moment; waits for none of them';
+    'The given jobs whose row or lease another transaction holds at this moment; waits for none of them';
 GRANT EXECUTE ON FUNCTION insp.locked_jobs(bigint[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer

@@ -68,7 +68,7 @@ extension GatewayRoute {
             "POST", "/inspectionjob/{id}/rerun", .none,
             Operation(
                 id: "rerunInspectionJob", summary: "Runs a finished job again, as a new job",
-                detail: "Each call creates a job, but for one that is repeated under its idempotency key.",
+                detail: "Each call creates a job, unless it repeats one under its idempotency key.",
                 parameters: [.idempotencyKey],
                 answers: [
                     .json("Accepted before, under the same idempotency key", "Job", .location),

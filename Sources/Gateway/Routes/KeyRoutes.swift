@@ -45,7 +45,7 @@ extension GatewayRoute {
             "DELETE", "/encryption-key", .none,
             Operation(
                 id: "deleteEncryptionKey", summary: "Removes your public key: results and callbacks are sent plain",
-                detail: "Also where there is none.", answers: [.json("There is none now", "Empty")]),
+                detail: "Also if there is none.", answers: [.json("There is none now", "Empty")]),
             .scope(.keys) { (call) throws(InspectError) in
                 { _ in
                     _ = try await call.store.setKey(call.credential, nil)

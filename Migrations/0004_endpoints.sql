@@ -199,7 +199,7 @@ COMMENT ON COLUMN insp.token_revocation.endpoint_id IS 'Whose token it was';
 COMMENT ON COLUMN insp.token_revocation.authorization_name IS 'Name of the authorization; null: the endpoint''s own';
 COMMENT ON COLUMN insp.token_revocation.requested_at IS 'When the authorization was removed';
 COMMENT ON COLUMN insp.token_revocation.due_at IS 'When a dispatcher tries; while one does, when another one may';
-COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When it is given up: the token has expired, or a day has passed';
+COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When dispatchers stop trying: the token has expired, or a day has passed';
 COMMENT ON COLUMN insp.token_revocation.attempts IS 'How often it was tried';
 COMMENT ON COLUMN insp.token_revocation.lease IS 'Number of the right to try it';
 COMMENT ON COLUMN insp.token_revocation.last_code IS 'Code of the last failure (insp.error_code)';

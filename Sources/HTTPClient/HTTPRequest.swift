@@ -45,7 +45,7 @@ package struct HTTPRequest: Sendable {
         var headerBytes: Int = 32 * 1024
         /// A transfer slower than this many bytes a second …
         package var lowSpeedBytes: Int = 1
-        /// … for this many seconds is given up. 0: only the total counts.
+        /// … for this many seconds is ended. 0: only the total counts.
         package var lowSpeedSeconds: Int = 0
 
         package init(totalMilliseconds: Int, bodyBytes: Int, lowSpeedBytes: Int = 1, lowSpeedSeconds: Int = 0) {

@@ -69,7 +69,8 @@ extension GatewayRoute {
         GatewayRoute(
             "DELETE", "/persons/{userReference}/consent", .none,
             Operation(
-                id: "withdrawConsent", summary: "Withdraws a person's consents (GDPR, article 7): cancels jobs, then erases",
+                id: "withdrawConsent",
+                summary: "Withdraws a person's consents (GDPR, article 7): cancels jobs, then erases",
                 detail:
                     "Jobs that are not finished are cancelled; then all is erased as erasePerson does. The proof that a consent was given stays, with the time of the withdrawal.",
                 answers: [.json("How many jobs were stopped, and how many erased", "Withdrawal")], refusals: [409]),

@@ -52,7 +52,7 @@ extension GatewayRoute {
             "POST", "/liveness/challenge", .optionalJSON,
             Operation(
                 id: "issueChallenge",
-                summary: "Issues a liveness challenge for one use: colours to show, or motions to make before the camera",
+                summary: "Issues a liveness challenge for one use: colours to show, or motions to make",
                 detail: "A job answers it with FRAMES and challenge.", request: "ChallengeRequest",
                 answers: [.json(201, "The challenge", "Challenge")]),
             .scope(.create) { (call) throws(InspectError) in

@@ -200,7 +200,7 @@ struct ReportFields {
                     ? "<p>The format has no check digits.</p>\n"
                     : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", ""], rows))
             return ReportPage.section(
-                "Machine-readable MRZ: \(source.part), \(mrz.format.rawValue)", content)
+                "MRZ: \(source.part), \(mrz.format.rawValue)", content)
         } + self.unparsed
     }
 

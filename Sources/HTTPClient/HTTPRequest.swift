@@ -178,7 +178,7 @@ package struct HTTPRequest: Sendable {
         }
     }
 
-    /// Whether a byte may stand in a token of RFC 9110 section 5.6.2, by its value.
+    /// Whether a byte may occur in a token of RFC 9110 section 5.6.2, by its value.
     private static let isToken: [Bool] = (0..<256).map { byte in
         switch UInt8(byte) {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -27,7 +27,7 @@ package final class PartnerKey: Sendable {
     }
 
     let algorithm: Algorithm
-    /// The name that stands in what is encrypted: the JWK's own, or else its thumbprint (RFC 7638).
+    /// The name in the header of what is encrypted: the JWK's own, or else its thumbprint (RFC 7638).
     package let keyID: String
     /// `nil`: RSA.
     let curve: Curve?

@@ -12,7 +12,7 @@ struct AuditDeletions {
     // MARK: A new one
 
     func sign(_ configuration: Configuration, _ store: RecordStore) async throws {
-        // As the database allows them: the name stands in the signed text.
+        // As the database allows them: the name is in the signed text.
         guard let partner = self.arguments["partner"],
             partner.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/) != nil
         else { throw UsageError("'audit deletions' needs --partner with a partner's name") }

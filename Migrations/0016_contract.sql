@@ -23,7 +23,7 @@ INSERT INTO insp.part_kind (kind, place, source, is_image, is_many, meaning) VAL
     ('BACK', 2, 'document', true, false, 'The back of a two-sided document'),
     ('FACE', 3, 'person', true, false, 'The selfie'),
     ('FRAMES', 4, 'person', true, true, 'The frames of a liveness capture'),
-    ('DG1', 5, 'chip', false, false, 'Data group 1: the machine-readable zone (ICAO 9303-10)'),
+    ('DG1', 5, 'chip', false, false, 'Data group 1: the MRZ (ICAO 9303-10)'),
     ('DG2', 6, 'chip', false, false, 'Data group 2: the encoded face (ICAO 9303-10)'),
     ('DG7', 7, 'chip', false, false, 'Data group 7: the displayed signature (ICAO 9303-10)'),
     ('DG11', 8, 'chip', false, false, 'Data group 11: additional details of the holder (ICAO 9303-10)'),

@@ -58,7 +58,7 @@ struct AuditDeletions {
             guard .now < deadline else {
                 throw InspectError(
                     .internalError, "rows of the record wait for their place",
-                    hint: "A worker that maintains must run (insp.v_maintenance), or --until is earlier.")
+                    hint: "Run a worker that maintains (insp.v_maintenance), or give an earlier --until.")
             }
             try await Task.sleep(for: .milliseconds(200))
         }
@@ -70,7 +70,7 @@ struct AuditDeletions {
         guard anchor > 0, let at = row?["at"] as? Int64, from < at else { return }
         throw InspectError(
             .parameterInvalid, "retention removed the record from before \(DeletionReport.time(at))",
-            hint: "--begin \(DeletionReport.time(at)) or later.")
+            hint: "Give --begin \(DeletionReport.time(at)) or later.")
     }
 
     // MARK: One that somebody shows

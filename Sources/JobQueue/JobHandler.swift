@@ -191,7 +191,7 @@ package final class JobContext: Sendable {
     /// Ends the lease of a job whose session goes on, until the next blob comes or the time is over.
     ///
     /// - Parameter patience: From the last answer on.
-    /// - Returns: False if that has passed: the job is to be decided by what there is. Otherwise the handler must throw
+    /// - Returns: False if that has passed: the job must be decided by what there is. Otherwise the handler must throw
     ///   ``SessionPaused``.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
     package func pauseSession(for patience: Duration) async throws -> Bool {

@@ -163,7 +163,7 @@ extension WorkerMachine {
         actions.wake(0)
     }
 
-    /// Whether the queue is to be asked if anything is left: the worker stops once there is nothing.
+    /// Whether to ask the queue if anything is left: the worker stops once there is nothing.
     var drainCheck: WorkerIdentity? {
         guard self.configuration.drains, self.scan.sawNothing, !self.scan.isUnknown, self.running.isEmpty,
             self.pendingCount == 0
@@ -295,7 +295,7 @@ extension WorkerMachine {
         }
     }
 
-    /// A stage's result is to be stored.
+    /// A stage's result must be stored.
     ///
     /// - Returns: False if the lease is known to be lost.
     mutating func completed(

@@ -273,7 +273,7 @@ package struct CallbackBenchmark: Sendable {
     }
 
     private func add(_ count: Int, endpoint: Int64, url: String, _ connection: PostgresConnection) async throws {
-        // As finished jobs leave them, with a key as long as the body is to be.
+        // As finished jobs leave them, with a key that makes the body as long as intended.
         _ = try await connection.query(
             """
             INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, decision, definition_key)

@@ -91,7 +91,7 @@ struct Arguments {
         }
     }
 
-    /// The same with lines of standard input in place of each `-` that stands for one.
+    /// The same with lines of standard input instead of each `-` that stands for one.
     func withInput(_ options: [Option]) throws(UsageError) -> Arguments {
         var arguments = self
         for option in options where option.isPersonal && self[option.name] == "-" {

@@ -122,7 +122,7 @@ package final class PartDecryption: Sendable {
         return Array(secret.prefix(count))
     }
 
-    /// Decrypts by AES-256-GCM (NIST SP 800-38D) as A256GCM requires: a key of 32 bytes, a nonce of 12, a tag of 16.
+    /// Decrypts by AES-256-GCM (NIST SP 800-38D) as A256GCM wants it: a key of 32 bytes, a nonce of 12, a tag of 16.
     ///
     /// - Returns: `nil` if one has another length, or the tag is not that of the content and what is associated with it.
     package static func open(

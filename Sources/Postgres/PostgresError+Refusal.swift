@@ -20,7 +20,7 @@ extension PostgresError {
     package var meaning: any Error {
         if let refusal = self.refusal { return refusal }
         switch self.sqlState {
-        // The payload is not JSON, or contains \u0000 or half a surrogate pair.
+        // The payload is no JSON, or contains \u0000 or half a surrogate pair.
         case "22P02", "22P05", "22021": return InspectError(.payloadInvalid, "not JSON that can be stored")
         case _ where self.isTransient: return InspectError(.databaseUnavailable, self.reason)
         default: return self

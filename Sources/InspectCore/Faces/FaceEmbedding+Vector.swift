@@ -47,7 +47,7 @@ extension FaceEmbedding {
                 guard let high = Self.nibble(digits[start + 2 * byte]),
                     let low = Self.nibble(digits[start + 2 * byte + 1])
                 else {
-                    throw InspectError(.payloadInvalid, "an embedding has a character that is not a hexadecimal digit")
+                    throw InspectError(.payloadInvalid, "an embedding has a character that is no hexadecimal digit")
                 }
                 bits = bits << 8 | UInt32(high << 4 | low)
             }

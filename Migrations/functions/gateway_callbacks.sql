@@ -78,7 +78,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM insp.require(p_state IN ('pending', 'held', 'dead'), 'state', 'A state is pending, held or dead.', p_field => 'state');
-    PERFORM insp.require(num_nulls(p_before, p_last) IN (0, 2), 'after', 'Send next of the page before.', p_field => 'after');
+    PERFORM insp.require(num_nulls(p_before, p_last) IN (0, 2), 'after', 'Send next of the last page.', p_field => 'after');
     IF p_last IS NOT NULL THEN
         last := insp.callback_by_webhook_id(p_last);
         PERFORM insp.require(last IS NOT NULL, 'after names no callback', 'Begin again without after.', p_field => 'after');

@@ -118,7 +118,7 @@ BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     IF p_after IS NOT NULL THEN
         SELECT x.id INTO before FROM insp.job x WHERE x.public_id = p_after AND x.partner_id = number;
-        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.', p_field => 'after');
+        PERFORM insp.require(FOUND, 'after is not a job''s id', 'Send next of the last page, or begin again without after.', p_field => 'after');
     END IF;
     SELECT array_agg(DISTINCT u.job) INTO numbers
     FROM unnest(p_indexes) i, LATERAL unnest(insp.jobs_of_person(number, i, (

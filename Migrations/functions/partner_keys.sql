@@ -17,7 +17,7 @@ DECLARE
     made jsonb;
 BEGIN
     IF (jsonb_typeof(p_jwk) = 'object' AND length(p_jwk::text) <= 8192) IS NOT TRUE THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'it is no JSON object');
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'it is not a JSON object');
     END IF;
     SELECT k INTO name FROM unnest(ARRAY['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) k WHERE p_jwk ? k LIMIT 1;
     IF FOUND THEN

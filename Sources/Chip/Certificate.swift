@@ -190,7 +190,7 @@ struct DistinguishedName: Hashable {
     let country: String?
 
     init(_ element: TLV) throws(LDSError) {
-        guard element.tag == TLV.Tag.sequence else { throw .malformed("a name is no sequence") }
+        guard element.tag == TLV.Tag.sequence else { throw .malformed("a name is not a sequence") }
         var attributes: [String] = []
         var country: String?
         for relative in try element.children() {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Admits a limited number at once. Waiting callers are admitted in turns, one of each name, so that one name's backlog
+/// Admits a limited number at once. Waiting callers are admitted in turn, one of each name, so that one name's backlog
 /// delays no other.
 final class FairGate: Sendable {
     private struct State {

@@ -69,7 +69,7 @@ extension GatewayRoute {
         Operation(
             id: "judgeUsability", summary: "Says at once whether one or two images of a document can be used",
             detail:
-                "No job is made and nothing is stored. REJECTED is final; WARNING is what a job rejects unless the text can be read all the same.",
+                "No job is created and nothing is stored. REJECTED is final; WARNING means that a job would reject the image unless its text can still be read.",
             parameters: [
                 .query(
                     "language", #"{ "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$" }"#,

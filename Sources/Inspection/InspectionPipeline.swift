@@ -94,7 +94,7 @@ package struct InspectionPipeline: JobHandler {
         else {
             throw InspectError(
                 .partMissing, "a specimen",
-                hint: "A test job has inspectd-specimen:passed, or another specimen, in place of an image.")
+                hint: "A test job has inspectd-specimen:passed, or another specimen, instead of an image.")
         }
         let document = specimen.document(of: request.workflow, parts: parts.map(\.kind))
         return Self.result(document, of: request, seal)

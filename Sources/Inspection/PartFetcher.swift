@@ -129,7 +129,7 @@ package final class PartFetcher: Sendable {
     private static func failure(for error: HTTPError, of source: Source) -> any Error {
         switch error.code {
         case .requestInvalid: InspectError(.partURLInvalid, error.description)
-        // The caller knows an address that stands in the URL. For a name, the error would reveal that we can resolve it.
+        // The caller knows an address in the URL. For a name, the error would reveal that we can resolve it.
         case .egressRefused where Self.isLiteral(source.url): InspectError(.partURLInvalid, error.description)
         case .responseTooLarge: InspectError(.partTooLarge, error.detail)
         case .cancelled: CancellationError()

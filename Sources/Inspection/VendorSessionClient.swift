@@ -34,7 +34,7 @@ package struct VendorConfiguration: Sendable {
     package var server: VendorServer?
     /// Keys of partners' servers, by the names that `insp.set_vendor` takes. Never logged.
     package var keys: [String: String] = [:]
-    /// A PEM file in place of the system's certificate store.
+    /// A PEM file instead of the system's certificate store.
     package var certificateAuthorities: String?
     /// From the look-up of the name to the last byte of an answer.
     package var timeout: Duration = .seconds(30)
@@ -173,7 +173,7 @@ package final class VendorSessionClient: Sendable {
                 torn.description)
         }
         guard let members = try? JSONDecoder().decode([String: VendorValue].self, from: Data(response.body)) else {
-            throw failure(.vendorResponseInvalid, "invalid", "the answer is no JSON object")
+            throw failure(.vendorResponseInvalid, "invalid", "the answer is not a JSON object")
         }
         do throws(InspectError) {
             return (try VendorSessionAnswer(members: members, after: former), response.status)

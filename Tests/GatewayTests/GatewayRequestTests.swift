@@ -130,7 +130,7 @@ import Testing
             return try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
         }
         let problem = try document(InspectError(.documentFormatUnknown, "'td3'"))
-        #expect(problem["detail"] as? String == "no document format of that name exists ('td3')")
+        #expect(problem["detail"] as? String == "no document format has that name ('td3')")
         #expect(problem["hint"] as? String == "A document format is TD1, TD2 or TD3.")
         let given = try document(InspectError(.payloadInvalid, "unknown key 'x'", hint: "Keys are a, b."))
         #expect(given["hint"] as? String == "Keys are a, b.")

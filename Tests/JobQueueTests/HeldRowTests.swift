@@ -142,7 +142,7 @@ import Testing
                 return attempts == 1
             }
             try await begin.wait()
-            // What is no JSON is refused, and ends the job: of the claim that it was written for.
+            // What is not JSON is refused, and ends the job: of the claim that it was written for.
             let output = !isFirst && first == "hangs" ? "{" : "{}"
             try await context.complete(.acquired, output: Data(output.utf8))
             if !isFirst || first == "hangs" { try await end.wait() }

@@ -157,7 +157,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A stage's result that is no JSON ends its job`() async throws {
+    @Test func `A stage's result that is not JSON ends its job`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let handler = ClosureHandler { _, context in

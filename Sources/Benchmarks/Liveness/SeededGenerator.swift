@@ -45,7 +45,7 @@ package enum SimulatedSubject: String, Sendable, CaseIterable, Codable {
     case live = "live"
     /// A recording of a person who followed another challenge, shown to the camera.
     case replay = "replay"
-    /// Frames of a living person who follows another sequence, injected in place of the camera.
+    /// Frames of a living person who follows another sequence, injected instead of the camera.
     case wrongSequence = "wrongSequence"
     /// A print: whole, or cut out along the face.
     case plane = "plane"

@@ -149,7 +149,7 @@ actor Authorizer {
         }
         do throws(AuthorizationError) {
             guard let provider = self.providers[key.authorization.provider] else {
-                throw AuthorizationError(.authorizationFailed, "there is no provider of that name")
+                throw AuthorizationError(.authorizationFailed, "no provider has that name")
             }
             let request = AuthorizationRequest(
                 endpoint: key.endpoint, key.authorization, options,

@@ -141,7 +141,7 @@ struct CallbackSender: Sendable {
     ) throws(HTTPError) -> HTTPRequest {
         // An overlap of keys may have ended since the claim, which does no harm.
         guard let keys = callback.endpoint.keys else {
-            throw Self.fault(of: callback.endpoint, "the endpoint has no key, or one that is no Standard Webhooks key")
+            throw Self.fault(of: callback.endpoint, "the endpoint has no key, or not a Standard Webhooks key")
         }
         guard let body = callback.body else {
             throw HTTPError(.localFault, callback.fault ?? "the callback has no body")

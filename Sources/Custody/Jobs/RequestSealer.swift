@@ -3,7 +3,7 @@ package import InspectCore
 
 /// A request as `insp.enqueue_parts` takes it from a program that seals.
 package struct SealedRequest: Sendable {
-    /// The payload with pseudonyms in place of what may identify a person.
+    /// The payload with pseudonyms instead of what may identify a person.
     package var payload: Data
     /// The parts, each sealed.
     package var parts: [PartKind: [Data]]
@@ -30,7 +30,7 @@ package struct RequestSealer: Sendable {
 
     /// A request that can be sealed, before it has a key.
     package struct Draft: Sendable {
-        /// The payload with pseudonyms in place of what may identify a person.
+        /// The payload with pseudonyms instead of what may identify a person.
         package let payload: Data
         /// The kind of each part.
         package let kinds: [PartKind]

@@ -38,7 +38,7 @@ extension KeyStore {
         // A rotation may begin between the question and the answer; twice is enough, since the next one waits for this one's end.
         for _ in 0..<3 {
             guard let state = try await self.state() else {
-                throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+                throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
             }
             let (id, secret) = (KeyID.new(), SecretKey.random())
             let wrapped = try await self.wrappingKeys.key(state.wrappingKey).wrap(

@@ -30,8 +30,8 @@ enum OpenAPIDocument {
                 "description": "An access token from /oauth2/token",
                 "flows": { "clientCredentials": { "tokenUrl": "/oauth2/token", "scopes": { \#(Self.scopes) } } }
               },
-              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret. Deprecated but for /oauth2/token: answered until \#(Deprecation.credentialSecret.end)" },
-              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, point, secret of a credential. Deprecated: answered until \#(Deprecation.credentialSecret.end)" }
+              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret. Deprecated except for /oauth2/token: answered until \#(Deprecation.credentialSecret.end)" },
+              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, dot, secret of a credential. Deprecated: answered until \#(Deprecation.credentialSecret.end)" }
             },
             "parameters": {
               "id": { "name": "id", "in": "path", "required": true, "description": "A job's id", "schema": { "type": "string", "format": "uuid" } },
@@ -40,7 +40,7 @@ enum OpenAPIDocument {
               "webhookId": { "name": "webhookId", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^msg_[0-9a-z_]{1,60}$" } },
               "endpoint": { "name": "endpoint", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1, "maximum": 9007199254740991 } },
               "kind": { "name": "kind", "in": "path", "required": true, "schema": { "enum": [\#(Self.kinds)] } },
-              "after": { "name": "after", "in": "query", "description": "next of the page before", "schema": { "type": "string", "format": "uuid" } },
+              "after": { "name": "after", "in": "query", "description": "next from the previous page", "schema": { "type": "string", "format": "uuid" } },
               "idempotencyKey": { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
               "wait": {
                 "name": "wait",
@@ -132,7 +132,7 @@ enum OpenAPIDocument {
                         "security": [],
                         "parameters": [\##(headers)],
                         "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(OpenAPIExample.member(examples)) } } },
-                        "responses": { "2XX": { "description": "Received; any other status is tried again" } }
+                        "responses": { "2XX": { "description": "Received; after any other status it is sent again" } }
                       }
                     }
                 """##

@@ -18,7 +18,7 @@ struct Operation: Sendable {
     /// Whether a call that everyone may make looks at a credential.
     var takesCredential = false
 
-    /// A parameter of the query or a header; those of the path stand in the path.
+    /// A parameter of the query or a header; those of the path are in the path.
     struct Parameter: Sendable {
         /// A JSON object, or a reference to one.
         var text: String

@@ -50,7 +50,7 @@ extension OpenAPIDocument {
             "workflow": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
             "workflowDefinition": {
               "type": "object",
-              "description": "In place of workflow, countries and documentTypes, as Jumio's API has them",
+              "description": "Instead of workflow, countries and documentTypes, as Jumio's API has them",
               "required": ["key"],
               "additionalProperties": false,
               "properties": {
@@ -145,7 +145,7 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "sessionRequestBlob": { "type": "string", "minLength": 1 },
-            "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "Of the answer to the session's former blob" },
+            "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "From the answer to the session's previous blob" },
             "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
             "flow": { "type": ["string", "null"], "maxLength": 100 },
             "consent": {

@@ -28,7 +28,7 @@ extension GatewayRoute {
             Operation(
                 id: "listInspectionJobs", summary: "The jobs that have all of the given references, newest first",
                 detail:
-                    "Give at least one reference. A page may have fewer jobs than limit, or none, and a next one all the same.",
+                    "Give at least one reference. A page may have fewer jobs than limit, or none, and still have next.",
                 parameters: JobSearch.Reference.allCases.map {
                     .query($0.parameter, ##"{ "$ref": "#/components/schemas/Reference" }"##)
                 } + [
@@ -70,7 +70,7 @@ extension GatewayRoute {
             "POST", "/inspectionjob/{id}/rerun", .none,
             Operation(
                 id: "rerunInspectionJob", summary: "Runs a finished job again, as a new job",
-                detail: "Each call creates a job, but for one that is repeated under its idempotency key.",
+                detail: "Each call creates a job, unless it repeats one under its idempotency key.",
                 parameters: [.idempotencyKey],
                 answers: [
                     .json("Accepted before, under the same idempotency key", "Job", .location),

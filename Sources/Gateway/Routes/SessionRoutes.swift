@@ -17,7 +17,7 @@ extension GatewayRoute {
                         "The vendor's server answered, or the session could not be run (success is false then)",
                         "SessionAnswer"
                     ).encrypted,
-                    .json(202, "Accepted, but not answered within the time; the job goes on", "Job", .location),
+                    .json(202, "Accepted, but not answered in time; the job continues", "Job", .location),
                 ], refusals: [404, 409]),
             .scope(.session) { (call) throws(InspectError) in
                 { body in
@@ -52,7 +52,7 @@ extension GatewayRoute {
             "POST", "/liveness/challenge", .optionalJSON,
             Operation(
                 id: "issueChallenge",
-                summary: "Issues a liveness challenge: what a person shall show or do in front of the camera, once",
+                summary: "Issues a liveness challenge for one use: colours to show, or motions to make",
                 detail: "A job answers it with FRAMES and challenge.", request: "ChallengeRequest",
                 answers: [.json(201, "The challenge", "Challenge")]),
             .scope(.create) { (call) throws(InspectError) in

@@ -93,7 +93,7 @@ private struct TokenRequest {
         for pair in String(decoding: body, as: UTF8.self).split(separator: "&") {
             let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.plain(halves[0]), let value = Self.plain(halves.count > 1 ? halves[1] : "") else {
-                throw .request("the body is no form")
+                throw .request("the body is not a form")
             }
             // RFC 6749, section 3.2: a parameter is given once, and an empty one counts as missing.
             guard fields[name] == nil else {
@@ -111,7 +111,7 @@ private struct TokenRequest {
             guard let client = PresentedCredential(keyID: id, secret: secret) else { throw .client(false) }
             self.client = client
         case (nil, _, _): throw .client(false)
-        default: throw .request("the credential stands in the header and in the body")
+        default: throw .request("the credential is in both the header and the body")
         }
         self.scopes = fields["scope"].map { Set($0.split(separator: " ").map(String.init)) }
     }

@@ -114,7 +114,7 @@ private struct VendorMembers {
         switch self.members[name] {
         case nil, .null: return nil
         case .bool(let value): return value
-        default: throw self.invalid(name, "is no boolean")
+        default: throw self.invalid(name, "is not a boolean")
         }
     }
 
@@ -122,7 +122,7 @@ private struct VendorMembers {
         switch self.members[name] {
         case nil, .null: return nil
         case .text(let value) where value.utf8.count <= limit: return value
-        default: throw self.invalid(name, "is no text of at most \(limit) bytes")
+        default: throw self.invalid(name, "is not a text of at most \(limit) bytes")
         }
     }
 
@@ -132,7 +132,7 @@ private struct VendorMembers {
         case .number(let value)
         where value == value.rounded() && (Double(range.lowerBound)...Double(range.upperBound)).contains(value):
             return Int(value)
-        default: throw self.invalid(name, "is no whole number from \(range.lowerBound) to \(range.upperBound)")
+        default: throw self.invalid(name, "is not a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
     }
 
@@ -146,7 +146,7 @@ private struct VendorMembers {
         switch self.members[name] {
         case nil, .null: return nil
         case .object(let members): return VendorMembers(members, in: name + ".")
-        default: throw self.invalid(name, "is no object")
+        default: throw self.invalid(name, "is not an object")
         }
     }
 }

@@ -17,10 +17,11 @@ $$;
 COMMENT ON FUNCTION insp.gateway_endpoint(integer, bigint) IS 'An endpoint of a partner, locked; refuses others';
 
 CREATE OR REPLACE FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'callbacks');
 BEGIN
+    PERFORM insp.record_access(p_credential, 'endpoints', 'callbacks', NULL);
     RETURN coalesce((
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('id', e.id, 'url', e.url, 'isDefault', e.is_default,
             'events', e.events, 'createdAt', insp.iso_time(e.created_at),

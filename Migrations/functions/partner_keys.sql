@@ -110,13 +110,14 @@ COMMENT ON FUNCTION insp.gateway_encryption(bigint, bytea, text) IS
 GRANT EXECUTE ON FUNCTION insp.gateway_encryption(bigint, bytea, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     found jsonb := insp.gateway_encryption(p_credential, p_secret_sha256, 'keys');
 BEGIN
     IF found IS NULL THEN
         PERFORM insp.refuse('PARTNER_KEY_MISSING');
     END IF;
+    PERFORM insp.record_access(p_credential, 'key', 'keys', NULL, jsonb_build_object('kid', found -> 'kid'));
     RETURN found;
 END
 $$;

@@ -28,7 +28,8 @@ extension InspectionPipeline {
                 try await context.beginSession(blob: place)
                 do {
                     let known = facts.vendor.map { VendorSessionAnswer($0, isOpen: facts.session?.isOpen == true) }
-                    let (answer, status) = try await vendor.process(blob, of: reference, at: server, after: known)
+                    let (answer, status) = try await vendor.process(
+                        blob, of: reference, at: server, after: known, scansDocument: request.scansDocument)
                     facts.vendor = answer.facts
                     facts.session = VendorSession(answered: place + 1, isOpen: answer.isOpen)
                     let made = try JSONEncoder().encode(facts)

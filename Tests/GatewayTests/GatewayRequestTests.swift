@@ -215,6 +215,18 @@ import Testing
         #expect(Self.code { _ = try SessionRequest(Data(strange.utf8)) } == .jobUnknown)
         let payload = try JSONSerialization.jsonObject(with: session.payload) as? [String: String]
         #expect(payload == ["workflow": "liveness", "userReference": "12345", "reportingCriteria": "cardRequest"])
+        #expect(!session.scansDocument && !session.hasKey)
+        let scanning = try SessionRequest(
+            Data(#"{"sessionRequestBlob":"blob","documentScan":true}"#.utf8), idempotencyKey: "k")
+        #expect(scanning.scansDocument && scanning.hasKey)
+        let keyed = try JSONSerialization.jsonObject(with: scanning.payload) as? [String: String]
+        #expect(keyed == ["workflow": "liveness", "idempotencyKey": "k"])
+        for (value, code) in [
+            ("false", nil), ("null", nil), ("1", .payloadInvalid), (#""true""#, .payloadInvalid),
+        ] as [(String, ErrorCode?)] {
+            let text = #"{"sessionRequestBlob":"blob","documentScan":\#(value)}"#
+            #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == code, "\(value)")
+        }
         for old in ["faceScan", "auditTrailImage", "faceScanBase64", "lowQualityAuditTrailImage"] {
             let text = #"{"sessionRequestBlob":"blob","\#(old)":"x"}"#
             #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == .sessionShapeRefused)

@@ -200,6 +200,63 @@ import Testing
         for connection in [holder, person, job] { await connection.close() }
     }
 
+    @Test(arguments: [
+        "SELECT * FROM insp.withdraw_person('acme', 'zqmark user')", "SELECT insp.withdraw_consent('OLD')",
+        "SELECT insp.face_delete('acme', 'zqmark face')",
+    ])
+    func `A call that ends open jobs holds none of them while it waits for one that is finished`(
+        _ call: String
+    ) async throws {
+        let fixture = try await QueueFixture()
+        let payload =
+            #"{"partner":"acme","workflow":"authentication","userReference":"zqmark user","faceId":"zqmark face"}"#
+        let old = try await fixture.client.enqueue(
+            payload: Data(payload.utf8), parts: [.face: [PersonalMarks.image]])
+        #expect(try await fixture.client.cancel(old))
+        let open = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(old)])[0].string(0)
+        let (holder, caller) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await holder.execute("BEGIN; SELECT FROM insp.job WHERE public_id = '\(old)' FOR UPDATE")
+        let pid = try await caller.query("SELECT pg_backend_pid()")[0].int(0)
+        let calling = Task { _ = try await caller.query(call.replacing("OLD", with: old)) }
+        try await fixture.wait(for: "cardinality(pg_blocking_pids(\(pid))) > 0")
+        // In the order of the numbers, as an erasure. If the call held the open one, each would wait for the other.
+        #expect(try await holder.query("SELECT insp.cancel($1)", [.text(open)])[0].bool(0))
+        try await holder.execute("COMMIT")
+        try await calling.value(within: .seconds(120))
+        #expect(try await fixture.count("insp.job WHERE status < 128") == 0)
+        for connection in [holder, caller] { await connection.close() }
+    }
+
+    @Test(arguments: ["erase", "withdraw"])
+    func `A call for both spellings of a person locks all jobs in one order`(_ call: String) async throws {
+        let fixture = try await QueueFixture()
+        func job(_ user: String) async throws -> String {
+            let payload = #"{"partner":"acme","workflow":"id","userReference":"\#(user)"}"#
+            let id = try await fixture.client.enqueue(
+                payload: Data(payload.utf8), parts: [.front: [PersonalMarks.image]])
+            #expect(try await fixture.client.cancel(id))
+            return id
+        }
+        let (low, high) = (try await job("second"), try await job("first"))
+        let secret = try await fixture.admin.query(
+            "SELECT secret FROM insp.create_credential('acme', '{persons}')")[0].string(0)
+        let (holder, caller) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await holder.execute("BEGIN; SELECT FROM insp.job WHERE public_id = '\(low)' FOR UPDATE")
+        let pid = try await caller.query("SELECT pg_backend_pid()")[0].int(0)
+        let calling = Task {
+            _ = try await caller.query(
+                """
+                SELECT insp.gateway_\(call)((SELECT max(id) FROM insp.credential),
+                    sha256(convert_to('\(secret)', 'UTF8')), ARRAY[sha256('first'), sha256('second')])
+                """)
+        }
+        try await fixture.wait(for: "cardinality(pg_blocking_pids(\(pid))) > 0")
+        try await holder.execute("SELECT FROM insp.job WHERE public_id = '\(high)' FOR UPDATE NOWAIT; COMMIT")
+        try await calling.value(within: .seconds(120))
+        for connection in [holder, caller] { await connection.close() }
+        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL") == 0)
+    }
+
     @Test func `A template that is handed over while its job is cancelled is not left behind`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.client.enqueue(

@@ -50,7 +50,8 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "id": { "type": "string", "format": "uuid" },
-            "withdrawn": { "type": "boolean", "description": "False: there was nothing to stop and nothing to erase" }
+            "withdrawn": { "type": "boolean", "description": "False: there was nothing to stop and nothing to erase" },
+            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
           }
         },
         "Export": {

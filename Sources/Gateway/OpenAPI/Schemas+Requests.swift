@@ -148,6 +148,7 @@ extension OpenAPIDocument {
             "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "From the answer to the session's previous blob" },
             "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
             "flow": { "type": ["string", "null"], "maxLength": 100 },
+            "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
               "type": "object",
               "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",

@@ -63,7 +63,10 @@ extension GatewayRoute {
                 let id = try call.jobID()
                 return { _ in
                     let isCancelled = try await call.store.cancel(call.credential, id: id)
-                    return GatewayAnswer(response: try .json(Cancellation(id: id, cancelled: isCancelled)), job: id)
+                    return GatewayAnswer(
+                        response: try .json(
+                            Cancellation(
+                                id: id, cancelled: isCancelled, test: call.credential.isTest ? true : nil)), job: id)
                 }
             }),
         GatewayRoute(
@@ -122,7 +125,7 @@ extension GatewayRoute {
 }
 
 /// A job before its result.
-private struct JobProgress: Encodable {
+struct JobProgress: Encodable {
     var id: String
     var status: Int
     /// Present and true where the request had been accepted before, under the same idempotency key.
@@ -135,6 +138,8 @@ private struct Cancellation: Encodable {
     var id: String
     /// False: the job was finished already.
     var cancelled: Bool
+    /// Present and true where it is a test.
+    var test: Bool?
 }
 
 extension GatewayCall {

@@ -92,7 +92,10 @@ extension GatewayRoute {
                 let id = try call.jobID()
                 return { _ in
                     let isWithdrawn = try await call.store.withdraw(call.credential, job: id)
-                    return GatewayAnswer(response: try .json(JobWithdrawal(id: id, withdrawn: isWithdrawn)), job: id)
+                    return GatewayAnswer(
+                        response: try .json(
+                            JobWithdrawal(
+                                id: id, withdrawn: isWithdrawn, test: call.credential.isTest ? true : nil)), job: id)
                 }
             }),
         GatewayRoute(
@@ -118,6 +121,8 @@ private struct JobWithdrawal: Encodable {
     var id: String
     /// False: there was nothing to stop and nothing to erase.
     var withdrawn: Bool
+    /// Present and true where it is a test.
+    var test: Bool?
 }
 
 extension GatewayCall {

@@ -36,9 +36,12 @@ package struct VendorSessionAnswer: Sendable, Hashable {
     /// - Parameters:
     ///   - members: The JSON object's members by name.
     ///   - former: The answer to the session's former blob: what it said stands until the server says something else.
+    ///   - scansDocument: Whether the client scans a document in the session. The server mentions a scan only once it has begun.
     /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field, or with ``ErrorCode/vendorRefused`` if
     ///   the server reports an error.
-    package init(members: [String: VendorValue], after former: VendorSessionAnswer? = nil) throws(InspectError) {
+    package init(
+        members: [String: VendorValue], after former: VendorSessionAnswer? = nil, scansDocument: Bool = false
+    ) throws(InspectError) {
         let previous = former?.facts
         let answer = VendorMembers(members, in: "")
         let result = try answer.object("result")
@@ -84,7 +87,7 @@ package struct VendorSessionAnswer: Sendable, Hashable {
         let isOfServer = answer.has("responseBlob") || result != nil
         // A scan that has begun must be completed, whatever comes between.
         let wasScanning = former?.isOpen == true && previous?.livenessPassed == true
-        self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning))
+        self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning || scansDocument))
     }
 
     package init(_ facts: VendorSessionFacts, isOpen: Bool) {

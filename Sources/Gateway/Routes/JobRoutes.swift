@@ -142,15 +142,16 @@ extension GatewayCall {
     func create(
         _ scope: GatewayCredential.Scope, fixed: [String: String] = [:]
     ) throws(InspectError) -> GatewayRoute.Work {
-        let (parse, wait) = (try self.creating(fixed: fixed), try self.wait())
+        let (parse, wait) = (try self.parsing(key: try self.idempotencyKey(), fixed: fixed), try self.wait())
         return { body in try await self.create(try await parse(body), scope, wait) }
     }
 
     /// Reads JSON or a form, as the head says which.
-    func creating(
-        fixed: [String: String] = [:]
+    ///
+    /// - Parameter key: The header `Idempotency-Key`, where the call has a use for it; others ignore it.
+    func parsing(
+        key: String? = nil, fixed: [String: String] = [:]
     ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {
-        let key = try self.idempotencyKey()
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
         guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {

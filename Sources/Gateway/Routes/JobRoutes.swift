@@ -41,7 +41,7 @@ extension GatewayRoute {
             "GET", "/inspectionjob/{id}", .none,
             Operation(
                 id: "getInspectionJob", summary: "How far a job is, and its results once status is 128",
-                detail: "Another partner's job is unknown.",
+                detail: "Another partner's job is unknown. \(Operation.destroyed)",
                 parameters: [.wait, .header("If-None-Match", "ETag of an earlier answer")],
                 answers: [
                     .json("The job", "Job", .entityTag, .retryAfter).encrypted,
@@ -91,13 +91,17 @@ extension GatewayRoute {
             "GET", "/inspectionjob/{id}/parts/{kind}", .none,
             Operation(
                 id: "getPart", summary: "The bytes of a part, as they were received",
-                detail: "Parts that were given by URL are not kept.",
+                detail: "Parts that were given by URL are not kept. \(Operation.destroyed)",
                 parameters: [
                     .query(
                         "ordinal", #"{ "type": "integer", "minimum": 0, "maximum": \#(PartKind.countLimit - 1) }"#,
                         "Which of several parts of the kind, from 0")
                 ],
-                answers: [.init(description: "The bytes", type: "application/octet-stream", isEncrypted: true)],
+                answers: [
+                    .init(
+                        description: "The bytes", type: "application/octet-stream", headers: [.disposition],
+                        isEncrypted: true)
+                ],
                 refusals: [404, 409, 410]),
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()

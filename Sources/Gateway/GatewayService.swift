@@ -194,6 +194,13 @@ package final class GatewayService: Sendable {
             .trimmingCharacters(in: .whitespaces)
         let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
         guard isEmpty || content.types.contains(type ?? "") else { throw Self.otherType(content) }
+        // Read as it is, a coded body would be another one (RFC 9110, section 8.4).
+        let coding = request.headers["content-encoding"]?.lowercased() ?? "identity"
+        guard coding == "identity" else {
+            throw InspectError(
+                .mediaTypeUnsupported, "a body with Content-Encoding", hint: "Send the body as it is.",
+                field: "Content-Encoding")
+        }
         guard (request.contentLength ?? 0) <= min(content.limit ?? .max, self.configuration.bodyBytes) else {
             throw InspectError(.requestTooLarge)
         }

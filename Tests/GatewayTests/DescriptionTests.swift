@@ -20,7 +20,7 @@ import Testing
     @Test func `Every answer to a credential has the headers of its rate, and refusals have them as well`() throws {
         let document = try Self.document()
         let rate: Set = ["RateLimit", "RateLimit-Policy"]
-        let all = rate.union(["Deprecation", "Sunset"])
+        let all = rate.union(["Deprecation", "Sunset", "Link"])
         for route in GatewayRoute.all {
             let call = Self.at("paths", route.path, route.method.lowercased(), in: document)
             for answer in route.operation.answers {

@@ -53,7 +53,8 @@ enum OpenAPIDocument {
               "RateLimit": { "description": "How many requests are left (r), and in how many seconds all are (t)", "schema": { "type": "string" } },
               "RateLimit-Policy": { "description": "How many requests may come at once (q), and in how many seconds that many come back (w)", "schema": { "type": "string" } },
               "Deprecation": { "description": "Since when there is something to use in place of what the request used, such as a token in place of the secret (RFC 9745)", "schema": { "type": "string" } },
-              "Sunset": { "description": "Until when that works at least (RFC 8594)", "schema": { "type": "string" } }
+              "Sunset": { "description": "Until when that works at least (RFC 8594)", "schema": { "type": "string" } },
+              "Link": { "description": "Where that is described, as rel=deprecation (RFC 8288)", "schema": { "type": "string" } }
             },
             "responses": {
               "Problem": {
@@ -72,7 +73,7 @@ enum OpenAPIDocument {
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "Later": {
-                "description": "Not now: too many requests, or no database",
+                "description": "Not now: too many requests, no room for this one, or no database",
                 "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" }, "description": "Seconds" }, \#(Self.usual(isScoped: true)) },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               }
@@ -90,7 +91,7 @@ enum OpenAPIDocument {
     ///
     /// - Parameter isScoped: Whether the call has a scope, so that a secret in place of a token is deprecated.
     static func usual(isScoped: Bool) -> String {
-        (["RateLimit", "RateLimit-Policy"] + (isScoped ? ["Deprecation", "Sunset"] : []))
+        (["RateLimit", "RateLimit-Policy"] + (isScoped ? ["Deprecation", "Sunset", "Link"] : []))
             .map { ##""\##($0)": { "$ref": "#/components/headers/\##($0)" }"## }.joined(separator: ", ")
     }
 

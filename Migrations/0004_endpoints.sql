@@ -188,7 +188,8 @@ CREATE TABLE insp.token_revocation (
     ends_at timestamptz NOT NULL,
     attempts integer NOT NULL DEFAULT 0,
     lease bigint,
-    last_code text
+    last_code text,
+    token_lease bigint
 );
 CREATE INDEX token_revocation_due ON insp.token_revocation (due_at);
 CREATE INDEX token_revocation_endpoint ON insp.token_revocation (endpoint_id);
@@ -203,4 +204,6 @@ COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When dispatchers stop trying
 COMMENT ON COLUMN insp.token_revocation.attempts IS 'How often it was tried';
 COMMENT ON COLUMN insp.token_revocation.lease IS 'Number of the right to try it';
 COMMENT ON COLUMN insp.token_revocation.last_code IS 'Code of the last failure (insp.error_code)';
+COMMENT ON COLUMN insp.token_revocation.token_lease IS
+    'Number of the right to get the token, while a dispatcher was getting it when the authorization was removed; null: it is there';
 GRANT SELECT ON insp.token_revocation TO insp_operator, insp_auditor;

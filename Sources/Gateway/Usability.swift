@@ -82,7 +82,7 @@ extension GatewayRoute {
                     .parameterInvalid, "language", hint: "A language is de, or de-AT.", field: "language")
             }
             guard let desk = call.service.usability else { throw InspectError(.analyzerUnavailable) }
-            let parse = try call.creating()
+            let parse = try call.parsing()
             return { body in
                 let images = try Self.images(try await parse(body))
                 async let advice = call.store.advice(call.credential, language)

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import InspectCore
 
 /// A violation of RFC 9112's framing. Anything ambiguous is refused and the connection closed: request smuggling depends on
 /// two readers that disagree about where a request ends.
@@ -12,12 +13,7 @@ struct HTTPFault: Error, Equatable {
     }
 
     /// The answer, after which the connection is closed.
-    var response: HTTPResponse {
-        self.status == 400
-            ? .problem(.parameterInvalid, self.reason)
-            : HTTPResponse(
-                status: self.status, headers: [("Content-Type", "text/plain")], body: Data("\(self.reason)\n".utf8))
-    }
+    var response: HTTPResponse { .problem(InspectError(.parameterInvalid, self.reason), status: self.status) }
 }
 
 /// How a request's body is delimited.

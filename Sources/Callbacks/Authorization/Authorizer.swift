@@ -163,10 +163,12 @@ actor Authorizer {
             } catch {
                 return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
             }
-            guard let stored else {
-                // The authorization was removed or replaced meanwhile, and nobody else has this token. In the background: the
-                // callback must not wait for it.
-                if request.revocationURL != nil { Task { try? await provider.revoke(token.value, request) } }
+            guard let stored, stored > 0 else {
+                // 0: the authorization was removed or replaced meanwhile, and the token waits for its revocation. Otherwise
+                // nobody else has it. In the background: the callback must not wait for it.
+                if stored == nil, request.revocationURL != nil {
+                    Task { try? await provider.revoke(token.value, request) }
+                }
                 return .failure(HTTPError(.localFault, "the right to refresh the token had lapsed"))
             }
             let kept = Token(value: token.value, generation: stored)

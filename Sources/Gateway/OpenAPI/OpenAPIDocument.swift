@@ -49,24 +49,32 @@ enum OpenAPIDocument {
                 "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWaitSeconds) }
               }
             },
+            "headers": {
+              "RateLimit": { "description": "How many requests are left (r), and in how many seconds all are (t)", "schema": { "type": "string" } },
+              "RateLimit-Policy": { "description": "How many requests may come at once (q), and in how many seconds that many come back (w)", "schema": { "type": "string" } },
+              "Deprecation": { "description": "Since when there is something to use in place of what the request used, such as a token in place of the secret (RFC 9745)", "schema": { "type": "string" } },
+              "Sunset": { "description": "Until when that works at least (RFC 8594)", "schema": { "type": "string" } },
+              "Link": { "description": "Where that is described, as rel=deprecation (RFC 8288)", "schema": { "type": "string" } }
+            },
             "responses": {
               "Problem": {
                 "description": "Refused (RFC 9457)",
+                "headers": { \#(Self.usual(isScoped: true)) },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" }\#(OpenAPIExample.member([.refused])) } }
               },
               "Unauthorized": {
                 "description": "No valid credential",
-                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" } } },
+                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" }, "description": "Basic and Bearer" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "MethodNotAllowed": {
                 "description": "The path takes another method",
-                "headers": { "Allow": { "required": true, "schema": { "type": "string" } } },
+                "headers": { "Allow": { "required": true, "schema": { "type": "string" }, "description": "The methods that it takes" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "Later": {
-                "description": "Not now: too many requests, or no database",
-                "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" } } },
+                "description": "Not now: too many requests, no room for this one, or no database",
+                "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" }, "description": "Seconds" }, \#(Self.usual(isScoped: true)) },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               }
             },
@@ -80,6 +88,14 @@ enum OpenAPIDocument {
         }
 
         """#
+    }
+
+    /// The headers that every answer to a known credential has.
+    ///
+    /// - Parameter isScoped: Whether the call has a scope, so that a secret in place of a token is deprecated.
+    static func usual(isScoped: Bool) -> String {
+        (["RateLimit", "RateLimit-Policy"] + (isScoped ? ["Deprecation", "Sunset", "Link"] : []))
+            .map { ##""\##($0)": { "$ref": "#/components/headers/\##($0)" }"## }.joined(separator: ", ")
     }
 
     /// What requests and answers consist of.
@@ -131,7 +147,14 @@ enum OpenAPIDocument {
                         "summary": "\##(summary)",
                         "security": [],
                         "parameters": [\##(headers)],
-                        "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(OpenAPIExample.member(examples)) } } },
+                        "requestBody": {
+                          "required": true,
+                          "description": "Where you have registered a public key, a JWE of it",
+                          "content": {
+                            "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(OpenAPIExample.member(examples)) },
+                            "application/jose": { "schema": { "type": "string", "description": "A JWE in compact form, of the same JSON: verify the signature over it, then decrypt" } }
+                          }
+                        },
                         "responses": { "2XX": { "description": "Received; after any other status it is sent again" } }
                       }
                     }

@@ -52,6 +52,9 @@ struct Operation: Sendable {
         }
     }
 
+    /// What to know of answers with the status 410, where a job is sealed.
+    static let destroyed = "410 KEY_DESTROYED: the key was destroyed with an erasure, and nothing opens it any more."
+
     /// An answer to a request that was not refused.
     struct Answer: Sendable {
         var status = 200
@@ -99,11 +102,17 @@ struct Operation: Sendable {
         case entityTag
         /// Only of a job that is not finished.
         case retryAfter
+        /// Not of an encrypted answer.
+        case disposition
 
         var text: String {
             switch self {
-            case .location: #""Location": { "required": true, "schema": { "type": "string" } }"#
-            case .entityTag: #""ETag": { "required": true, "schema": { "type": "string" } }"#
+            case .location:
+                #""Location": { "required": true, "schema": { "type": "string" }, "description": "Where to ask for it" }"#
+            case .entityTag:
+                #""ETag": { "required": true, "schema": { "type": "string" }, "description": "For If-None-Match" }"#
+            case .disposition:
+                #""Content-Disposition": { "schema": { "type": "string" }, "description": "attachment, where it is not encrypted" }"#
             case .retryAfter:
                 #""Retry-After": { "schema": { "type": "integer" }, "description": "While it is not finished" }"#
             }
@@ -129,7 +138,14 @@ extension GatewayRoute {
             members.append(#""parameters": [\#(parameters.map(\.text).joined(separator: ", "))]"#)
         }
         if let body = self.body { members.append(body) }
-        let responses = operation.answers.map(\.described) + self.refusals.map(OpenAPIDocument.refusal)
+        let usual: String? =
+            if case .scope = self.access {
+                OpenAPIDocument.usual(isScoped: true)
+            } else {
+                operation.takesCredential ? OpenAPIDocument.usual(isScoped: false) : nil
+            }
+        let responses =
+            operation.answers.map { $0.described(usual) } + self.refusals.map(OpenAPIDocument.refusal)
         members.append("\"responses\": {\n          \(responses.joined(separator: ",\n          "))\n        }")
         return "\"\(self.method.lowercased())\": {\n        \(members.joined(separator: ",\n        "))\n      }"
     }
@@ -158,7 +174,7 @@ extension GatewayRoute {
     }
 
     private var refusals: [Int] {
-        var statuses: Set = [400, 405, 429]
+        var statuses: Set = [400, 405, 417, 429, 431]
         if case .scope = self.access { statuses.formUnion([401, 403, 503]) }
         if !self.content.types.isEmpty { statuses.formUnion([413, 415]) }
         return statuses.union(self.operation.refusals).subtracting(self.operation.answers.map(\.status)).sorted()
@@ -166,11 +182,11 @@ extension GatewayRoute {
 }
 
 extension Operation.Answer {
-    fileprivate var described: String {
+    /// - Parameter usual: Headers that each answer to the call has.
+    fileprivate func described(_ usual: String?) -> String {
         var members = [#""description": "\#(self.description)""#]
-        if !self.headers.isEmpty {
-            members.append(#""headers": { \#(self.headers.map(\.text).joined(separator: ", ")) }"#)
-        }
+        let headers = self.headers.map(\.text) + (usual.map { [$0] } ?? [])
+        if !headers.isEmpty { members.append(#""headers": { \#(headers.joined(separator: ", ")) }"#) }
         if self.isJob {
             members.append(
                 #""links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } }"#

@@ -106,7 +106,7 @@ extension OpenAPIDocument {
               "type": "string",
               "description": "The member, parameter, header or part that is wrong; members of members after a dot"
             },
-            "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
+            "code": { "type": "string", "description": "Stable code; GET /errors lists them all" },
             "retryable": { "type": "boolean" },
             "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
           }

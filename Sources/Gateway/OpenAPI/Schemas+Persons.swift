@@ -70,7 +70,7 @@ extension OpenAPIDocument {
                   "request": { "type": "object", "description": "What the request said of the person" },
                   "unreadable": {
                     "type": "string",
-                    "description": "Why result and request lack what is sealed: the code KEY_UNKNOWN; absent: they are whole"
+                    "enum": ["KEY_UNKNOWN", "KEY_DESTROYED"], "description": "Why result and request lack what is sealed: no key for it is found, or it was destroyed with an erasure and nothing opens it any more; absent: they are whole"
                   },
                   "parts": {
                     "type": "array",

@@ -42,7 +42,7 @@ extension GatewayRoute {
             "GET", "/inspectionjob/{id}", .none,
             Operation(
                 id: "getInspectionJob", summary: "How far a job is, and its results once status is 128",
-                detail: "Another partner's job is unknown.",
+                detail: "Another partner's job is unknown. \(Operation.destroyed)",
                 parameters: [.wait, .header("If-None-Match", "ETag of an earlier answer")],
                 answers: [
                     .json("The job", "Job", .entityTag, .retryAfter).encrypted
@@ -96,13 +96,17 @@ extension GatewayRoute {
             "GET", "/inspectionjob/{id}/parts/{kind}", .none,
             Operation(
                 id: "getPart", summary: "The bytes of a part, as they were received",
-                detail: "Parts that were given by URL are not kept.",
+                detail: "Parts that were given by URL are not kept. \(Operation.destroyed)",
                 parameters: [
                     .query(
                         "ordinal", #"{ "type": "integer", "minimum": 0, "maximum": \#(PartKind.countLimit - 1) }"#,
                         "Which of several parts of the kind, from 0")
                 ],
-                answers: [.init(description: "The bytes", type: "application/octet-stream", isEncrypted: true)],
+                answers: [
+                    .init(
+                        description: "The bytes", type: "application/octet-stream", headers: [.disposition],
+                        isEncrypted: true)
+                ],
                 refusals: [404, 409, 410]),
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
@@ -149,15 +153,16 @@ extension GatewayCall {
     func create(
         _ scope: GatewayCredential.Scope, fixed: [String: String] = [:]
     ) throws(InspectError) -> GatewayRoute.Work {
-        let (parse, wait) = (try self.creating(fixed: fixed), try self.wait())
+        let (parse, wait) = (try self.parsing(key: try self.idempotencyKey(), fixed: fixed), try self.wait())
         return { body in try await self.create(try await parse(body), scope, wait) }
     }
 
     /// Reads JSON or a form, as the head says which.
-    func creating(
-        fixed: [String: String] = [:]
+    ///
+    /// - Parameter key: The header `Idempotency-Key`, where the call has a use for it; others ignore it.
+    func parsing(
+        key: String? = nil, fixed: [String: String] = [:]
     ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {
-        let key = try self.idempotencyKey()
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
         guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {

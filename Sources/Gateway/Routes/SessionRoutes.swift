@@ -18,7 +18,7 @@ extension GatewayRoute {
                         "SessionAnswer"
                     ).encrypted,
                     .json(202, "Accepted, but not answered in time; the job continues", "Job", .location),
-                ], refusals: [404, 409]),
+                ], refusals: [404, 409, 410]),
             .scope(.session) { (call) throws(InspectError) in
                 let key = try call.idempotencyKey()
                 return { body in
@@ -32,11 +32,12 @@ extension GatewayRoute {
             "GET", "/facetec/session/{id}", .none,
             Operation(
                 id: "getSession", summary: "The answer to a session that took longer than its request",
+                detail: Operation.destroyed,
                 parameters: [.wait],
                 answers: [
                     .json("The answer to the last blob, as of POST /facetec/session", "SessionAnswer").encrypted,
                     .json(202, "Not answered yet", "Job", .location),
-                ], refusals: [404]),
+                ], refusals: [404, 410]),
             .scope(.session) { (call) throws(InspectError) in
                 let (id, wait) = (try call.jobID(), try call.wait())
                 return { _ in

@@ -15,7 +15,7 @@ extension GatewayRoute {
             ], refusals: [503], takesCredential: true),
         .everyone { service, request, body in
             // RFC 6749, section 5.1; every answer has Cache-Control: no-store.
-            let headers = [("Pragma", "no-cache")]
+            var headers = [(name: "Pragma", value: "no-cache")]
             do throws(TokenRefusal) {
                 let form = try TokenRequest(body, authorization: request.headers["authorization"])
                 let credential: GatewayCredential
@@ -26,6 +26,7 @@ extension GatewayRoute {
                 } catch {
                     throw .other(error)
                 }
+                headers += service.rate(of: credential)
                 guard !credential.isToken else { throw .client(request.headers["authorization"] != nil) }
                 let scopes = form.scopes ?? credential.scopes
                 guard !scopes.isEmpty, scopes.isSubset(of: credential.scopes) else { throw .scope(credential.scopes) }
@@ -41,8 +42,10 @@ extension GatewayRoute {
                 }
             } catch {
                 guard let (status, word, text) = error.words else {
-                    if case .other(let error) = error { throw error }
-                    throw InspectError(.internalError)
+                    guard case .other(let error) = error else { throw InspectError(.internalError) }
+                    var response = GatewayService.problem(error)
+                    response.headers += headers
+                    return response
                 }
                 var response = try HTTPResponse.json(
                     ["error": word, "error_description": text], status: status, headers: headers)

@@ -14,7 +14,7 @@ struct DispatchSimulation {
         let holder: Int64
         let known = CallbackEndpoints()
         var floors = CallbackFloors()
-        var running: [CallbackLanes.Entry] = []
+        var running: [WaitingCallback] = []
     }
 
     private let outbox: Outbox

@@ -152,7 +152,7 @@ actor Authorizer {
                 throw AuthorizationError(.authorizationFailed, "no provider has that name")
             }
             let request = AuthorizationRequest(
-                endpoint: key.endpoint, key.authorization, options,
+                key.authorization, options,
                 allows: .init(http: endpoint.allowsHTTP, private: endpoint.allowsPrivate), by: self.client)
             let token = try await provider.authorize(request)
             let early = Self.early(lifetime: token.lifetime)
@@ -197,11 +197,11 @@ extension AuthorizationRequest {
 
     /// A request that goes out by a client under an endpoint's egress policy.
     init(
-        endpoint: Int64, _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Allowances,
+        _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Allowances,
         by client: HTTPClient
     ) {
         self.init(
-            endpoint: endpoint, tokenURL: authorization.tokenURL, revocationURL: authorization.revocationURL,
+            tokenURL: authorization.tokenURL, revocationURL: authorization.revocationURL,
             clientID: authorization.clientID, clientSecret: authorization.clientSecret,
             grantType: authorization.grantType, assertion: authorization.assertion, scope: authorization.scope,
             method: Method(rawValue: authorization.method) ?? .basic, parameters: authorization.parameters ?? [:],

@@ -90,7 +90,7 @@ struct TokenRevoker: Sendable {
         }
         guard let authorization = options.authorization else { return nil }
         let request = AuthorizationRequest(
-            endpoint: endpoint, authorization, options,
+            authorization, options,
             allows: .init(http: taken.allowsHTTP, private: taken.allowsPrivate), by: self.client)
         do throws(AuthorizationError) {
             try await provider.revoke(token, request)

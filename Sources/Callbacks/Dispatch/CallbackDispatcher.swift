@@ -171,7 +171,7 @@ package final class CallbackDispatcher: Sendable {
         }
     }
 
-    private func begin(_ entries: [CallbackLanes.Entry]) {
+    private func begin(_ entries: [WaitingCallback]) {
         var transfers: [CurlTransfer] = []
         var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
         for entry in entries {

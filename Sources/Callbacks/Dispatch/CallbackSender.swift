@@ -22,7 +22,7 @@ struct CallbackSender: Sendable {
     ///   - transfers: Gets the transfer to be submitted, if one is ready.
     ///   - onEnd: Called once, on any thread: must return at once.
     func start(
-        _ entry: CallbackLanes.Entry, transfers: inout [CurlTransfer],
+        _ entry: WaitingCallback, transfers: inout [CurlTransfer],
         onEnd: @escaping @Sendable (CallbackSettlement) -> Void
     ) -> CallbackAttempt {
         let begun = Begun(entry)
@@ -56,7 +56,7 @@ struct CallbackSender: Sendable {
     }
 
     /// Makes an attempt, including one that must first wait for a name or a token.
-    func attempt(_ entry: CallbackLanes.Entry) async -> CallbackSettlement {
+    func attempt(_ entry: WaitingCallback) async -> CallbackSettlement {
         let begun = Begun(entry)
         let result: Result<HTTPResponse, HTTPError>
         do throws(HTTPError) {
@@ -69,13 +69,13 @@ struct CallbackSender: Sendable {
 
     /// An attempt's start.
     private struct Begun: Sendable {
-        let entry: CallbackLanes.Entry
+        let entry: WaitingCallback
         let started = Date()
         let clock = ContinuousClock.now
         /// Each attempt has its own span: a receiver's work belongs to the attempt that reached it.
         let trace: TraceContext?
 
-        init(_ entry: CallbackLanes.Entry) {
+        init(_ entry: WaitingCallback) {
             self.entry = entry
             var generator = SystemRandomNumberGenerator()
             self.trace = entry.callback.trace?.child(using: &generator)

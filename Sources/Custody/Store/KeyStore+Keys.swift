@@ -62,14 +62,9 @@ extension KeyStore {
         return try await self.partnerKey(partner)
     }
 
-    /// The keys of persons or faces; missing ones are created.
+    /// The keys of these persons or faces, and of their partners; missing ones are created.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if the partner's key was destroyed meanwhile.
-    package func personKeys(_ owners: [KeyOwner]) async throws(InspectError) -> [KeyOwner: CustodyKey] {
-        try await self.keys(of: owners).persons
-    }
-
-    /// The keys of these persons or faces, and of their partners.
     func keys(
         of owners: [KeyOwner]
     ) async throws(InspectError) -> (persons: [KeyOwner: CustodyKey], partners: [Int64: CustodyKey]) {

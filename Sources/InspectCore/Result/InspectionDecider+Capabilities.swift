@@ -36,7 +36,7 @@ extension InspectionDecider {
                 type: .rejected, label: .missingMandatoryDatapoints,
                 reasons: [RejectReason(.notReadable, part: kind.rawValue)])
         }
-        return self.preselection(side, kind) ?? decision
+        return self.preselection() ?? decision
     }
 
     /// Both images show one side, or a two-sided card came without the side that bears its data.
@@ -54,7 +54,7 @@ extension InspectionDecider {
     }
 
     /// Compares the client's accepted countries, types and size with the extracted data.
-    private func preselection(_ side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision? {
+    private func preselection() -> CapabilityDecision? {
         let data = ExtractionRules(facts: self.facts, today: self.today).data
         let request = self.facts.request
         if let country = data.issuingCountry, !request.countries.isEmpty, !request.countries.contains(country) {

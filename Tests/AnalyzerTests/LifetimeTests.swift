@@ -83,9 +83,10 @@ struct LifetimeTests {
         try await withPool { pool, log in
             let parent = try #require(pool.parentPID)
             let children = childProcesses(of: parent)
-            let running = Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
-            try await waitUntil("a request is under way") { pool.freeSlots == 1 }
-            try await Task.sleep(for: .milliseconds(100))
+            let running = Task {
+                await inspectError { try await pool.perform("sleep", "300", deadline: .seconds(600)) }
+            }
+            try await pool.waitForWork()
             kill(parent, SIGKILL)
             let error = try await running.value(within: .seconds(120))
             #expect(error?.code == .analyzerCrashed)

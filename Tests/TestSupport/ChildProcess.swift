@@ -28,7 +28,7 @@ package struct ChildProcess {
     ///
     /// - Returns: The exit status, or minus the signal's number.
     package func blockingExitStatus() throws -> Int32 {
-        let limit = Duration.seconds(60)
+        let limit = Duration.hangDeadline
         let deadline = ContinuousClock.now + limit
         while true {
             if let status = try self.endedStatus() { return status }
@@ -66,7 +66,7 @@ extension ChildProcess {
     /// - Parameter input: What it reads from its standard input.
     package static func run(
         _ program: String, _ arguments: [String], environment: [String: String]? = nil, input: String = "",
-        within limit: Duration = .seconds(60)
+        within limit: Duration = .hangDeadline
     ) async throws -> (status: Int32, output: String, errors: String) {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("child-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

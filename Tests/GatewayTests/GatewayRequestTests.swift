@@ -2,6 +2,7 @@ import Foundation
 import HTTPServer
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Gateway

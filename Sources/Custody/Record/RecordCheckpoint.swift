@@ -26,26 +26,6 @@ package struct RecordPlace: Sendable, Equatable {
     }
 }
 
-extension [UInt8] {
-    /// - Returns: `nil` unless the text is lower-case hexadecimal digits, two for each byte.
-    package init?(hexadecimal text: String) {
-        let digits = Array(text.utf8)
-        self = []
-        guard digits.count % 2 == 0 else { return nil }
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let byte = UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16),
-                !digits[index...index + 1].contains(where: { $0 == 0x2b || (0x41...0x46).contains($0) })
-            else { return nil }
-            self.append(byte)
-        }
-    }
-
-    /// Lower-case digits, two for each byte.
-    package var hexadecimal: String {
-        self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-}
-
 /// Both ends of every chain.
 package struct RecordHeads: Sendable, Equatable {
     /// By chain: the last row that retention removed, and the last row.

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("Processes come and go as they should", .serialized)
-struct LifetimeTests {
+/// Processes come and go as they should.
+@Suite(.serialized) struct LifetimeTests {
     @Test func `Parts that fill the shared memory are accepted, one byte more is refused`() async throws {
         try await withPool(slots: 1, configure: { $0.sharedMemory = 1 << 20 }) { pool, _ in
             let full = Data(repeating: 1, count: 1 << 20)

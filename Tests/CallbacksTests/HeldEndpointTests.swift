@@ -6,7 +6,7 @@ import Testing
 @testable import Callbacks
 
 /// A transaction that somebody leaves open costs the callbacks of one endpoint at most, and nobody waits for it.
-struct HeldRowTests {
+struct HeldEndpointTests {
     private let secret = WebhookSecret.generate()
     private let receiver: CallbackReceiver
     private let outbox: Outbox

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("What goes wrong in an analyzer costs one request", .serialized)
-struct FaultTests {
+/// What goes wrong in an analyzer costs one request.
+@Suite(.serialized) struct PoolFaultTests {
     struct Case: CustomTestStringConvertible {
         var fault: String
         var code: ErrorCode

@@ -91,11 +91,14 @@ import Testing
 
     @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async throws {
         let gate = FairGate(1)
-        let order = Mutex<[String]>([])
+        final class Order: Sendable {
+            let names = Mutex<[String]>([])
+        }
+        let order = Order()
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await gate.run("first") {
                 for (before, name) in ["a", "a", "a", "a", "b"].enumerated() {
-                    group.addTask { await gate.run(name) { order.withLock { $0.append(name) } } }
+                    group.addTask { await gate.run(name) { order.names.withLock { $0.append(name) } } }
                     // In this order, so that the backlog exists first.
                     try await waitUntil("it waits") {
                         gate.state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } } == before + 1
@@ -104,7 +107,7 @@ import Testing
             }
             try await group.waitForAll()
         }
-        let seen = order.withLock { $0 }
+        let seen = order.names.withLock { $0 }
         #expect(seen.count == 5 && (seen.firstIndex(of: "b") ?? 9) <= 1, "\(seen)")
     }
 

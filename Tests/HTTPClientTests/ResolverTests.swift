@@ -12,6 +12,8 @@ struct ResolverTests {
     private final class Silence: Sendable {
         private let isOver = Mutex(false)
         let asked = Mutex<[String]>([])
+        /// Callers that have begun to ask.
+        let callers = Mutex(0)
 
         var resolver: Resolver {
             Resolver { name in
@@ -78,15 +80,16 @@ struct ResolverTests {
         let silence = Silence()
         defer { silence.end() }
         let resolver = silence.resolver
-        let begun = Mutex(0)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<50 {
                 group.addTask {
-                    begun.withLock { $0 += 1 }
+                    silence.callers.withLock { $0 += 1 }
                     return (try? await resolver.addresses(of: "hung.example", within: .seconds(600)).get()) != nil
                 }
             }
-            try await waitUntil("all ask") { begun.withLock { $0 } == 50 && silence.asked.withLock { !$0.isEmpty } }
+            try await waitUntil("all ask") {
+                silence.callers.withLock { $0 } == 50 && silence.asked.withLock { !$0.isEmpty }
+            }
             silence.end()
             for try await isFound in group { #expect(isFound) }
         }

@@ -40,6 +40,21 @@ package struct ChildProcess {
         }
     }
 
+    /// Blocks the thread until the process has written so many words to a file, such as the port on which it listens.
+    ///
+    /// - Throws: ``WaitTimedOut``, also if the process has ended instead.
+    package func words(_ count: Int = 1, from file: URL) throws -> [String] {
+        let deadline = ContinuousClock.now + .hangDeadline
+        while try self.endedStatus() == nil, .now < deadline {
+            let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+            let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
+            if words.count >= count { return words }
+            Thread.sleep(forTimeInterval: 0.02)
+        }
+        self.end()
+        throw WaitTimedOut(what: "process \(self.pid) writes to \(file.path)", limit: .hangDeadline)
+    }
+
     /// - Returns: `nil` while the process runs.
     private func endedStatus() throws -> Int32? {
         var status: Int32 = 0

@@ -1,3 +1,4 @@
+import InspectCore
 import Testing
 
 @testable import JobQueue

@@ -1,5 +1,6 @@
 internal import Custody
 internal import Foundation
+internal import InspectCore
 internal import Postgres
 
 /// The body of a job's callback, composed from the claim's row of the event.

@@ -1,4 +1,5 @@
 package import Foundation
+internal import InspectCore
 
 /// One end of a chain: a place and the hash of the row there.
 package struct RecordPlace: Sendable, Equatable {

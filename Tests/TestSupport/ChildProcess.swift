@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Glibc
 
 /// A child process that was started with `posix_spawn`. It is killed if it takes longer than its test allows.

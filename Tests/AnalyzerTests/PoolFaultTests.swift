@@ -131,6 +131,7 @@ import Testing
                 try await pool.waitForWork()
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value(within: .seconds(120)) }
+                try await waitUntil("the slot is free") { pool.freeSlots == 1 }
             }
             #expect(!isAlive(pid))
             #expect(log.losses.count == 2)

@@ -19,7 +19,8 @@ package final class TunnelProxy: Sendable {
             [script.path, "--port-file", port.path, "--log", folder.appendingPathComponent("log").path]
                 + (answer.map { ["--answer", "\($0)"] } ?? []))
         self.folder = folder
-        self.url = "http://127.0.0.1:\(try ChildProcess(pid: self.process).words(from: port)[0])"
+        let number = try ChildProcess(pid: self.process).words(from: port)[0]
+        self.url = "http://127.0.0.1:\(number)"
     }
 
     deinit {

@@ -43,6 +43,7 @@ venv=$(from_pypi schemathesis 'schemathesis==4.32.5') || {
     exit 3
 }
 
+say "seed $seed"
 start_postgres
 "$bin/inspectd" migrate --roles >/dev/null
 "$bin/inspectd" migrate >/dev/null

@@ -17,9 +17,11 @@ BEGIN
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal,
             j.key_id, j.region, u.fence, u.body,
-            -- However a job of the face SDK fails, its result has the SDK's event.
+            u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+            -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, as by
+            -- a cancellation, has none yet.
             CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk' THEN u.summary
-                ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+                ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
                 insp.refuse('PARAMETER_INVALID', 'a summary that is not a JSON object') END
     ), result AS (

@@ -165,7 +165,7 @@ final class Certificate {
         CertificateFacts(
             country: self.country, notBefore: CalendarDate(self.notBefore).iso8601,
             notAfter: CalendarDate(self.notAfter).iso8601,
-            sha256: hex(DigestAlgorithm.sha256.digest(self.encoded) ?? []),
+            sha256: (DigestAlgorithm.sha256.digest(self.encoded) ?? []).hexadecimal,
             key: self.publicKey.name, hasExplicitParameters: self.publicKey.hasExplicitParameters)
     }
 

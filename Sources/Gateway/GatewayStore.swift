@@ -247,10 +247,7 @@ struct JobAnswer: Sendable {
     /// is weak, and that of another key is another one.
     var tag: String {
         (self.key == nil ? "" : "W/") + "\""
-            + SHA256.digest([UInt8](self.document + (self.key ?? Data()))).prefix(12).map {
-                String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-            }
-            .joined() + "\""
+            + SHA256.digest([UInt8](self.document + (self.key ?? Data()))).prefix(12).hexadecimal + "\""
     }
 
     /// Whether a header If-None-Match names it. RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.

@@ -148,7 +148,7 @@ package struct InspectionPipeline: JobHandler {
                         place,
                         PartFetcher.Source(
                             name: part.kind.rawValue, url: remote.url,
-                            expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
+                            expectedSHA256: part.sha256.hexadecimal,
                             allowHTTP: remote.allowHTTP, allowPrivate: remote.allowPrivate, networks: remote.networks)
                     ))
             }

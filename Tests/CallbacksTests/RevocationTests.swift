@@ -116,9 +116,9 @@ struct RevocationTests {
             ])
         try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/bearer"))
         await self.outbox.dispatch()
-        let start = ContinuousClock.now
+        // The call waits for nobody: the token is put down for a dispatcher, and none runs.
         #expect(try await self.unauthorize(endpoint))
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(try await self.count("token_revocation WHERE attempts = 0") == 1)
         try await self.outbox.whileDispatching { dispatcher, _ in
             #expect(
                 try await self.outbox.wait(within: 30) {

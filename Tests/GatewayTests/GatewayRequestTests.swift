@@ -2,6 +2,7 @@ import Foundation
 import HTTPServer
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Gateway
@@ -88,28 +89,23 @@ import Testing
         #expect(blob.blob == Data((long + "ä/").utf8))
     }
 
-    @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async {
+    @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async throws {
         let gate = FairGate(1)
         final class Order: Sendable {
-            let asked = Mutex(0)
             let names = Mutex<[String]>([])
         }
         let order = Order()
-        await withTaskGroup(of: Void.self) { group in
-            await gate.run("first") {
-                for name in ["a", "a", "a", "a", "b"] {
-                    let asked = order.asked.withLock { $0 }
-                    group.addTask {
-                        order.asked.withLock { $0 += 1 }
-                        await gate.run(name) { order.names.withLock { $0.append(name) } }
-                    }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await gate.run("first") {
+                for (before, name) in ["a", "a", "a", "a", "b"].enumerated() {
+                    group.addTask { await gate.run(name) { order.names.withLock { $0.append(name) } } }
                     // In this order, so that the backlog exists first.
-                    for _ in 0..<600 where order.asked.withLock({ $0 }) == asked {
-                        try? await Task.sleep(for: .milliseconds(100))
+                    try await waitUntil("it waits") {
+                        gate.state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } } == before + 1
                     }
-                    try? await Task.sleep(for: .milliseconds(20))
                 }
             }
+            try await group.waitForAll()
         }
         let seen = order.names.withLock { $0 }
         #expect(seen.count == 5 && (seen.firstIndex(of: "b") ?? 9) <= 1, "\(seen)")

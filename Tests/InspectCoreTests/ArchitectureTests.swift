@@ -240,6 +240,21 @@ import Testing
         }
     }
 
+    /// `--filter` chooses by it, and so does `Tests/run.sh`, which repeats no suite whose faults count at once.
+    @Test func `No two suites have the same name, and none has another one`() throws {
+        let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")
+        var files: [String: String] = [:]
+        for name in try FileManager.default.subpathsOfDirectory(atPath: tests.path) where name.hasSuffix(".swift") {
+            let text = try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
+            for found in text.matches(of: /\b(?:struct|class|actor|enum) ([A-Za-z0-9]+Tests)\b/) {
+                let other = files.updateValue(name, forKey: String(found.1))
+                #expect(other == nil, "\(found.1) is in \(other ?? "") and in \(name)")
+            }
+            #expect(!text.contains("@Suite(\u{22}"), "\(name): the suite is known by its type's name")
+        }
+        #expect(files.count > 150)
+    }
+
     /// It says what holds, and the log of a run reads as a list of that.
     @Test func `The name of a test is a sentence`() throws {
         let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")

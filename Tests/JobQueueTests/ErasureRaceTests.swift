@@ -1,6 +1,7 @@
 import Foundation
 import InspectCore
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -64,7 +65,9 @@ import Testing
         let (holder, contender) = (try await fixture.database.connect(), try await fixture.database.connect())
         try await holder.execute("BEGIN; \(open)")
         let pid = try await contender.query("SELECT pg_backend_pid()")[0].int(0)
+        let isDone = Mutex(false)
         let trying = Task {
+            defer { isDone.withLock { $0 = true } }
             // Refused, in vain, not waited for or chosen as a deadlock's victim: all are answers.
             do { for sql in other.split(separator: ";") { _ = try await contender.query(String(sql)) } } catch let error
                 as PostgresError
@@ -73,12 +76,10 @@ import Testing
                     error.sqlState?.hasPrefix("IN") == true || ["40P01", "55P03"].contains(error.sqlState), "\(error)")
             }
         }
-        // Until it waits for the holder, or is done.
-        for _ in 0..<12 {
-            let waits = try await fixture.admin.query(
+        try await waitUntil("it waits for the holder, or is done") {
+            if isDone.withLock({ $0 }) { return true }
+            return try await fixture.admin.query(
                 "SELECT cardinality(pg_blocking_pids($1::int)) > 0", [.int(pid)])[0].bool(0)
-            if waits { break }
-            try await Task.sleep(for: .milliseconds(10))
         }
         try await holder.execute("COMMIT")
         try await trying.value(within: .seconds(120))

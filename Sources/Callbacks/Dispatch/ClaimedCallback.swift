@@ -186,7 +186,7 @@ struct CallbackBody {
     /// The `webhook-id` of a reduced body: different for each content, and different from the complete one, which may have arrived
     /// already. `insp.callback_by_webhook_id` recognises it.
     static func name(_ name: String, ofReduced body: [UInt8]) -> String {
-        name + "_r" + SHA256.digest(body).prefix(4).map { String(format: "%02x", $0) }.joined()
+        name + "_r" + SHA256.digest(body).prefix(4).hexadecimal
     }
 
     /// As ISO 8601 in UTC with milliseconds, truncated.

@@ -22,7 +22,10 @@ import Testing
             let before = try await self.rows()
             var answer = try await self.gateway.call(method, path, body)
             // Until an analyzer has started.
-            for _ in 0..<50 where answer.status == 503 { answer = try await self.gateway.call(method, path, body) }
+            for _ in 0..<300 where answer.status == 503 {
+                try await Task.sleep(for: .milliseconds(200))
+                answer = try await self.gateway.call(method, path, body)
+            }
             #expect((200..<300).contains(answer.status), "\(operation): \(answer.status) \(answer.document)")
             #expect(try await self.rows() > before, "\(operation) left no row")
             self.walked.insert(operation)

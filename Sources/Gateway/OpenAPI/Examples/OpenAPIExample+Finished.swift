@@ -3,11 +3,11 @@ extension OpenAPIExample.Values {
     static let finished = #"""
         {
           "type": "job.finished",
-          "timestamp": "2026-11-26T22:03:34.520Z",
-          "callbackSentAt": "2026-11-26T22:03:34.520Z",
+          "timestamp": "2026-11-26T22:47:07.176Z",
+          "callbackSentAt": "2026-11-26T22:47:07.176Z",
           "userReference": "user 7",
-          "workflowExecution": {"id": "01a225b5-3c1e-7b52-9d0f-6a54c2f1e8b3", "definitionKey": "3", "status": "PROCESSED"},
-          "data": {"id": "01a225b5-3c1e-7b52-9d0f-6a54c2f1e8b3", "status": 128, "decision": "PASSED"}
+          "workflowExecution": {"id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7", "definitionKey": "3", "status": "PROCESSED"},
+          "data": {"id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7", "status": 128, "decision": "PASSED"}
         }
         """#
 }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let liveness = #"""
         {
           "schemaVersion": 1,
-          "id": "01a225b5-58d2-7a94-a6c7-1f83e05b9d2c",
+          "id": "01a21a0a-9d38-7255-94ff-1eff33f4d337",
           "status": 128,
           "workflow": {"key": "liveness", "definitionKey": "6"},
-          "createdAt": "2026-11-26T22:03:34.702Z",
-          "startedAt": "2026-11-26T22:03:34.726Z",
-          "completedAt": "2026-11-26T22:03:37.205Z",
+          "createdAt": "2026-11-26T22:47:12.945Z",
+          "startedAt": "2026-11-26T22:47:12.966Z",
+          "completedAt": "2026-11-26T22:47:13.797Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "GREEN", "endMs": 631, "score": 0.9991395512125594, "outcome": "pass", "startMs": 231},
-                    {"name": "MAGENTA", "endMs": 1031, "score": 0.999306425085955, "outcome": "pass", "startMs": 631},
-                    {"name": "BLUE", "endMs": 1431, "score": 0.9994339256357476, "outcome": "pass", "startMs": 1031},
-                    {"name": "YELLOW", "endMs": 1831, "score": 0.9996835690950965, "outcome": "pass", "startMs": 1431},
-                    {"name": "RED", "endMs": 2231, "score": 0.9997921400778507, "outcome": "pass", "startMs": 1831},
-                    {"name": "CYAN", "endMs": 2631, "score": 0.9995202891724289, "outcome": "pass", "startMs": 2231},
-                    {"name": "GREEN", "endMs": 3031, "score": 0.9994288840672049, "outcome": "pass", "startMs": 2631}
+                    {"name": "GREEN", "endMs": 631, "score": 0.998985921267975, "outcome": "pass", "startMs": 231},
+                    {"name": "MAGENTA", "endMs": 1031, "score": 0.9990983225679878, "outcome": "pass", "startMs": 631},
+                    {"name": "GREEN", "endMs": 1431, "score": 0.999358631985145, "outcome": "pass", "startMs": 1031},
+                    {"name": "CYAN", "endMs": 1831, "score": 0.999405147111035, "outcome": "pass", "startMs": 1431},
+                    {"name": "YELLOW", "endMs": 2231, "score": 0.999553784393052, "outcome": "pass", "startMs": 1831},
+                    {"name": "BLUE", "endMs": 2631, "score": 0.9998580048388723, "outcome": "pass", "startMs": 2231},
+                    {"name": "MAGENTA", "endMs": 3031, "score": 0.9999121950114214, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.04733208872056701,
+                    "lead": 0.04092228794337208,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3012358753590711,
-                    "faceGain": 0.3608064329745145,
-                    "response": 0.3499785159418447,
+                    "relief": 1.28822552847467,
+                    "faceGain": 0.3616945948308494,
+                    "response": 0.36175652834336675,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
                     "saturated": 0,
-                    "weakerHalf": 0.9991356356908605,
-                    "correlation": 0.9993019011087493,
+                    "weakerHalf": 0.999010657556826,
+                    "correlation": 0.9991995678848796,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.020289878530824066
+                    "backgroundGain": 0.021412910815392688
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -102,7 +102,7 @@ extension OpenAPIExample.Values {
                   {"name": "illuminationUniformity", "note": "in 16 classes of luminance, OFIQ in 256", "score": 83, "native": 0.546875},
                   {
                     "name": "sharpness",
-                    "note": "variance of the Laplacian on a scale of its own; OFIQ's forest is a model of its own",
+                    "note": "variance of the Laplacian on its own scale; OFIQ's forest is a separate model",
                     "score": 98,
                     "native": 406.95764294011275
                   },
@@ -110,7 +110,7 @@ extension OpenAPIExample.Values {
                   {"name": "naturalColour", "score": 100, "native": 0},
                   {
                     "name": "backgroundUniformity",
-                    "note": "approximate: around an ellipse in place of the parsed head",
+                    "note": "approximate: around an ellipse instead of the parsed head",
                     "score": 93,
                     "native": 13.968291416670167
                   },
@@ -143,7 +143,7 @@ extension OpenAPIExample.Values {
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
-            "timingsMs": {"cpu": 806.9609790000001, "face": 171.4, "decide": 17.3, "acquired": 9.7, "liveness": 1465.9, "cpu.decode": 2.0482310000000004}
+            "timingsMs": {"cpu": 777.974857, "face": 84.7, "decide": 10, "acquired": 5.9, "liveness": 698.2, "cpu.decode": 0.57097}
           }
         }
         """#

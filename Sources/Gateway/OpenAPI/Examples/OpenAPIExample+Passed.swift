@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let passed = #"""
         {
           "schemaVersion": 1,
-          "id": "01a225b5-3c1e-7b52-9d0f-6a54c2f1e8b3",
+          "id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7",
           "status": 128,
           "workflow": {"key": "id_identity", "definitionKey": "3"},
-          "createdAt": "2026-11-26T22:03:31.118Z",
-          "startedAt": "2026-11-26T22:03:31.142Z",
-          "completedAt": "2026-11-26T22:03:34.520Z",
+          "createdAt": "2026-11-26T22:47:05.919Z",
+          "startedAt": "2026-11-26T22:47:05.944Z",
+          "completedAt": "2026-11-26T22:47:07.176Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "GREEN", "endMs": 631, "score": 0.9991395512125594, "outcome": "pass", "startMs": 231},
-                    {"name": "MAGENTA", "endMs": 1031, "score": 0.999306425085955, "outcome": "pass", "startMs": 631},
-                    {"name": "BLUE", "endMs": 1431, "score": 0.9994339256357476, "outcome": "pass", "startMs": 1031},
-                    {"name": "YELLOW", "endMs": 1831, "score": 0.9996835690950965, "outcome": "pass", "startMs": 1431},
-                    {"name": "RED", "endMs": 2231, "score": 0.9997921400778507, "outcome": "pass", "startMs": 1831},
-                    {"name": "CYAN", "endMs": 2631, "score": 0.9995202891724289, "outcome": "pass", "startMs": 2231},
-                    {"name": "GREEN", "endMs": 3031, "score": 0.9994288840672049, "outcome": "pass", "startMs": 2631}
+                    {"name": "BLUE", "endMs": 631, "score": 0.9999713928140386, "outcome": "pass", "startMs": 231},
+                    {"name": "CYAN", "endMs": 1031, "score": 0.9999648396295997, "outcome": "pass", "startMs": 631},
+                    {"name": "GREEN", "endMs": 1431, "score": 0.9999235741883135, "outcome": "pass", "startMs": 1031},
+                    {"name": "YELLOW", "endMs": 1831, "score": 0.9997723630330806, "outcome": "pass", "startMs": 1431},
+                    {"name": "BLUE", "endMs": 2231, "score": 0.99904699540824, "outcome": "pass", "startMs": 1831},
+                    {"name": "CYAN", "endMs": 2631, "score": 0.9989319164317338, "outcome": "pass", "startMs": 2231},
+                    {"name": "YELLOW", "endMs": 3031, "score": 0.9994257061816825, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.04733208872056701,
+                    "lead": 0.044592293140055354,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3012358753590711,
-                    "faceGain": 0.3608064329745145,
-                    "response": 0.3499785159418447,
+                    "relief": 1.3100066239172352,
+                    "faceGain": 0.35937679181887655,
+                    "response": 0.2997646445500017,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
                     "saturated": 0,
-                    "weakerHalf": 0.9991356356908605,
-                    "correlation": 0.9993019011087493,
+                    "weakerHalf": 0.9991118616233543,
+                    "correlation": 0.9991408805056989,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.020289878530824066
+                    "backgroundGain": 0.015211056646908328
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -118,7 +118,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 93.03786399999998,
+                    "cpuMs": 87.817027,
                     "fields": [
                       {"name": "lastName", "value": "ERIKSSON.", "comparison": "agrees", "confidence": 0.9538872241973877},
                       {"name": "firstName", "value": "Anna Maria Eriksson", "comparison": "agrees", "confidence": 0.9944353699684143},
@@ -244,7 +244,7 @@ extension OpenAPIExample.Values {
                   {"name": "illuminationUniformity", "note": "in 16 classes of luminance, OFIQ in 256", "score": 83, "native": 0.546875},
                   {
                     "name": "sharpness",
-                    "note": "variance of the Laplacian on a scale of its own; OFIQ's forest is a model of its own",
+                    "note": "variance of the Laplacian on its own scale; OFIQ's forest is a separate model",
                     "score": 98,
                     "native": 406.95764294011275
                   },
@@ -252,7 +252,7 @@ extension OpenAPIExample.Values {
                   {"name": "naturalColour", "score": 100, "native": 0},
                   {
                     "name": "backgroundUniformity",
-                    "note": "approximate: around an ellipse in place of the parsed head",
+                    "note": "approximate: around an ellipse instead of the parsed head",
                     "score": 93,
                     "native": 13.968291416670167
                   },
@@ -285,19 +285,19 @@ extension OpenAPIExample.Values {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 1059.790026,
-              "face": 168.2,
-              "decide": 37.8,
-              "cpu.mrz": 35.7,
-              "cpu.viz": 93,
-              "acquired": 27.1,
-              "document": 593.7,
-              "liveness": 1652.8,
-              "cpu.faces": 70.8,
-              "cpu.decode": 9.437162,
+              "cpu": 1055.2115059999999,
+              "face": 152.2,
+              "decide": 17.9,
+              "cpu.mrz": 35.9,
+              "cpu.viz": 87.8,
+              "acquired": 17.8,
+              "document": 265.1,
+              "liveness": 714.5,
+              "cpu.faces": 71.9,
+              "cpu.decode": 12.056774,
               "cpu.barcode": 0,
-              "cpu.outline": 12.1,
-              "cpu.quality": 43
+              "cpu.outline": 18.3,
+              "cpu.quality": 47.6
             }
           }
         }

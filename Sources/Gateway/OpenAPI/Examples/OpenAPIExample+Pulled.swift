@@ -4,15 +4,15 @@ extension OpenAPIExample.Values {
         {
           "events": [
             {
+              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-26T22:47:14.268Z\"}",
               "headers": {
-                "webhook-id": "msg_01a225b55d6f778ebb5b30f041536296",
-                "webhook-timestamp": "1795730620",
-                "webhook-signature": "v1,gn7vopLEsuBQG2gdU6vWIHUS0aM+pJNELEvfjNgYpqg="
-              },
-              "body": "{\"data\": {\"endpoint\": 2}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-26T22:03:40.000Z\"}"
+                "webhook-id": "msg_a2cc09ebbb3d4a379eff87cf048a7136",
+                "webhook-signature": "v1,XKmIECbtKaVWwJsOnOAVHivKlksDTyRuu/n5EDGrFKk=",
+                "webhook-timestamp": "1795733234"
+              }
             }
           ],
-          "next": "q7hZ0mB1xT9fKc2LwVdE5nRgYsJ3uOaPi8Xt4vQ6kMzHbCyFeDlWrSjUoGpNtIA1x-_2Lq7hZ0mB1xT9fKc2LwVdE5nRgYsJ3uOaPi8Xt4v"
+          "next": "YCO7d-Y5pWZ7RfJE29lIDKGSyd4HxKEfPWDL2WVOHwBCgEV3CsvAzQNPbIlwDjWf5gi5ykSnja5EU38Vgxgxt2Z2scJrf-vAOgb3Lbi7Exw"
         }
         """#
 }

@@ -5,7 +5,7 @@ extension OpenAPIExample.Values {
           "type": "about:blank",
           "title": "Bad Request",
           "status": 400,
-          "detail": "no document format of that name exists ('td3')",
+          "detail": "no document format has that name ('td3')",
           "hint": "A document format is TD1, TD2 or TD3.",
           "field": "documentFormat",
           "code": "DOCUMENT_FORMAT_UNKNOWN",

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let rejected = #"""
         {
           "schemaVersion": 1,
-          "id": "01a225b5-4f70-7c1a-8e21-b09d7c35f46a",
+          "id": "01a21a0a-545c-7bcf-80da-ea5e71c523e0",
           "status": 128,
           "workflow": {"key": "id", "definitionKey": "2"},
-          "createdAt": "2026-11-26T22:04:29.301Z",
-          "startedAt": "2026-11-26T22:04:29.322Z",
-          "completedAt": "2026-11-26T22:04:30.415Z",
+          "createdAt": "2026-11-26T22:46:54.298Z",
+          "startedAt": "2026-11-26T22:46:55.524Z",
+          "completedAt": "2026-11-26T22:46:56.856Z",
           "userReference": "user 7",
           "decision": {
             "risk": {"score": 97, "findings": [{"name": "dataChecks.MISMATCH_HRZ_MRZ_DATA", "weight": 90}]},
@@ -82,7 +82,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 178.481025,
+                    "cpuMs": 179.059757,
                     "fields": [
                       {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9866223335266113},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9757272601127625},
@@ -167,17 +167,17 @@ extension OpenAPIExample.Values {
             "models": {},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 301.877574,
-              "decide": 79.3,
-              "cpu.mrz": 38.6,
-              "cpu.viz": 178.5,
-              "acquired": 28.2,
-              "document": 1076.7,
-              "cpu.faces": 25.2,
-              "cpu.decode": 7.053819,
+              "cpu": 316.379565,
+              "decide": 72,
+              "cpu.mrz": 36.7,
+              "cpu.viz": 179.1,
+              "acquired": 105.6,
+              "document": 1082.5,
+              "cpu.faces": 24.9,
+              "cpu.decode": 8.836716,
               "cpu.barcode": 0,
-              "cpu.outline": 11.5,
-              "cpu.quality": 41
+              "cpu.outline": 11.8,
+              "cpu.quality": 54.7
             }
           }
         }

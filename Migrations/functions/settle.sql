@@ -18,7 +18,7 @@ BEGIN
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal,
             j.key_id, j.region, u.fence, u.body,
             u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
-            -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, as by
+            -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, such as by
             -- a cancellation, has none yet.
             CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk' THEN u.summary
                 ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary,

@@ -1,6 +1,7 @@
 internal import Callbacks
 internal import Foundation
 internal import HTTPClient
+internal import InspectCore
 internal import Postgres
 internal import Synchronization
 
@@ -205,19 +206,20 @@ package struct CallbackBenchmark: Sendable {
             }
         }
         let run = Task { await dispatcher.run() }
+        defer { run.cancel() }
         // All connections are opened before the clock starts, as the bare loop's are: nothing is answered until each endpoint
         // has as many requests under way as it may have at once.
         let warm = 16 * endpoints.count
         sink.hold()
         for endpoint in endpoints { try await self.add(16, endpoint: endpoint.id, url: endpoint.url, connection) }
         let places = configuration.maximumInFlight - (first == nil ? 0 : Self.atOnce)
-        while sink.waiting < min(places, Self.atOnce * endpoints.count) { try await Task.sleep(for: .milliseconds(5)) }
+        try await Self.reach(min(places, Self.atOnce * endpoints.count), every: 5) { sink.waiting }
         sink.release()
-        while delivered.count < warm { try await Task.sleep(for: .milliseconds(10)) }
+        try await Self.reach(warm, every: 10) { delivered.count }
         if let first {
             let sql = "SELECT count(*) FROM insp.callback_lease WHERE endpoint_id = $1 AND lease_until > now()"
-            while try await connection.query(sql, [.int(first)])[0].int(0) < Self.atOnce {
-                try await Task.sleep(for: .milliseconds(50))
+            try await Self.reach(Self.atOnce, every: 50) {
+                Int(try await connection.query(sql, [.int(first)])[0].int(0))
             }
         }
         // The endpoint is paused while they are written, so that all are present when the clock starts.
@@ -233,7 +235,7 @@ package struct CallbackBenchmark: Sendable {
         _ = try await connection.query(
             "UPDATE insp.endpoint SET paused = false WHERE id = ANY ($1)", [.intArray(endpoints.map(\.id))])
         dispatcher.wake()
-        while delivered.count < total { try await Task.sleep(for: .milliseconds(5)) }
+        try await Self.reach(total, every: 5) { delivered.count }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let used = Self.cpuSeconds() - sink.cpuSeconds - cpu
         let serving = sink.cpuSeconds - served
@@ -245,6 +247,24 @@ package struct CallbackBenchmark: Sendable {
             databaseMicros: database.flatMap { before in databaseAfter.map { ($0 - before) / Double(total) * 1e6 } }
                 ?? -1,
             sinkMicros: serving / Double(total) * 1e6, claimToSend: delivered.waits)
+    }
+
+    /// Waits until `count`, which is read every so many milliseconds, is at least `goal`.
+    ///
+    /// - Throws: ``InspectError`` once it has not changed for two minutes.
+    private static func reach(
+        _ goal: Int, every milliseconds: Int, _ count: () async throws -> Int
+    ) async throws {
+        var (last, since) = (-1, ContinuousClock.now)
+        while true {
+            let now = try await count()
+            if now >= goal { return }
+            if now != last { (last, since) = (now, .now) }
+            guard .now - since < .seconds(120) else {
+                throw InspectError(.internalError, "no progress for 120 s: \(now) of \(goal) callbacks")
+            }
+            try await Task.sleep(for: .milliseconds(milliseconds))
+        }
     }
 
     /// Seconds of CPU that the dispatcher's server process has used, by Linux' account of it (proc(5), schedstat:

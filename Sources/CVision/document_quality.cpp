@@ -13,6 +13,7 @@ namespace cvision {
 namespace {
 
 constexpr int reference_width = 1000;  // px of document width at which sharpness is compared
+constexpr int least_view = 8;          // px: a side of the view at least
 constexpr int widest_view = 1600;      // px; at this width, edges wider than one pixel are blur, not sampling
 
 using Histogram = std::array<int, 256>;
@@ -248,7 +249,8 @@ struct View {
         : margin(margin) {
         std::array<cv_point, 4> there;
         for (size_t i = 0; i < 4; ++i) there[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
-        const cv::Size size(std::max(8, cvRound(native.width * scale)), std::max(8, cvRound(native.height * scale)));
+        const cv::Size size(std::max(least_view, cvRound(native.width * scale)),
+                            std::max(least_view, cvRound(native.height * scale)));
         all = rectify(source, there.data(), size, margin);
     }
 
@@ -283,7 +285,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         cv::Mat gray_source = image->gray;
         if (source_scale < 1) cv::cvtColor(source, gray_source, cv::COLOR_BGR2GRAY);
         const View edges(gray_source, source_scale, corners, native, view_scale, 0);
-        const double to_reference = reference_width / (longer * view_scale);
+        const double to_reference = reference_width / std::max<double>(longer * view_scale, least_view);
         quality->edge_width = edge_width(edges.core()) * to_reference;
 
         cv::Mat reference_gray;

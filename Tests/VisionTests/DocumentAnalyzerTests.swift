@@ -1,5 +1,6 @@
 import Foundation
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Vision
@@ -52,6 +53,18 @@ import Testing
             #expect(facts.outline == nil)
             #expect(facts.quality.brightness == 255)
         }
+    }
+
+    @Test func `A tiny image costs no more than a large one`() throws {
+        func cost(_ width: Int, _ height: Int) throws -> Duration {
+            let begun = ProcessorTime.ofThread()
+            _ = try self.facts(TestImage(width: width, height: height))
+            return ProcessorTime.ofThread() - begun
+        }
+        // The first one loads what is used later.
+        _ = try cost(1600, 1200)
+        let large = try cost(1600, 1200)
+        for (width, height) in [(1, 1), (2, 2), (5, 3)] { #expect(try cost(width, height) < 2 * large) }
     }
 
     @Test func `A good photo is usable`() throws {

@@ -50,6 +50,9 @@ start_postgres
 endpoint=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c "SELECT endpoint_id FROM insp.create_partner('bank', 'pull:')")
 bearer=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c \
     "SELECT bearer FROM insp.create_credential('bank', (SELECT array_agg(scope) FROM insp.scope), rate_per_second => 100000)")
+# An event that is there from the start, however late the jobs of the run are finished.
+psql -XqAt "$INSPECTD_DATABASE_URL" -o /dev/null -c "SELECT insp.cancel(insp.enqueue_parts('{\"partner\":\"bank\",\"workflow\":\"id\"}',
+    ARRAY['FRONT'], ARRAY['\x00']::bytea[]))"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
     -addext subjectAltName=DNS:localhost -keyout "$scratch/vendor.key" -out "$scratch/vendor.pem" 2>/dev/null
 : >"$scratch/vendor.log"

@@ -3,6 +3,7 @@ import Callbacks
 import Foundation
 import HTTPServer
 import InspectCore
+import Inspection
 import JobQueue
 
 /// A worker's metrics. Labels hold lanes, stages, codes and outcomes; never an id, a partner or a person.
@@ -26,6 +27,7 @@ struct WorkerMetrics: Sendable {
     private let callbackAttempts, testCallbackAttempts, revocations: MetricRegistry.Counter
     private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
+    private let shadowJobs, shadowLabels, shadowTime: MetricRegistry.Counter
 
     init() {
         let registry = MetricRegistry()
@@ -116,6 +118,13 @@ struct WorkerMetrics: Sendable {
             labels: ["outcome"], preset: [["delivered"]], bounds: Self.medium)
         self.callbackWait = registry.histogram(
             "inspectd_callback_wait_seconds", "Time from when a callback was due to its claim.", bounds: Self.medium)
+        self.shadowJobs = registry.counter(
+            "inspectd_shadow_inspections_total", "Inspections decided once more by the limits of --shadow.",
+            labels: ["document_type", "workflow", "outcome"])
+        self.shadowLabels = registry.counter(
+            "inspectd_shadow_labels_total", "Labels that the limits of --shadow add or remove.",
+            labels: ["document_type", "capability", "label", "change"])
+        self.shadowTime = counter("shadow_cpu_seconds", "Processor time of the decisions by the limits of --shadow.")
     }
 
     /// All metrics, for a scrape. Reads memory alone.
@@ -215,6 +224,16 @@ struct WorkerMetrics: Sendable {
                 default: "other"
                 }
             self.analyzerLosses.add(1, kind)
+        }
+    }
+
+    func take(_ shadow: InspectionRunner.Shadow) {
+        let comparison = shadow.comparison
+        let type = comparison.documentType
+        self.shadowTime.add(shadow.cpuSeconds)
+        self.shadowJobs.add(1, type, comparison.workflow.rawValue, comparison.outcome.rawValue)
+        for (labels, change) in [(comparison.added, "added"), (comparison.removed, "removed")] {
+            for label in labels { self.shadowLabels.add(1, type, label.capability, label.label, change) }
         }
     }
 

@@ -25,8 +25,12 @@ package struct ShadowComparison: Sendable {
         }
     }
 
-    /// PASSPORT, DRIVING_LICENSE, ID_CARD, VISA or UNSUPPORTED; NONE where none was recognised, OTHER for any other. Known also for a
-    /// rejected image.
+    /// NONE where no type was recognised, OTHER for one that is not in this list.
+    package static let documentTypes = [
+        "PASSPORT", "DRIVING_LICENSE", "ID_CARD", "VISA", "UNSUPPORTED", "NONE", "OTHER",
+    ]
+
+    /// One of ``documentTypes``; of rejected images, too.
     package let documentType: String
     package let workflow: Workflow
     package let outcome: Outcome
@@ -80,7 +84,7 @@ package struct ShadowComparison: Sendable {
 
     private static func documentType(_ decider: InspectionDecider) -> String {
         guard let type = ExtractionRules(facts: decider.facts, today: decider.today).data.type else { return "NONE" }
-        return ["PASSPORT", "DRIVING_LICENSE", "ID_CARD", "VISA", "UNSUPPORTED"].contains(type) ? type : "OTHER"
+        return self.documentTypes.contains(type) ? type : "OTHER"
     }
 }
 

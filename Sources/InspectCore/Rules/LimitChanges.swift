@@ -4,7 +4,7 @@
 /// judge by today's limit, and the shadow run would miss a difference.
 package struct LimitChanges: Sendable {
     /// Why a change was refused.
-    package enum Refusal: Error {
+    package enum Refusal: Error, Equatable {
         case unknown
         /// The limit has one number, or a lower and an upper one.
         case takes(numbers: Int)

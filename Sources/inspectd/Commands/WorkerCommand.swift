@@ -196,6 +196,7 @@ private struct WorkerService {
     private func serve() async throws {
         let log = self.log
         let metrics = WorkerMetrics()
+        if self.shadow != nil { metrics.expectShadow() }
         let health = HealthService(metrics, roles: self.roles)
         // Opened before anything is waited for, so that /readyz tells why the worker is not ready yet.
         let server = try self.healthAddress.map { try health.serve(at: $0) }

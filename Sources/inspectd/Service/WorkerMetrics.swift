@@ -27,7 +27,7 @@ struct WorkerMetrics: Sendable {
     private let callbackAttempts, testCallbackAttempts, revocations: MetricRegistry.Counter
     private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
-    private let shadowJobs, shadowLabels, shadowTime: MetricRegistry.Counter
+    private let shadowInspections, shadowLabels, shadowTime: MetricRegistry.Counter
 
     init() {
         let registry = MetricRegistry()
@@ -118,7 +118,7 @@ struct WorkerMetrics: Sendable {
             labels: ["outcome"], preset: [["delivered"]], bounds: Self.medium)
         self.callbackWait = registry.histogram(
             "inspectd_callback_wait_seconds", "Time from when a callback was due to its claim.", bounds: Self.medium)
-        self.shadowJobs = registry.counter(
+        self.shadowInspections = registry.counter(
             "inspectd_shadow_inspections_total", "Inspections decided once more by the limits of --shadow.",
             labels: ["document_type", "workflow", "outcome"])
         self.shadowLabels = registry.counter(
@@ -227,11 +227,22 @@ struct WorkerMetrics: Sendable {
         }
     }
 
+    /// Begins a shadow run: its counters start at 0.
+    func expectShadow() {
+        for type in ShadowComparison.documentTypes {
+            for workflow in Workflow.allCases {
+                for outcome in ShadowComparison.Outcome.allCases {
+                    self.shadowInspections.add(0, type, workflow.rawValue, outcome.rawValue)
+                }
+            }
+        }
+    }
+
     func take(_ shadow: InspectionRunner.Shadow) {
         let comparison = shadow.comparison
         let type = comparison.documentType
         self.shadowTime.add(shadow.cpuSeconds)
-        self.shadowJobs.add(1, type, comparison.workflow.rawValue, comparison.outcome.rawValue)
+        self.shadowInspections.add(1, type, comparison.workflow.rawValue, comparison.outcome.rawValue)
         for (labels, change) in [(comparison.added, "added"), (comparison.removed, "removed")] {
             for label in labels { self.shadowLabels.add(1, type, label.capability, label.label, change) }
         }

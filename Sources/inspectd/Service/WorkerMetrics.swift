@@ -6,7 +6,7 @@ import InspectCore
 import Inspection
 import JobQueue
 
-/// A worker's metrics. Labels hold lanes, stages, codes and outcomes; never an id, a partner or a person.
+/// A worker's metrics. Labels hold lanes, stages, codes, outcomes and words of results; never an id, a partner or a person.
 struct WorkerMetrics: Sendable {
     /// Upper bounds in seconds: for round trips, for work, and for whole jobs.
     private static let short = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -59,18 +59,18 @@ package struct ShadowComparison: Sendable {
                     Label(capability: $0.capability.rawValue, label: $0.label)
                 })
         }
-        let (today, other) = (labels(document), labels(shadow))
+        let (given, other) = (labels(document), labels(shadow))
         self.documentType = Self.documentType(decider)
         self.workflow = facts.request.workflow
         self.decision = document.decision.type
         self.shadowDecision = shadow.decision.type
-        self.added = other.subtracting(today).sorted()
-        self.removed = today.subtracting(other).sorted()
+        self.added = other.subtracting(given).sorted()
+        self.removed = given.subtracting(other).sorted()
         let (before, after) = (Self.rank(document.decision.type), Self.rank(shadow.decision.type))
         self.outcome =
             isIncomplete
             ? .incomplete
-            : after != before ? (after > before ? .stricter : .milder) : other != today ? .relabelled : .same
+            : after != before ? (after > before ? .stricter : .milder) : other != given ? .relabelled : .same
     }
 
     private static func rank(_ decision: DecisionType) -> Int {

@@ -17,8 +17,6 @@ package struct LimitChanges: Sendable {
 
     package init() {}
 
-    package var isEmpty: Bool { self.bounds.isEmpty }
-
     /// Changes the numbers of a limit; whether values have to be above or below them stays.
     ///
     /// - Parameter name: A name of ``names``.

@@ -19,6 +19,8 @@ package struct InspectionPipeline: JobHandler {
     package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
     /// Time limit for fetching all parts of one job, by URL and from the object store; and, up to a minute, for its key.
     package var fetchDeadline: Duration = .seconds(60)
+    /// Called with what other limits would have changed, before the result is stored. Test jobs have none, since nothing is decided.
+    package var onShadow: @Sendable (JobReference, InspectionRunner.Shadow) -> Void = { _, _ in }
     /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
 
@@ -73,6 +75,7 @@ package struct InspectionPipeline: JobHandler {
             }
             try await context.hand(over: template, generation: known.generation)
         }
+        if let shadow = outcome.shadow { self.onShadow(job.reference(at: .decided), shadow) }
         return Self.result(outcome.document, of: request, seal)
     }
 

@@ -28,6 +28,8 @@ package struct InspectionRunner: Sendable {
     package var trustAnchors: [Data] = []
     /// Time limit of one stage; an analyzer that exceeds it is killed.
     package var stageDeadline: Duration = .seconds(30)
+    /// Limits by which each inspection is decided once more, without effect on it; `nil`: none.
+    package var shadow: LimitChanges?
 
     package init(pool: AnalyzerPool) { self.pool = pool }
 
@@ -55,6 +57,8 @@ package struct InspectionRunner: Sendable {
         package var today: CalendarDate
         /// The embedding to store under the request's face id.
         package var template: FaceEmbedding?
+        /// `nil` without other limits (``InspectionRunner/shadow``).
+        package var shadow: Shadow?
 
         /// The report for a reviewer.
         package func report(from origin: ReportOrigin) -> String {
@@ -62,6 +66,12 @@ package struct InspectionRunner: Sendable {
                 document: self.document, facts: self.facts, previews: self.previews, today: self.today, origin: origin
             ).html
         }
+    }
+
+    /// What other limits would have changed, and the processor time that it took to find out.
+    package struct Shadow: Sendable {
+        package var comparison: ShadowComparison
+        package var cpuSeconds: Double
     }
 
     package typealias AskVendor = @Sendable (_ blobs: [Data], _ former: Data?) async throws -> Data
@@ -154,7 +164,21 @@ package struct InspectionRunner: Sendable {
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
         return Outcome(
-            document: document, facts: facts, previews: previews, today: today, template: decider.template)
+            document: document, facts: facts, previews: previews, today: today, template: decider.template,
+            shadow: self.shadow.map { changes in
+                // Nothing in between suspends, so it is this thread's time.
+                let start = Self.threadSeconds
+                let comparison = ShadowComparison(
+                    of: document, facts: facts, today: today, isGated: self.isGated, changes: changes)
+                return Shadow(comparison: comparison, cpuSeconds: max(0, Self.threadSeconds - start))
+            })
+    }
+
+    /// Processor time of the calling thread.
+    private static var threadSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     /// A stage's output without embeddings, as it is stored for jobs with a face id.

@@ -37,6 +37,7 @@ import Testing
         (["keys", "list", "--escrow", "x"], "--escrow is for keys restore"),
         (["bench", "liveness", "--noop"], "--noop is for bench queue"),
         (["inspect", "--usability", "--front", "x", "--format", "TD1"], "--format has no effect beside --usability"),
+        (["inspect", "--usability", "--front", "x", "--shadow", "x"], "--shadow has no effect beside --usability"),
         (["verify", "--new-key", "--body", "x"], "--body has no effect beside --new-key"),
         (["status", "x", "--explain", "--purpose", "x"], "--purpose has no effect beside --explain"),
         (["compare", "--batch", "-", "a", "b"], "'compare' takes no files with --batch"),
@@ -213,6 +214,7 @@ import Testing
 
     @Test(arguments: [
         (["inspect", "--front", "/dev/null", "--csca", "/nonexistent/a"], "--csca: /nonexistent/a does not exist"),
+        (["worker", "--shadow", "/nonexistent/a"], "--shadow: /nonexistent/a does not exist"),
         (["worker", "--decryption-key", "/nonexistent/a"], "--decryption-key: /nonexistent/a does not exist"),
         (
             ["gateway", "--certificate", "/nonexistent/a", "--key", "/nonexistent/b"],

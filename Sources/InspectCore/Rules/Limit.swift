@@ -23,9 +23,9 @@ package struct Limit: Sendable, Hashable {
         self.basis = basis
     }
 
-    /// Whether `value` is good.
+    /// Whether `value` is good: in a shadow run, by its numbers.
     package func allows(_ value: Double) -> Bool {
-        switch self.bound {
+        switch LimitChanges.bound(of: self) {
         case .atMost(let limit): value <= limit
         case .atLeast(let limit): value >= limit
         case .below(let limit): value < limit

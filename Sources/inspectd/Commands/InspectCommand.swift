@@ -27,10 +27,11 @@ extension Command {
                 "judges only the images of the document, at once: before any text is read, without models"),
             .flag("no-gate", "a rejection by one capability does not stop the later ones"),
             .flag("features", "puts the faces' embeddings into the result"),
+            ShadowFile.option,
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
         // No stage runs, and nothing is read.
-        excluded: ["usability": ["workflow", "format", "no-gate", "features", "challenge", "csca"]],
+        excluded: ["usability": ["workflow", "format", "no-gate", "features", "challenge", "csca", "shadow"]],
         body: { arguments in
             let configuration = try Configuration(arguments)
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
@@ -44,16 +45,18 @@ extension Command {
                 throw UsageError("--report is for one inspection, not for --batch")
             }
             if let path = arguments["report"] { try ReportFile.check(path) }
+            let shadow = try arguments["shadow"].map(ShadowFile.read)
             var analyzers = try configuration.analyzerConfiguration(arguments)
             if arguments["batch"] == nil { analyzers.serveOneJob() }
             try await configuration.withAnalyzers(analyzers) { pool in
                 if let list = arguments["batch"] {
                     try await Batch.run(list, slots: analyzers.slots) { line in
-                        await Self.answer(line, pool: pool, arguments: arguments)
+                        await Self.answer(line, pool: pool, shadow, arguments: arguments)
                     }
                     return
                 }
-                let (result, report, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
+                let (result, report, failed) = await Self.inspect(
+                    request, pool: pool, shadow, arguments: arguments)
                 Output.line(result)
                 if let path = arguments["report"] { try ReportFile.write(report, to: path) }
                 if failed { throw Failure() }
@@ -79,10 +82,12 @@ extension Command {
         throw UsageError("--\(option) is for one inspection: with --batch, each line names its files")
     }
 
-    private static func answer(_ line: Data, pool: AnalyzerPool, arguments: Arguments) async -> Data {
+    private static func answer(
+        _ line: Data, pool: AnalyzerPool, _ shadow: LimitChanges?, arguments: Arguments
+    ) async -> Data {
         do {
             let request = try JSONDecoder().decode(BatchRequest.self, from: line)
-            return await self.inspect(request, pool: pool, arguments: arguments).result
+            return await self.inspect(request, pool: pool, shadow, arguments: arguments).result
         } catch {
             return ResultEnvelope.failed(id: nil, InspectError(.payloadInvalid, "the line is not a request object"))
         }
@@ -90,7 +95,7 @@ extension Command {
 
     /// Reads the files and runs the inspection; a failure also gives a result document, with its error.
     private static func inspect(
-        _ request: BatchRequest, pool: AnalyzerPool, arguments: Arguments
+        _ request: BatchRequest, pool: AnalyzerPool, _ shadow: LimitChanges?, arguments: Arguments
     ) async -> (result: Data, report: String, failed: Bool) {
         do {
             let parts = try Self.parts(of: request)
@@ -101,8 +106,10 @@ extension Command {
                 }
                 return format
             }
+            let configuration = try Configuration(arguments)
             var runner = InspectionRunner(pool: pool)
-            runner.calibration = try Configuration(arguments).faces.calibration()
+            runner.calibration = try configuration.faces.calibration()
+            runner.shadow = shadow
             runner.isGated = request.members.gate ?? !arguments.has("no-gate")
             runner.withEmbeddings = arguments.has("features")
             runner.withPreviews = arguments.has("report")
@@ -111,6 +118,11 @@ extension Command {
                 InspectionRequest(
                     workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request)),
                 parts: parts)
+            if let shadow = outcome.shadow {
+                var fields = Events.fields(of: shadow)
+                fields["id"] = request.members.id.map { .string($0) }
+                configuration.log.info("shadow decided", fields)
+            }
             let result = ResultEnvelope.encode(id: request.members.id, workflow: workflow, outcome.document)
             return (result, runner.withPreviews ? outcome.report(from: Self.origin(of: request)) : "", false)
         } catch {

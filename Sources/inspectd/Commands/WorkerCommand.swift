@@ -50,6 +50,7 @@ extension Command {
                 "decryption-key", "FILE",
                 "PEM RSA key for encrypted parts; its file's name is the key id; may be repeated [INSPECTD_DECRYPTION_KEYS]"
             ),
+            ShadowFile.option,
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
         ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.keyOptions
             + Configuration.objectStoreOptions + Configuration.analyzerOptions + Configuration.logOptions,
@@ -101,6 +102,7 @@ private struct WorkerService {
     let fetchDeadlineSeconds: Int
     let healthAddress: ListenAddress?
     let objectStore: ObjectStoreAddress?
+    let shadow: LimitChanges?
 
     init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws {
         self.configuration = configuration
@@ -118,6 +120,7 @@ private struct WorkerService {
             throw UsageError("--decryption-key: \(error.detail)")
         }
 
+        self.shadow = try arguments["shadow"].map(ShadowFile.read)
         self.healthAddress = try configuration.health.map { text throws(UsageError) in
             guard let address = ListenAddress(text) else {
                 throw UsageError("--health takes a port, or a numeric address and a port, not \(text)")
@@ -193,6 +196,7 @@ private struct WorkerService {
     private func serve() async throws {
         let log = self.log
         let metrics = WorkerMetrics()
+        if self.shadow != nil { metrics.expectShadow() }
         let health = HealthService(metrics, roles: self.roles)
         // Opened before anything is waited for, so that /readyz tells why the worker is not ready yet.
         let server = try self.healthAddress.map { try health.serve(at: $0) }
@@ -257,6 +261,7 @@ private struct WorkerService {
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadlineSeconds)
         runner.calibration = try self.configuration.faces.calibration()
+        runner.shadow = self.shadow
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
         pipeline.fetchDeadline = .seconds(self.fetchDeadlineSeconds)
         pipeline.keys = keys
@@ -266,6 +271,10 @@ private struct WorkerService {
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)
+        }
+        pipeline.onShadow = { job, shadow in
+            Events.log(shadowOf: job, shadow, to: log)
+            metrics.take(shadow)
         }
         var queue = self.queue
         queue.keys = keys

@@ -2,6 +2,7 @@ import Analyzer
 import Callbacks
 import Gateway
 import InspectCore
+import Inspection
 import JobQueue
 import ObjectStore
 
@@ -147,6 +148,24 @@ enum Events {
     /// A completed stage, which is the job's new status.
     static func log(stageOf job: JobReference, _ duration: Duration, to log: Log) {
         log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
+    }
+
+    /// What other limits would have changed: words of the contract, no value that was read or measured.
+    static func fields(of shadow: InspectionRunner.Shadow) -> [String: Log.Value] {
+        let comparison = shadow.comparison
+        func words(_ labels: [ShadowComparison.Label]) -> Log.Value {
+            .string(labels.map { "\($0.capability):\($0.label)" }.joined(separator: " "))
+        }
+        return [
+            "outcome": .string(comparison.outcome.rawValue), "documentType": .string(comparison.documentType),
+            "decision": .string(comparison.decision.rawValue),
+            "shadowDecision": .string(comparison.shadowDecision.rawValue),
+            "added": words(comparison.added), "removed": words(comparison.removed),
+        ]
+    }
+
+    static func log(shadowOf job: JobReference, _ shadow: InspectionRunner.Shadow, to log: Log) {
+        log.debug("shadow decided", Self.fields(of: job, Self.fields(of: shadow)))
     }
 
     /// A part by URL that was not fetched, with the reason, which the job's owner must not learn.

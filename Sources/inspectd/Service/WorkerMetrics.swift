@@ -3,9 +3,10 @@ import Callbacks
 import Foundation
 import HTTPServer
 import InspectCore
+import Inspection
 import JobQueue
 
-/// A worker's metrics. Labels hold lanes, stages, codes and outcomes; never an id, a partner or a person.
+/// A worker's metrics. Labels hold lanes, stages, codes, outcomes and words of results; never an id, a partner or a person.
 struct WorkerMetrics: Sendable {
     /// Upper bounds in seconds: for round trips, for work, and for whole jobs.
     private static let short = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -26,6 +27,7 @@ struct WorkerMetrics: Sendable {
     private let callbackAttempts, testCallbackAttempts, revocations: MetricRegistry.Counter
     private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
+    private let shadowInspections, shadowLabels, shadowTime: MetricRegistry.Counter
 
     init() {
         let registry = MetricRegistry()
@@ -116,6 +118,13 @@ struct WorkerMetrics: Sendable {
             labels: ["outcome"], preset: [["delivered"]], bounds: Self.medium)
         self.callbackWait = registry.histogram(
             "inspectd_callback_wait_seconds", "Time from when a callback was due to its claim.", bounds: Self.medium)
+        self.shadowInspections = registry.counter(
+            "inspectd_shadow_inspections_total", "Inspections decided once more by the limits of --shadow.",
+            labels: ["document_type", "workflow", "outcome"])
+        self.shadowLabels = registry.counter(
+            "inspectd_shadow_labels_total", "Labels that the limits of --shadow add or remove.",
+            labels: ["document_type", "capability", "label", "change"])
+        self.shadowTime = counter("shadow_cpu_seconds", "Processor time of the decisions by the limits of --shadow.")
     }
 
     /// All metrics, for a scrape. Reads memory alone.
@@ -215,6 +224,27 @@ struct WorkerMetrics: Sendable {
                 default: "other"
                 }
             self.analyzerLosses.add(1, kind)
+        }
+    }
+
+    /// Begins a shadow run: its counters start at 0.
+    func expectShadow() {
+        for type in ShadowComparison.documentTypes {
+            for workflow in Workflow.allCases {
+                for outcome in ShadowComparison.Outcome.allCases {
+                    self.shadowInspections.add(0, type, workflow.rawValue, outcome.rawValue)
+                }
+            }
+        }
+    }
+
+    func take(_ shadow: InspectionRunner.Shadow) {
+        let comparison = shadow.comparison
+        let type = comparison.documentType
+        self.shadowTime.add(shadow.cpuSeconds)
+        self.shadowInspections.add(1, type, comparison.workflow.rawValue, comparison.outcome.rawValue)
+        for (labels, change) in [(comparison.added, "added"), (comparison.removed, "removed")] {
+            for label in labels { self.shadowLabels.add(1, type, label.capability, label.label, change) }
         }
     }
 

@@ -25,12 +25,15 @@ package struct VIZExpectation: Sendable, Hashable {
     }
 
     package var values: [Value]
+    /// The issuing state by the MRZ.
+    var state: String?
 
     /// Fields of an MRZ that its check digits prove, and names that the reader was sure of.
     ///
     /// - Parameter confidences: The reader's confidence in every character.
     init(_ mrz: MRZDocument, confidences: [[Double]]) {
         self.values = []
+        self.state = mrz.issuingState
         let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count

@@ -11,7 +11,7 @@ import Testing
             text + String(repeating: "<", count: count - text.count)
         }
         let lines = [
-            "I<" + filled(state, 3) + "AB1234567<" + filled(first, 15),
+            "I<" + filled(state, 3) + "AB12345670" + filled(first, 15),
             birth + "0F3001010" + filled(state, 3) + filled(second, 11) + "0",
             filled("SPECIMEN<<ANNA", 30),
         ]

@@ -36,14 +36,13 @@ enum VIZLabel {
         Self.all.filter { $0.letters.count < Self.leastLetters }.map { ($0.letters, $0.field) }) { first, _ in first }
 
     /// Short names that are no label unless the same line names the field once more, in another language.
-    private static let doubtful: Set<[UInt8]> = {
-        let clear = [
+    private static let doubtful = Set(Self.short.keys).subtracting(Self.clear)
+    private static let clear: Set<[UInt8]> = Set(
+        [
             "SEX", "SEXE", "SEXO", "SESSO", "DOB", "EXP", "ISS", "DLN", "LIC", "FN", "LN", "DL", "EYES", "HGT", "WGT",
             "HAIR", "REST", "END", "DD", "REV", "CLASS", "TYPE", "GENDER", "EXPIRY", "ISSUED", "HEIGHT", "TAILLE",
             "FIRMA", "PRENOM", "PESEL", "DONOR",
-        ].map { Self.folded($0).flatMap { $0 } }
-        return Set(Self.short.keys).subtracting(clear)
-    }()
+        ].map { Self.folded($0).flatMap { $0 } })
 
     // MARK: Letters
 
@@ -58,8 +57,8 @@ enum VIZLabel {
     }
 
     private static func fold(_ word: String) -> [UInt8] {
-        // A number is no word.
-        guard word.contains(where: \.isLetter) else { return [] }
+        // A number is no word, nor is a field's number.
+        guard word.contains(where: \.isLetter), word.count > 2 || word.allSatisfy(\.isLetter) else { return [] }
         var letters: [UInt8] = []
         for character in word.uppercased() {
             let plain = Self.base[character] ?? String(character)
@@ -138,7 +137,7 @@ enum VIZLabel {
                         && words[first].part == words[last].part
                     if isWhole || first == 0, let field = Self.short[letters] {
                         let mark = Mark(field: field, characters: characters, letters: letters.count)
-                        found.append((mark, 0, !isWhole || Self.doubtful.contains(letters)))
+                        found.append((mark, 0, Self.doubtful.contains(letters)))
                     }
                 }
                 if letters.count + 1 >= Self.leastLetters, let near = Self.nearest(letters) {
@@ -218,6 +217,13 @@ enum VIZLabel {
     static func isLabel(_ text: String, marks: [Mark]) -> Bool {
         guard !marks.isEmpty else { return false }
         let words = Self.words(text)
+        let other = words.filter { word in !marks.contains { $0.characters.overlaps(word.characters) } }
+        let characters = Array(text)
+        // Labels have no numbers but their own, and what follows a colon is a value.
+        guard !other.contains(where: { characters[$0.characters].count(where: \.isNumber) > 1 }) else { return false }
+        if let colon = characters.lastIndex(of: ":"), other.contains(where: { $0.characters.lowerBound > colon }) {
+            return false
+        }
         let total = words.reduce(0) { $0 + $1.letters.count }
         let named = marks.reduce(0) { $0 + $1.letters }
         if 10 * named >= 6 * total { return true }

@@ -130,7 +130,7 @@ bool is_inked(const cv::Mat &strokes, const cv_text_line &left, const cv_text_li
     return inked > 0.5 * gap.cols;
 }
 
-/// Joins lines that a word without marks has split.
+/// Joins lines that a wide blank, or a word without marks, has split.
 void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
     const auto follows = [&](const cv_text_line &left, const cv_text_line &right) {
         const double lower = std::min(left.height, right.height),
@@ -138,7 +138,7 @@ void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
         const double overlap = std::min(left.y + left.height, right.y + right.height) - std::max(left.y, right.y);
         const double gap = right.x - (left.x + left.width);
         return overlap > 0.6 * lower && size < 1.5 * std::min(left.character_height, right.character_height) &&
-               gap > -0.5 * size && gap < 6 * size && is_inked(strokes, left, right);
+               gap > -0.5 * size && (gap < 1.8 * size || (gap < 6 * size && is_inked(strokes, left, right)));
     };
     for (size_t i = 0; i < lines.size(); ++i)
         for (size_t j = 0; j < lines.size(); ++j) {

@@ -200,14 +200,14 @@ import Testing
     }
 
     @Test func `Addresses are taken apart by what their lines say`() {
-        let german = VIZAddress("51147 KÖLN\nHEIDESTRASSE 17", state: "DEU")
+        let german = VIZAddress("51147 KÖLN\nHEIDESTRASSE 17")
         #expect(german?.postalCode == "51147" && german?.city == "KÖLN" && german?.street == "HEIDESTRASSE 17")
-        let without = VIZAddress("KÖLN\nHEIDESTR. 17", state: "DEU")
+        let without = VIZAddress("KÖLN\nHEIDESTR. 17")
         #expect(without?.city == "KÖLN" && without?.street == "HEIDESTR. 17" && without?.postalCode == nil)
-        let american = VIZAddress("123 STREET ADDRESS\nYOUR CITY WA 99999-1234", state: nil)
+        let american = VIZAddress("123 STREET ADDRESS\nYOUR CITY WA 99999-1234")
         #expect(american?.city == "YOUR CITY" && american?.subdivision == "WA" && american?.postalCode == "99999-1234")
         #expect(american?.street == "123 STREET ADDRESS")
-        let unclear = VIZAddress("SOMEWHERE", state: nil)
+        let unclear = VIZAddress("SOMEWHERE")
         #expect(unclear?.street == "SOMEWHERE" && unclear?.city == nil)
     }
 }

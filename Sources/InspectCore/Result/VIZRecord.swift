@@ -29,11 +29,18 @@ package struct VIZRecord: Codable, Sendable {
         case noValue = "NO_VALUE"
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case part, fields, comparedWith, linesFound, linesRead, cpuMs, modelSHA256
+    }
+
     /// The side that was read.
     package var part: String
     package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
     package var comparedWith: String?
+    /// What the title says; used where there are no machine-readable data.
+    private var type: String?
+    private var country: String?
     var linesFound: Int
     var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
@@ -50,6 +57,8 @@ package struct VIZRecord: Codable, Sendable {
         self.cpuMs = facts.cpuMs
         self.modelSHA256 = facts.modelSHA256
         self.fields = []
+        self.type = VIZTitle.type(facts)
+        self.country = VIZTitle.country(facts)
         let ordered = [side] + sides.filter { $0.part != side.part }
         let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
         self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
@@ -71,6 +80,7 @@ package struct VIZRecord: Codable, Sendable {
                 name: reading.field.rawValue, value: reading.date?.iso8601 ?? reading.value,
                 confidence: reading.confidence, comparison: nil)
             if !reading.isCertain { field.reason = .notCertain }
+            if reading.field.isText, !VIZAlphabet.isReadable(expected?.state ?? self.country) { field.reason = .notCertain }
             if reading.isCertain, reading.field.isDate, reading.date == nil { field.reason = .ambiguous }
             self.fields.append(field)
         }
@@ -84,17 +94,21 @@ package struct VIZRecord: Codable, Sendable {
 
     /// Names in the VIZ's spelling, where the MRZ agrees.
     private mutating func addNames(_ facts: VIZFacts, _ expected: VIZExpectation, _ read: VIZFields) {
-        let names = expected.values.filter { $0.field == .lastName || $0.field == .firstName }
+        let names = expected.names
         for name in names {
             let printed = VIZNames.printed(
                 name, facts.lines, labelled: read[name.field]?.line, others: names.filter { $0.field != name.field },
                 state: expected.state)
-            guard let printed, let index = self.fields.firstIndex(where: { $0.name == name.field.rawValue }),
-                self.fields[index].comparison == .agrees
-            else { continue }
-            self.fields[index].value = printed.text
-            self.fields[index].confidence = printed.confidence
-            self.fields[index].isSpelling = true
+            guard let printed else { continue }
+            let field = Field(
+                name: name.field.rawValue, value: printed.text, confidence: printed.confidence, comparison: .agrees,
+                isSpelling: true)
+            if let index = self.fields.firstIndex(where: { $0.name == field.name }) {
+                guard self.fields[index].comparison == .agrees else { continue }
+                self.fields[index] = field
+            } else {
+                self.fields.append(field)
+            }
         }
     }
 
@@ -112,6 +126,11 @@ package struct VIZRecord: Codable, Sendable {
 
     /// Adds values that only the VIZ has: every field where there is no other source, otherwise those that MRZs and barcodes lack.
     func fill(_ data: inout ExtractionData, isOnlySource: Bool) {
+        if isOnlySource {
+            data.type = data.type ?? self.type
+            data.issuingCountry = data.issuingCountry ?? self.country
+            if self.type != nil || self.country != nil { data.extractionMethod = "OCR" }
+        }
         for field in self.fields where field.reason == nil {
             guard let value = field.value, let name = VIZField(rawValue: field.name) else { continue }
             if field.isSpelling == true {
@@ -150,7 +169,7 @@ package struct VIZRecord: Codable, Sendable {
         case .personalNumber: data.personalNumber = data.personalNumber ?? (line.count <= 14 ? line : nil)
         case .categories: data.categories = data.categories ?? line
         case .address:
-            guard data.address == nil, let address = VIZAddress(value, state: data.issuingCountry) else { return }
+            guard data.address == nil, let address = VIZAddress(VIZAlphabet.street(value, state: data.issuingCountry)) else { return }
             data.address = ExtractionData.Address(address)
         default: break
         }

@@ -5,10 +5,8 @@ struct VIZAddress: Hashable {
     var subdivision: String?
     var postalCode: String?
 
-    /// - Parameters:
-    ///   - text: The printed lines.
-    ///   - state: The issuing state; decides where no postal code tells city and street apart.
-    init?(_ text: String, state: String?) {
+    /// - Parameter text: The printed lines.
+    init?(_ text: String) {
         var lines = text.split(separator: "\n").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
         guard !lines.isEmpty else { return nil }
         if let last = lines.last, let american = Self.american(last) {
@@ -33,6 +31,8 @@ struct VIZAddress: Hashable {
         guard let match = line.wholeMatch(of: pattern) else { return nil }
         return (String(match.city), String(match.state), String(match.code))
     }
+
+    static func isAmericanCity(_ line: String) -> Bool { self.american(line) != nil }
 
     /// `51147 KÖLN`, `L-1466 LUXEMBOURG`, `110 00 PRAHA 1`, `00-950 WARSZAWA`, `1012 AB AMSTERDAM`
     private static func european(_ line: String) -> (String, String)? {

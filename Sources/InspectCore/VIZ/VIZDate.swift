@@ -38,6 +38,13 @@ enum VIZDate {
         return found.count == 1 ? found.first : nil
     }
 
+    /// The characters of the first day in `text` that is written in numbers alone.
+    static func range(_ text: String) -> Range<Int>? {
+        guard let match = text.firstMatch(of: /[0-9]{1,2}([.\/-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})(?![0-9])/) else { return nil }
+        let start = text.distance(from: text.startIndex, to: match.range.lowerBound)
+        return start..<start + text.distance(from: match.range.lowerBound, to: match.range.upperBound)
+    }
+
     /// Every day that a part of `text` may denote; where the order of day and month is ambiguous, both readings.
     static func readings(_ text: String, order: Order? = nil) -> Set<CalendarDate> {
         var found: Set<CalendarDate> = []

@@ -27,6 +27,8 @@ package struct VIZExpectation: Sendable, Hashable {
     package var values: [Value]
     /// The issuing state by the MRZ.
     var state: String?
+    /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
+    var names: [Value] = []
 
     /// Fields of an MRZ that its check digits prove, and names that the reader was sure of.
     ///
@@ -43,6 +45,9 @@ package struct VIZExpectation: Sendable, Hashable {
         func add(_ field: VIZField, _ text: String, date: CalendarDate? = nil, isTruncated: Bool = false) {
             guard date != nil || !text.isEmpty else { return }
             self.values.append(Value(field: field, text: text, date: date, isTruncated: isTruncated))
+        }
+        for (field, name) in [(VIZField.lastName, mrz.surname), (.firstName, mrz.givenNames)] where !name.isEmpty {
+            self.names.append(Value(field: field, text: name))
         }
         if isSure(layout.name) {
             add(.lastName, mrz.surname, isTruncated: mrz.nameMayBeTruncated && mrz.givenNames.isEmpty)

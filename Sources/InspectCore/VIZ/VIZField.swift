@@ -17,6 +17,11 @@ package enum VIZField: String, Codable, Sendable, CaseIterable {
     case personalNumber = "personalNumber"
     case address = "address"
 
+    /// Whether its value is words, which nothing proves.
+    var isText: Bool {
+        [.lastName, .firstName, .placeOfBirth, .issuingAuthority, .address, .nationality].contains(self)
+    }
+
     var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
 }
 

@@ -37,10 +37,11 @@ struct VIZFields {
         if dates.order == nil {
             dates.order = VIZLayout.isAmerican(facts.lines) ? .monthFirst : VIZDate.order(facts.lines.map(\.text))
         }
-        var found: [Reading] = []
+        var found: [Reading] = VIZLicence.readings(facts.lines, dates: dates)
+        let known = Set(found.map(\.field))
         var labelled: Set<VIZField> = []
         for label in layout.labels {
-            guard let field = label.field else { continue }
+            guard let field = label.field, !known.contains(field) else { continue }
             labelled.insert(field)
             if let characters = label.inline {
                 if let reading = Self.reading(
@@ -50,7 +51,6 @@ struct VIZFields {
                     if label.isNumbered, let place = Self.birthplace(reading, facts) { found.append(place) }
                     continue
                 }
-                if label.isNumbered { continue }
             }
             guard let line = layout.value(of: label) else { continue }
             let characters = 0..<facts.lines[line].text.count
@@ -81,11 +81,18 @@ struct VIZFields {
         _ field: VIZField, _ facts: VIZFacts, line index: Int, characters: Range<Int>, layout: VIZLayout, dates: VIZDays
     ) -> Reading? {
         let line = facts.lines[index]
+        var characters = characters
+        if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
+            // What stands beside a day may be hard to read.
+            characters = day
+        }
         let text = String(Array(line.text)[characters])
         let value = self.trimmed(text)
-        guard let confidence = line.confidences[characters.clamped(to: line.confidences.indices)].min(),
-            !value.isEmpty, !VIZLabel.isLabel(value)
-        else { return nil }
+        guard !value.isEmpty, !VIZLabel.isLabel(value) else { return nil }
+        // A full stop that is none is no character of the value.
+        let start = characters.lowerBound + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
+        let span = start..<min(start + value.count, line.confidences.count)
+        guard let confidence = line.confidences[span.clamped(to: line.confidences.indices)].min() else { return nil }
         var reading = Reading(
             field: field, value: value, confidence: confidence, isConfirmed: line.isConfirmed == true, line: index,
             lines: [index])
@@ -136,7 +143,7 @@ struct VIZFields {
         return found
     }
 
-    private static func trimmed(_ text: String) -> String {
+    static func trimmed(_ text: String) -> String {
         let blanks = CharacterSet.whitespaces.union(CharacterSet(charactersIn: ",:;‘’'`\"“”|_~*«»"))
         let value = text.trimmingCharacters(in: blanks)
         // A full stop belongs to an initial only.

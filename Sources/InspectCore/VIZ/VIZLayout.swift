@@ -128,7 +128,9 @@ struct VIZLayout {
             let place = self.lines[other].place
             let size = max(place.height, own.place.height)
             let gap = place.y - bottom
-            return gap > -0.45 * size && gap < 1.9 * size && place.y > own.place.y + 0.4 * own.place.height
+            // Further down stands another field's value.
+            let reach = 1.3 * max(own.place.height, min(place.height, 1.5 * own.place.height))
+            return gap > -0.45 * size && gap < reach && place.y > own.place.y + 0.4 * own.place.height
                 && place.x < label.right + 0.5 * size && place.x + place.width > label.left - 0.5 * size
                 && place.x > label.left - 4 * size
         }

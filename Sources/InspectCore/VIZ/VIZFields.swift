@@ -1,7 +1,7 @@
 import Foundation
 
 /// The fields of the VIZ, found by their printed labels and numbers.
-struct VIZFields {
+package struct VIZFields {
     /// One field as printed.
     struct Reading: Hashable {
         var field: VIZField

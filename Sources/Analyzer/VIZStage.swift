@@ -51,10 +51,9 @@ enum VIZStage {
                     as: again, confidence: Limits.confirmedVIZText)
             }
         }
-        for line in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
+        for (line, value) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
             let again = try reader.read(page, line: indices[line], again: true)
-            facts.lines[line].isConfirmed = facts.lines[line].saysTheSame(
-                as: again, confidence: Limits.confirmedTwiceVIZText)
+            facts.lines[line].isConfirmed = again.shows(value, confidence: Limits.confirmedTwiceVIZText)
         }
         facts.cpuMs = ProcessorClock.now - start
         return facts

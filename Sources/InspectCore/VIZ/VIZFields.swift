@@ -59,6 +59,16 @@ package struct VIZFields {
                 found.append(reading)
             }
         }
+        if !labelled.contains(.issuingAuthority), !found.contains(where: { $0.field == .issuingAuthority }),
+            let birth = dates.birth,
+            let day = facts.lines.first(where: { VIZDate.readings($0.text, order: dates.order).contains(birth) }),
+            let line = VIZAuthority.line(facts.lines, below: day.place.y),
+            let reading = Self.reading(
+                .issuingAuthority, facts, line: line, characters: 0..<facts.lines[line].text.count, layout: layout,
+                dates: dates)
+        {
+            found.append(reading)
+        }
         // A field found in two places is certain in neither.
         self.ambiguous = Set(
             found.filter { reading in found.contains { $0.field == reading.field && $0.value != reading.value } }
@@ -133,12 +143,13 @@ package struct VIZFields {
 
     /// `3. 03.02.1991 KRAKÓW`: EU licences print the place of birth after the day.
     private static func birthplace(_ reading: Reading, _ facts: VIZFacts) -> Reading? {
-        guard reading.field == .dateOfBirth,
-            let end = reading.value.lastIndex(where: \.isNumber).map({ reading.value.index(after: $0) })
+        let line = facts.lines[reading.line]
+        guard reading.field == .dateOfBirth, let day = VIZDate.range(line.text) else { return nil }
+        let place = self.trimmed(String(Array(line.text)[day.upperBound...]))
+        guard place.count(where: \.isLetter) >= 3, let confidence = line.confidences.dropFirst(day.upperBound).min()
         else { return nil }
-        let place = self.trimmed(String(reading.value[end...]))
-        guard place.count(where: \.isLetter) >= 3 else { return nil }
         var found = reading
+        found.confidence = confidence
         (found.field, found.value, found.date) = (.placeOfBirth, place, nil)
         return found
     }

@@ -43,7 +43,8 @@ struct VIZLayout {
                 continue
             }
             guard let first = marks[index].first else { continue }
-            if VIZLabel.isLabel(line.text, marks: marks[index]) {
+            let value = marks[index].count == 1 && first.letters <= 4 ? Self.inline(first, line.text) : nil
+            if value == nil, VIZLabel.isLabel(line.text, marks: marks[index]) {
                 isLabel[index] = true
                 for mark in marks[index] {
                     if let last = labels.last, last.line == index, last.field == mark.field {

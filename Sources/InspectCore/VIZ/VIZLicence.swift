@@ -3,15 +3,29 @@
 enum VIZLicence {
     static func readings(_ lines: [VIZLine], dates: VIZDays) -> [VIZFields.Reading] {
         guard VIZLayout.isAmerican(lines) else { return [] }
-        return self.days(lines, dates) + self.names(lines) + self.address(lines)
+        return self.days(lines, dates) + self.numbers(lines) + self.names(lines) + self.address(lines)
+    }
+
+    /// `4d LIC#WDLABCD456DG 9CLASS B`
+    private static func numbers(_ lines: [VIZLine]) -> [VIZFields.Reading] {
+        lines.enumerated().compactMap { index, line in
+            guard let match = line.text.uppercased().firstMatch(of: /(LIC ?#|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
+                match.2.count(where: \.isNumber) >= 3, line.text.uppercased().count == line.text.count
+            else { return nil }
+            let text = line.text.uppercased()
+            let start = text.distance(from: text.startIndex, to: match.2.startIndex)
+            return self.reading(.documentNumber, line, index, characters: start..<start + match.2.count)
+        }
     }
 
     private static func reading(
         _ field: VIZField, _ line: VIZLine, _ index: Int, characters: Range<Int>
     ) -> VIZFields.Reading? {
         let value = VIZFields.trimmed(String(Array(line.text)[characters]))
-        guard !value.isEmpty, let confidence = line.confidences[characters.clamped(to: line.confidences.indices)].min()
-        else { return nil }
+        // What was trimmed is no part of the value.
+        let end = min(characters.lowerBound + value.count, characters.upperBound)
+        let span = (characters.lowerBound..<end).clamped(to: line.confidences.indices)
+        guard !value.isEmpty, let confidence = line.confidences[span].min() else { return nil }
         return VIZFields.Reading(
             field: field, value: value, confidence: confidence, isConfirmed: line.isConfirmed == true, line: index,
             lines: [index])

@@ -34,7 +34,7 @@ enum VIZNames {
 
     /// Whether every word is capitals alone, or a capital and small letters: anything else was misread.
     private static func isPlainlyWritten(_ text: String) -> Bool {
-        guard text.allSatisfy({ $0.isLetter || " -'’.,".contains($0) }) else { return false }
+        guard text.allSatisfy({ $0.isLetter || " -'’".contains($0) }) else { return false }
         let words = text.split { !$0.isLetter }
         let capitals = words.filter { $0.allSatisfy(\.isUppercase) }.count
         let mixed = words.filter { word in

@@ -136,13 +136,34 @@ package struct VIZPlan {
 }
 
 extension VIZFields {
-    /// Lines whose values would be certain if a second reading gave the same text.
-    package static func unconfirmed(_ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate) -> [Int] {
+    /// Lines whose values would be certain if a second reading gave the same text, and those values' characters.
+    package static func unconfirmed(
+        _ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate
+    ) -> [Int: String] {
         let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
-        let lines = fields.readings.filter { reading in
-            !reading.isCertain && reading.confidence >= Limits.confirmedTwiceVIZText
-                && expected?.values.contains { $0.field == reading.field || $0.isShown(in: reading.value) } != true
-        }.flatMap(\.lines)
-        return Set(lines).filter { facts.lines[$0].isConfirmed == nil }.sorted()
+        var lines: [Int: String] = [:]
+        for reading in fields.readings where !reading.isCertain {
+            guard reading.confidence >= Limits.confirmedTwiceVIZText,
+                expected?.values.contains(where: { $0.field == reading.field || $0.isShown(in: reading.value) }) != true
+            else { continue }
+            let values = reading.value.split(separator: "\n").map(String.init)
+            for (line, value) in zip(reading.lines, values) where facts.lines[line].isConfirmed == nil {
+                lines[line] = value
+            }
+        }
+        return lines
+    }
+}
+
+extension VIZLine {
+    /// Whether the line shows the letters and digits of `value`, each with at least `confidence`.
+    package func shows(_ value: String, confidence: Double) -> Bool {
+        let seen = zip(self.text, self.confidences).filter { $0.0.isLetter || $0.0.isNumber }
+        let wanted = value.filter { $0.isLetter || $0.isNumber }
+        guard !wanted.isEmpty, seen.count >= wanted.count else { return false }
+        return (0...seen.count - wanted.count).contains { start in
+            let part = seen[start..<start + wanted.count]
+            return part.map(\.0).elementsEqual(wanted) && part.allSatisfy { $0.1 >= confidence }
+        }
     }
 }

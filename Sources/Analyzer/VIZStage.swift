@@ -51,6 +51,9 @@ enum VIZStage {
                     as: again, confidence: Limits.confirmedVIZText)
             }
         }
+        for place in VIZFields.unseen(facts, expected: expected, today: today).prefix(self.mostLabels) {
+            facts.lines.append(try reader.read(page, place: place))
+        }
         for (line, value) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
             let again = try reader.read(page, line: indices[line], again: true)
             facts.lines[line].isConfirmed = again.shows(value, confidence: Limits.confirmedTwiceVIZText)

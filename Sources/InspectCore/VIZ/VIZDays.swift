@@ -6,6 +6,9 @@ struct VIZDays: Hashable {
     var expiry: CalendarDate?
     var today: CalendarDate?
 
+    /// How many digits the numbers of the document's other days have: a day of fewer digits may be what is left of it.
+    var shapes: [[Int]] = []
+
     /// Years between issue and expiry that states use.
     private static let terms: Set<Int> = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20]
     private static let longestTerm = 20
@@ -17,6 +20,14 @@ struct VIZDays: Hashable {
         self.today = today
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
         self.expiry = expected?.values.first { $0.field == .expiryDate }?.date
+        for line in lines {
+            let days = VIZDate.readings(line.text)
+            // Without machine-readable data, days of one shape prove each other.
+            let isKnown = expected == nil
+                ? !days.isEmpty : [self.birth, self.expiry].contains { $0.map(days.contains) ?? false }
+            if isKnown { self.shapes.append(Self.shape(VIZDate.range(line.text).map { String(Array(line.text)[$0]) } ?? line.text)) }
+        }
+        if expected == nil { self.shapes = self.shapes.filter { shape in self.shapes.count { $0 == shape } > 1 } }
         for day in [self.birth, self.expiry].compactMap({ $0 }) where self.order == nil {
             for line in lines {
                 let isDayFirst = VIZDate.readings(line.text, order: .dayFirst).contains(day)
@@ -26,8 +37,20 @@ struct VIZDays: Hashable {
         }
     }
 
-    /// The day that `text` denotes as `field`; `nil` where several are possible.
+    /// The digits of a date's numbers: `[2, 2, 4]` of 12.08.1974.
+    static func shape(_ text: String) -> [Int] {
+        text.split { !$0.isNumber }.map(\.count)
+    }
+
+    /// The day that `text` denotes as `field`; `nil` where several are possible, or where the text may be cut.
     func day(_ text: String, of field: VIZField) -> CalendarDate? {
+        guard let day = self.only(text, of: field) else { return nil }
+        if field == .issuingDate, let expiry, self.isWholeTerm(day, expiry) { return day }
+        guard !self.shapes.isEmpty || self.birth != nil || self.expiry != nil else { return day }
+        return self.shapes.contains(Self.shape(text)) ? day : nil
+    }
+
+    private func only(_ text: String, of field: VIZField) -> CalendarDate? {
         let days = VIZDate.readings(text, order: self.order).filter { self.isPossible($0, as: field) }
         if days.count == 1 { return days.first }
         // Two digits of a year: of births the later century, of the others this one.

@@ -136,6 +136,26 @@ package struct VIZPlan {
 }
 
 extension VIZFields {
+    /// Where values stand that were not found as lines, single characters for example: under labels of days and codes, whose form
+    /// shows whether they were read.
+    package static func unseen(_ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate) -> [Box] {
+        let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
+        let wanted: Set<VIZField> = expected == nil ? [.issuingDate, .gender, .categories] : [.issuingDate]
+        let layout = VIZLayout(facts.lines)
+        let heights = facts.lines.indices.filter { !layout.isLabel[$0] && facts.lines[$0].confidence >= Limits.reportedVIZText }
+            .map { facts.lines[$0].height }.sorted()
+        guard !heights.isEmpty else { return [] }
+        let height = heights[heights.count / 2]
+        return layout.labels.compactMap { label in
+            guard let field = label.field, wanted.contains(field), fields.withoutValue.contains(field), label.inline == nil
+            else { return nil }
+            let place = facts.lines[label.line].place
+            return Box(
+                x: label.left - 0.3 * height, y: place.y + place.height + 0.15 * height,
+                width: field == .issuingDate ? 10 * height : 3 * height, height: 1.7 * height)
+        }
+    }
+
     /// Lines whose values would be certain if a second reading gave the same text, and those values' characters.
     package static func unconfirmed(
         _ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate

@@ -36,11 +36,12 @@ enum VIZStage {
         let indices = read.keys.sorted()
         var facts = VIZFacts(
             lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
+        var blind = plan.withoutLabel.prefix(self.mostLabels).map { $0 }
         if let expected {
-            for line in VIZRules.unexplained(facts, expected: expected).prefix(self.mostLabels) {
-                facts.lines.append(try reader.readLabel(above: indices[line], of: page))
-            }
+            blind += VIZRules.unexplained(facts, expected: expected).map { indices[$0] }.filter { !blind.contains($0) }
+                .prefix(self.mostLabels)
         }
+        for line in blind { facts.lines.append(try reader.readLabel(above: line, of: page)) }
         if let expected {
             // A contradiction is an accusation, so it takes two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings

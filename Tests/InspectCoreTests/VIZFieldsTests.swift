@@ -76,7 +76,8 @@ import Testing
             self.label("Date of birth / Date de naissance", y: 0.31), self.line("12 AUG/AOUT 74", x: 0.37, y: 0.325),
             self.label("Sex/Sexe", y: 0.36), self.label("Place of birth/Lieu de naissance", x: 0.55, y: 0.36),
             self.line("F", x: 0.37, y: 0.375), self.line("ZENITH", x: 0.57, y: 0.375),
-            self.label("Date of issue/ Date de délivrance", y: 0.41), self.label("Authority/ Autorité", x: 0.7, y: 0.41),
+            self.label("Date of issue/ Date de délivrance", y: 0.41),
+            self.label("Authority/ Autorité", x: 0.7, y: 0.41),
             self.line("16 APR/AVR 24", x: 0.37, y: 0.425), self.line("PASSPORT OFFICE.", x: 0.71, y: 0.425),
             self.label("Date of expiry/ Date d’expiration", y: 0.46),
             self.label("Holder’s signature/ Signature du titulaire", x: 0.65, y: 0.46),
@@ -152,7 +153,9 @@ import Testing
     // MARK: Days
 
     @Test func `The MRZ's days tell whether day or month stands first`() {
-        let lines = [self.line("08/12/1974", y: 0.1), self.label("Date of issue", y: 0.2), self.line("04/05/2024", y: 0.215)]
+        let lines = [
+            self.line("08/12/1974", y: 0.1), self.label("Date of issue", y: 0.2), self.line("04/05/2024", y: 0.215),
+        ]
         let read = self.fields(lines, days: self.days(lines))
         #expect(read[.issuingDate]?.date == CalendarDate(year: 2024, month: 4, day: 5))
         #expect(self.fields(Array(lines.dropFirst()))[.issuingDate]?.date == nil)
@@ -173,7 +176,8 @@ import Testing
 
     // MARK: Names and addresses
 
-    private func printed(_ text: String, _ name: String, field: VIZField = .lastName, state: String = "DEU") -> String? {
+    private func printed(_ text: String, _ name: String, field: VIZField = .lastName, state: String = "DEU") -> String?
+    {
         let value = VIZExpectation.Value(field: field, text: name)
         let given = VIZExpectation.Value(field: .firstName, text: "ANNA")
         return VIZNames.printed(value, [self.line(text, y: 0.1)], labelled: nil, others: [given], state: state)?.text

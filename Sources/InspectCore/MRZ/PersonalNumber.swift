@@ -32,7 +32,8 @@ enum PersonalNumber {
 
     private static let rules: [String: Rule] = [
         "ALB": albania, "BEL": belgium, "BGR": bulgaria, "BIH": jmbg, "CZE": czechia, "ESP": spain, "EST": baltic,
-        "HRV": croatia, "KAZ": birthFirst(12), "LTU": baltic, "LVA": latvia, "MKD": jmbg, "MNE": jmbg, "NLD": netherlands,
+        "HRV": croatia, "KAZ": birthFirst(12), "LTU": baltic, "LVA": latvia, "MKD": jmbg, "MNE": jmbg,
+        "NLD": netherlands,
         "POL": poland, "ROU": romania, "SRB": jmbg, "SVK": czechia, "SVN": jmbg, "TUR": turkey, "UKR": ukraine,
     ]
 

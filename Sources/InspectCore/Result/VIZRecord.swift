@@ -80,7 +80,9 @@ package struct VIZRecord: Codable, Sendable {
                 name: reading.field.rawValue, value: reading.date?.iso8601 ?? reading.value,
                 confidence: reading.confidence, comparison: nil)
             if !reading.isCertain { field.reason = .notCertain }
-            if reading.field.isText, !VIZAlphabet.isReadable(expected?.state ?? self.country) { field.reason = .notCertain }
+            if reading.field.isText, !VIZAlphabet.isReadable(expected?.state ?? self.country) {
+                field.reason = .notCertain
+            }
             if reading.isCertain, reading.field.isDate, reading.date == nil { field.reason = .ambiguous }
             self.fields.append(field)
         }
@@ -151,7 +153,9 @@ package struct VIZRecord: Codable, Sendable {
             case .expiryDate: data.expiryDate = value
             case .gender: data.gender = value
             case .nationality:
-                guard let code = VIZLabel.plain(value).last, code.count == 3, IssuingState.isKnown(code) else { continue }
+                guard let code = VIZLabel.plain(value).last, code.count == 3, IssuingState.isKnown(code) else {
+                    continue
+                }
                 data.nationality = code
             case .issuingDate, .issuingAuthority, .categories, .placeOfBirth, .personalNumber, .address: break
             }
@@ -169,7 +173,8 @@ package struct VIZRecord: Codable, Sendable {
         case .personalNumber: data.personalNumber = data.personalNumber ?? (line.count <= 14 ? line : nil)
         case .categories: data.categories = data.categories ?? line
         case .address:
-            guard data.address == nil, let address = VIZAddress(VIZAlphabet.street(value, state: data.issuingCountry)) else { return }
+            guard data.address == nil, let address = VIZAddress(VIZAlphabet.street(value, state: data.issuingCountry))
+            else { return }
             data.address = ExtractionData.Address(address)
         default: break
         }

@@ -109,7 +109,9 @@ package struct ExtractionRules {
         data.documentNumber = mrz.documentNumber.isEmpty ? data.documentNumber : self.cut(mrz.documentNumber, 100)
         data.dateOfBirth = mrz.birthDate?.date?.iso8601 ?? data.dateOfBirth
         data.expiryDate = mrz.expiryDate?.date?.iso8601 ?? data.expiryDate
-        data.personalNumber = (mrz.personalNumber ?? PersonalNumber.find(in: mrz)).flatMap { $0.isEmpty ? nil : self.cut($0, 14) }
+        data.personalNumber = (mrz.personalNumber ?? PersonalNumber.find(in: mrz)).flatMap {
+            $0.isEmpty ? nil : self.cut($0, 14)
+        }
         switch mrz.sex {
         case "M", "F": data.gender = mrz.sex
         // Doc 9303-3 §4: `<` stands for X, unspecified; some issuers print X itself.

@@ -27,7 +27,8 @@ struct VIZAddress: Hashable {
 
     /// `BIGTOWN, MA, 02801`, `YOUR CITY WA 99999-1234`, `TORONTO, ON M4B 1B3`
     private static func american(_ line: String) -> (String?, String?, String?)? {
-        let pattern = /^(?<city>[\p{L} .'-]+?),? +(?<state>[A-Z]{2}),? +(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
+        let pattern =
+            /^(?<city>[\p{L} .'-]+?),? +(?<state>[A-Z]{2}),? +(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
         guard let match = line.wholeMatch(of: pattern) else { return nil }
         return (String(match.city), String(match.state), String(match.code))
     }
@@ -36,7 +37,8 @@ struct VIZAddress: Hashable {
 
     /// `51147 KÖLN`, `L-1466 LUXEMBOURG`, `110 00 PRAHA 1`, `00-950 WARSZAWA`, `1012 AB AMSTERDAM`
     private static func european(_ line: String) -> (String, String)? {
-        let pattern = /^(?<code>([A-Z]{1,2}-)?([0-9]{4,6}|[0-9]{3} [0-9]{2}|[0-9]{2}-[0-9]{3}|[0-9]{4} ?[A-Z]{2})) (?<city>\p{L}[\p{L}0-9 .'\/()-]*)$/
+        let pattern =
+            /^(?<code>([A-Z]{1,2}-)?([0-9]{4,6}|[0-9]{3} [0-9]{2}|[0-9]{2}-[0-9]{3}|[0-9]{4} ?[A-Z]{2})) (?<city>\p{L}[\p{L}0-9 .'\/()-]*)$/
         guard let match = line.wholeMatch(of: pattern) else { return nil }
         // `1012 MARKET STREET` is no city: states with four digits before a name have a street without a number above.
         return (String(match.code), String(match.city))

@@ -34,13 +34,17 @@ enum VIZDate {
             let (day, month) = (self.readings(text, order: .dayFirst), self.readings(text, order: .monthFirst))
             if day.isEmpty != month.isEmpty { found.insert(month.isEmpty ? .dayFirst : .monthFirst) }
         }
-        if found.isEmpty, texts.contains(where: { $0.contains(/[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}/) }) { return .dayFirst }
+        if found.isEmpty, texts.contains(where: { $0.contains(/[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}/) }) {
+            return .dayFirst
+        }
         return found.count == 1 ? found.first : nil
     }
 
     /// The characters of the first day in `text` that is written in numbers alone.
     static func range(_ text: String) -> Range<Int>? {
-        guard let match = text.firstMatch(of: /[0-9]{1,2}([.\/-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})(?![0-9])/) else { return nil }
+        guard let match = text.firstMatch(of: /[0-9]{1,2}([.\/-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})(?![0-9])/) else {
+            return nil
+        }
         let start = text.distance(from: text.startIndex, to: match.range.lowerBound)
         return start..<start + text.distance(from: match.range.lowerBound, to: match.range.upperBound)
     }

@@ -23,9 +23,13 @@ struct VIZDays: Hashable {
         for line in lines {
             let days = VIZDate.readings(line.text)
             // Without machine-readable data, days of one shape prove each other.
-            let isKnown = expected == nil
+            let isKnown =
+                expected == nil
                 ? !days.isEmpty : [self.birth, self.expiry].contains { $0.map(days.contains) ?? false }
-            if isKnown { self.shapes.append(Self.shape(VIZDate.range(line.text).map { String(Array(line.text)[$0]) } ?? line.text)) }
+            if isKnown {
+                self.shapes.append(
+                    Self.shape(VIZDate.range(line.text).map { String(Array(line.text)[$0]) } ?? line.text))
+            }
         }
         if expected == nil { self.shapes = self.shapes.filter { shape in self.shapes.count { $0 == shape } > 1 } }
         for day in [self.birth, self.expiry].compactMap({ $0 }) where self.order == nil {

@@ -54,7 +54,8 @@ package struct VIZFields {
             }
             guard let line = layout.value(of: label) else { continue }
             let characters = 0..<facts.lines[line].text.count
-            if let reading = Self.reading(field, facts, line: line, characters: characters, layout: layout, dates: dates)
+            if let reading = Self.reading(
+                field, facts, line: line, characters: characters, layout: layout, dates: dates)
             {
                 found.append(reading)
             }
@@ -100,7 +101,9 @@ package struct VIZFields {
         let value = self.trimmed(text)
         guard !value.isEmpty, !VIZLabel.isLabel(value) else { return nil }
         // A full stop that is none is no character of the value.
-        let start = characters.lowerBound + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
+        let start =
+            characters.lowerBound
+            + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
         let span = start..<min(start + value.count, line.confidences.count)
         guard let confidence = line.confidences[span.clamped(to: line.confidences.indices)].min() else { return nil }
         var reading = Reading(

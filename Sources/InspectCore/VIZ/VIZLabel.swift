@@ -23,7 +23,8 @@ enum VIZLabel {
     private static let leastLetters = 7
 
     private static let all: [Name] = {
-        let listed = Self.names.flatMap { field, names in names.map { (Optional(field), $0) } }
+        let listed =
+            Self.names.flatMap { field, names in names.map { (Optional(field), $0) } }
             + Self.others.map { (VIZField?.none, $0) }
         return listed.map { field, name in
             let letters = Self.folded(name).flatMap { $0 }
@@ -33,7 +34,8 @@ enum VIZLabel {
 
     private static let long = Self.all.filter { $0.letters.count >= Self.leastLetters }
     private static let short: [[UInt8]: VIZField?] = Dictionary(
-        Self.all.filter { $0.letters.count < Self.leastLetters }.map { ($0.letters, $0.field) }) { first, _ in first }
+        Self.all.filter { $0.letters.count < Self.leastLetters }.map { ($0.letters, $0.field) }
+    ) { first, _ in first }
 
     /// Short names that are no label unless the same line names the field once more, in another language.
     private static let doubtful = Set(Self.short.keys).subtracting(Self.clear)

@@ -9,7 +9,9 @@ enum VIZLicence {
     /// `4d LIC#WDLABCD456DG 9CLASS B`
     private static func numbers(_ lines: [VIZLine]) -> [VIZFields.Reading] {
         lines.enumerated().compactMap { index, line in
-            guard let match = line.text.uppercased().firstMatch(of: /(LIC ?#|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
+            guard
+                let match = line.text.uppercased().firstMatch(
+                    of: /(LIC ?#|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
                 match.2.count(where: \.isNumber) >= 3, line.text.uppercased().count == line.text.count
             else { return nil }
             let text = line.text.uppercased()
@@ -37,9 +39,11 @@ enum VIZLicence {
             guard let range = VIZDate.range(line.text), range.lowerBound > 0 else { return nil }
             let label = String(Array(line.text)[..<range.lowerBound]).uppercased().filter { $0.isLetter || $0.isNumber }
             let field: VIZField? =
-                label.hasSuffix("EXP") || label.hasPrefix("4B") ? .expiryDate
-                : label.hasSuffix("ISS") || label.hasPrefix("4A") ? .issuingDate
-                : label.hasSuffix("DOB") || label.first == "3" && label.count <= 4 ? .dateOfBirth : nil
+                label.hasSuffix("EXP") || label.hasPrefix("4B")
+                ? .expiryDate
+                : label.hasSuffix("ISS") || label.hasPrefix("4A")
+                    ? .issuingDate
+                    : label.hasSuffix("DOB") || label.first == "3" && label.count <= 4 ? .dateOfBirth : nil
             guard let field, var found = self.reading(field, line, index, characters: range) else { return nil }
             found.date = dates.day(found.value, of: field)
             return found

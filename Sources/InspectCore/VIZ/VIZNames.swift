@@ -10,7 +10,8 @@ enum VIZNames {
     ///
     /// - Parameter others: The document's other names: a line with all of them may be the signature.
     static func printed(
-        _ value: VIZExpectation.Value, _ lines: [VIZLine], labelled: Int?, others: [VIZExpectation.Value], state: String?
+        _ value: VIZExpectation.Value, _ lines: [VIZLine], labelled: Int?, others: [VIZExpectation.Value],
+        state: String?
     ) -> Printed? {
         var best: (printed: Printed, rank: Int)?
         for (index, line) in lines.enumerated() {
@@ -27,7 +28,11 @@ enum VIZNames {
                 confidence >= Limits.agreeingVIZText, Self.isPlainlyWritten(text)
             else { continue }
             if let best, best.rank >= rank { continue }
-            best = (Printed(text: VIZText.deduced(text, name: value.text, state: state), line: index, confidence: confidence), rank)
+            best = (
+                Printed(
+                    text: VIZText.deduced(text, name: value.text, state: state), line: index, confidence: confidence),
+                rank
+            )
         }
         return best?.printed
     }

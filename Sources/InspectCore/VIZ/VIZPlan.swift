@@ -52,8 +52,7 @@ package struct VIZPlan {
 
     /// The next line, or `nil` where nothing more is worth its time.
     package mutating func next() -> Int? {
-        if !self.missing.isEmpty, let line = self.take(self.fitting, .expected, most: Self.mostExpected)
-        {
+        if !self.missing.isEmpty, let line = self.take(self.fitting, .expected, most: Self.mostExpected) {
             return line
         }
         guard let height = self.valueHeight else {
@@ -94,6 +93,11 @@ package struct VIZPlan {
     /// Unread lines above, or else left of, values that no expectation explains.
     private var labels: [Int] {
         self.unexplained.sorted().compactMap { self.above($0) ?? self.left($0) }
+    }
+
+    /// Read lines that no expectation explains, and whose labels were not found as lines.
+    package var withoutLabel: [Int] {
+        self.unexplained.sorted().filter { self.above($0) == nil && self.left($0) == nil }
     }
 
     private func above(_ index: Int) -> Int? {
@@ -142,12 +146,15 @@ extension VIZFields {
         let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
         let wanted: Set<VIZField> = expected == nil ? [.issuingDate, .gender, .categories] : [.issuingDate]
         let layout = VIZLayout(facts.lines)
-        let heights = facts.lines.indices.filter { !layout.isLabel[$0] && facts.lines[$0].confidence >= Limits.reportedVIZText }
-            .map { facts.lines[$0].height }.sorted()
+        let heights = facts.lines.indices.filter {
+            !layout.isLabel[$0] && facts.lines[$0].confidence >= Limits.reportedVIZText
+        }
+        .map { facts.lines[$0].height }.sorted()
         guard !heights.isEmpty else { return [] }
         let height = heights[heights.count / 2]
         return layout.labels.compactMap { label in
-            guard let field = label.field, wanted.contains(field), fields.withoutValue.contains(field), label.inline == nil
+            guard let field = label.field, wanted.contains(field), fields.withoutValue.contains(field),
+                label.inline == nil
             else { return nil }
             let place = facts.lines[label.line].place
             return Box(

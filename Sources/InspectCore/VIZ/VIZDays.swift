@@ -6,6 +6,8 @@ struct VIZDays: Hashable {
     var expiry: CalendarDate?
     var today: CalendarDate?
 
+    /// The top of the lowest line that shows name or birth by the machine-readable data: titles stand above it.
+    var top: Double?
     /// How many digits the numbers of the document's other days have: a day of fewer digits may be what is left of it.
     var shapes: [[Int]] = []
 
@@ -20,6 +22,9 @@ struct VIZDays: Hashable {
         self.today = today
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
         self.expiry = expected?.values.first { $0.field == .expiryDate }?.date
+        let heads: Set<VIZField> = [.lastName, .firstName, .dateOfBirth]
+        let known = (expected?.values ?? []).filter { heads.contains($0.field) } + (expected?.names ?? [])
+        self.top = known.compactMap { value in lines.first { value.isShown(in: $0.text) }?.place.y }.max()
         for line in lines {
             let days = VIZDate.readings(line.text)
             // Without machine-readable data, days of one shape prove each other.

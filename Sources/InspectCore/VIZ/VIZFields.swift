@@ -61,9 +61,7 @@ package struct VIZFields {
             }
         }
         if !labelled.contains(.issuingAuthority), !found.contains(where: { $0.field == .issuingAuthority }),
-            let birth = dates.birth,
-            let day = facts.lines.first(where: { VIZDate.readings($0.text, order: dates.order).contains(birth) }),
-            let line = VIZAuthority.line(facts.lines, below: day.place.y),
+            let top = dates.top, let line = VIZAuthority.line(facts.lines, below: top),
             let reading = Self.reading(
                 .issuingAuthority, facts, line: line, characters: 0..<facts.lines[line].text.count, layout: layout,
                 dates: dates)
@@ -136,6 +134,8 @@ package struct VIZFields {
             guard letters >= 3 else { return nil }
         }
         for more in layout.continuation(of: index, most: self.moreLines[field] ?? 0) {
+            // Another field's value, a day for example, is no second line of a name.
+            if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
             reading.value += "\n" + self.trimmed(facts.lines[more].text)
             reading.confidence = min(reading.confidence, facts.lines[more].confidence)
             reading.isConfirmed = reading.isConfirmed && facts.lines[more].isConfirmed == true

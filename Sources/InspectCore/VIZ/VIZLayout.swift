@@ -150,7 +150,8 @@ struct VIZLayout {
             return self.below(next)
         }
         if self.labels.contains(where: { $0.line == nearest }) { return nil }
-        return self.lines[nearest].height > 0.9 * own.height ? nearest : nil
+        // What is as small as the label may be the label in a language that is not known.
+        return self.lines[nearest].height > 1.1 * own.height ? nearest : nil
     }
 
     /// The nearest line right of the label on its row, unless another label stands between.

@@ -31,6 +31,7 @@ package struct VIZPlan {
     private let expected: VIZExpectation?
     private let fitting: [Int]
     private var spent: [Step: Int] = [:]
+    private var step = Step.rest
     private var read: Set<Int> = []
     /// Values that no line has shown yet.
     private var missing: [VIZExpectation.Value]
@@ -56,7 +57,9 @@ package struct VIZPlan {
             return line
         }
         guard let height = self.valueHeight else {
-            return self.take(Array(self.lines.indices), .rest, most: Self.mostUnexpected)
+            // From the MRZ upwards: at the top are titles, or the page before.
+            let order = self.expected == nil ? Array(self.lines.indices) : self.lines.indices.reversed()
+            return self.take(order, .rest, most: Self.mostUnexpected)
         }
         let values = self.lines.indices.filter { Self.sameHeight.contains(self.lines[$0].height / height) }
         return self.take(values, .values, most: Self.mostValues)
@@ -65,6 +68,8 @@ package struct VIZPlan {
 
     package mutating func add(_ line: VIZLine, at index: Int) {
         self.read.insert(index)
+        // Letters that touch are one mark.
+        self.spent[self.step, default: 0] += max(0, line.text.count - self.lines[index].marks)
         guard let expected else { return }
         if expected.values.contains(where: { $0.isShown(in: line.text) }) {
             self.heights.append(self.lines[index].height)
@@ -82,6 +87,7 @@ package struct VIZPlan {
             return nil
         }
         self.spent[step, default: 0] += self.lines[line].marks
+        self.step = step
         return line
     }
 

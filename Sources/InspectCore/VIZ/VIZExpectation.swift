@@ -27,6 +27,8 @@ package struct VIZExpectation: Sendable, Hashable {
     package var values: [Value]
     /// The issuing state by the MRZ.
     var state: String?
+    /// Whether the MRZ is a passport's, whose page has names above all that the MRZ lacks (Doc 9303-4 §4.1).
+    var isBooklet = false
     /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
     var names: [Value] = []
 
@@ -36,6 +38,7 @@ package struct VIZExpectation: Sendable, Hashable {
     init(_ mrz: MRZDocument, confidences: [[Double]]) {
         self.values = []
         self.state = mrz.issuingState
+        self.isBooklet = mrz.format == .td3
         let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count

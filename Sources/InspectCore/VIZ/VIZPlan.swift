@@ -39,6 +39,8 @@ package struct VIZPlan {
     private var heights: [Double] = []
     /// Lines that no expectation explains.
     private var unexplained: [Int] = []
+    /// Above it stands nothing that the MRZ lacks.
+    private var top = -Double.infinity
 
     private enum Step {
         case expected, values, labels, rest
@@ -61,7 +63,9 @@ package struct VIZPlan {
             let order = self.expected == nil ? Array(self.lines.indices) : self.lines.indices.reversed()
             return self.take(order, .rest, most: Self.mostUnexpected)
         }
-        let values = self.lines.indices.filter { Self.sameHeight.contains(self.lines[$0].height / height) }
+        let values = self.lines.indices.filter {
+            self.lines[$0].place.y > self.top && Self.sameHeight.contains(self.lines[$0].height / height)
+        }
         return self.take(values, .values, most: Self.mostValues)
             ?? self.take(self.labels, .labels, most: Self.mostLabels)
     }
@@ -74,6 +78,12 @@ package struct VIZPlan {
         if expected.values.contains(where: { $0.isShown(in: line.text) }) {
             self.heights.append(self.lines[index].height)
             self.missing.removeAll { $0.isShown(in: line.text) }
+            let names = expected.values.filter { $0.field == .lastName || $0.field == .firstName }
+            if expected.isBooklet, names.contains(where: { $0.isShown(in: line.text) }) {
+                // A signature stands below the names.
+                let own = self.lines[index].place.y
+                self.top = self.top.isFinite ? min(self.top, own) : own
+            }
         } else if line.confidence >= Limits.agreeingVIZText, !VIZLabel.isLabel(line.text),
             line.text.count(where: { $0.isLetter || $0.isNumber }) >= 3
         {
@@ -98,12 +108,15 @@ package struct VIZPlan {
 
     /// Unread lines above, or else left of, values that no expectation explains.
     private var labels: [Int] {
-        self.unexplained.sorted().compactMap { self.above($0) ?? self.left($0) }
+        self.unexplained.sorted().filter { self.lines[$0].place.y > self.top }
+            .compactMap { self.above($0) ?? self.left($0) }
     }
 
     /// Read lines that no expectation explains, and whose labels were not found as lines.
     package var withoutLabel: [Int] {
-        self.unexplained.sorted().filter { self.above($0) == nil && self.left($0) == nil }
+        self.unexplained.sorted().filter {
+            self.lines[$0].place.y > self.top && self.above($0) == nil && self.left($0) == nil
+        }
     }
 
     private func above(_ index: Int) -> Int? {

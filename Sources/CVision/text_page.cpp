@@ -127,7 +127,8 @@ bool is_inked(const cv::Mat &strokes, const cv_text_line &left, const cv_text_li
         strokes(cv::Rect(from, top, to - from, bottom - top) & cv::Rect(0, 0, strokes.cols, strokes.rows));
     int inked = 0;
     for (int x = 0; x < gap.cols; ++x) inked += cv::countNonZero(gap.col(x)) > 0;
-    return inked > 0.5 * gap.cols;
+    // Blanks and short words: a field in the next column leaves all of it blank.
+    return inked > 0.25 * gap.cols;
 }
 
 /// Joins lines that a wide blank, or a word without marks, has split.

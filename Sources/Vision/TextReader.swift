@@ -49,19 +49,19 @@ package final class TextReader {
         return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
     }
 
-    /// Reads a place where a value should stand that was not found as a line; a second reading with less of its surroundings
-    /// confirms it.
+    /// Reads a place where a value should stand that was not found as a line; nothing where a second reading with less of its
+    /// surroundings differs.
     package func read(_ page: TextPage, place: Box) throws(InspectError) -> VIZLine {
         let (text, confidences) = try self.text(page, place)
         let inner = Box(
             x: place.x, y: place.y + 0.05 * place.height, width: place.width, height: 0.9 * place.height)
         let again = try self.text(page, inner)
         let height = place.height / 1.7
-        var line = VIZLine(
-            text: text, confidences: confidences, quad: page.lines.first?.quad ?? Self.nowhere,
-            place: Box(x: place.x, y: place.y, width: place.width, height: height), height: height)
-        line.isConfirmed = again.0 == text
-        return line
+        let isSame = again.0 == text
+        return VIZLine(
+            text: isSame ? text : "", confidences: isSame ? zip(confidences, again.1).map(min) : [],
+            quad: page.lines.first?.quad ?? Self.nowhere,
+            place: Box(x: place.x, y: place.y, width: place.width, height: height), height: height, isConfirmed: false)
     }
 
     private static let nowhere = Quad(

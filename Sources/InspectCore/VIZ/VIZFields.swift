@@ -124,7 +124,8 @@ package struct VIZFields {
         case .issuingAuthority:
             guard letters >= 2 else { return nil }
         case .categories:
-            guard letters >= 1, value.count <= 30 else { return nil }
+            // Capitals with a digit or two: C1E, AM/B1/B.
+            guard value.wholeMatch(of: /[A-Z][A-Z0-9]{0,2}([ ,\/]+[A-Z][A-Z0-9]{0,2})*/) != nil else { return nil }
         case .gender:
             guard let gender = VIZValue.gender(value) else { return nil }
             reading.value = gender

@@ -57,7 +57,7 @@ enum VIZStage {
         }
         for (line, value) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
             let again = try reader.read(page, line: indices[line], again: true)
-            facts.lines[line].isConfirmed = again.shows(value, confidence: Limits.confirmedTwiceVIZText)
+            facts.lines[line].isConfirmed = again.shows(value, confidence: Limits.confirmedVIZText)
         }
         facts.cpuMs = ProcessorClock.now - start
         return facts

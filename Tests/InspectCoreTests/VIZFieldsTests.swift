@@ -150,6 +150,19 @@ import Testing
         #expect(american[.dateOfBirth]?.date == CalendarDate(year: 1958, month: 1, day: 6))
     }
 
+    @Test(arguments: [
+        (0.98, false, true), (0.94, false, false), (0.94, true, false), (0.96, true, true), (0.914, true, false),
+    ])
+    func `A number is certain at once, or by a second reading that leaves little doubt`(
+        confidence: Double, confirmed: Bool, certain: Bool
+    ) {
+        let read = self.fields([
+            self.label("Document No.", y: 0.1),
+            self.line("T64235789", y: 0.115, confidence: confidence, confirmed: confirmed),
+        ])
+        #expect(read[.documentNumber]?.isCertain == certain)
+    }
+
     // MARK: Days
 
     @Test func `The MRZ's days tell whether day or month stands first`() {

@@ -20,7 +20,13 @@ package struct VIZFields {
         /// Whether it may be reported although no other source has it.
         var isCertain: Bool {
             self.confidence >= Limits.reportedVIZText
-                || self.isConfirmed && self.confidence >= Limits.confirmedTwiceVIZText
+                || self.isConfirmed && self.confidence >= self.confirmedLimit
+        }
+
+        /// The least confidence that a second reading makes certain.
+        var confirmedLimit: Double {
+            self.field == .documentNumber || self.field == .personalNumber
+                ? Limits.confirmedTwiceVIZNumber : Limits.confirmedTwiceVIZText
         }
     }
 

@@ -189,7 +189,7 @@ extension VIZFields {
         let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
         var lines: [Int: String] = [:]
         for reading in fields.readings where !reading.isCertain {
-            guard reading.confidence >= Limits.confirmedTwiceVIZText,
+            guard reading.confidence >= reading.confirmedLimit,
                 expected?.values.contains(where: { $0.field == reading.field || $0.isShown(in: reading.value) }) != true
             else { continue }
             let values = reading.value.split(separator: "\n").map(String.init)

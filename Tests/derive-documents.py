@@ -34,6 +34,7 @@ from PIL import Image, ImageFilter
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "deploy"))
 
+from score_fields import spellings  # noqa: E402
 from specimen import camera, card  # noqa: E402
 from specimen.holder import Holder  # noqa: E402
 
@@ -351,7 +352,9 @@ def certain_fields(data: dict, mrz: dict[str, str], printed: dict[str, str]) -> 
             wanted = {"issuingCountry": {"D": "DEU"}, "nationality": {"D": "DEU"}, "gender": {"<": "X", "": "X"}}.get(
                 name, {}).get(wanted, wanted)
             certain += 1
-            if found != wanted:
+            # Where the VIZ agrees, names are spelt as printed.
+            is_spelling = name in ("lastName", "firstName") and bool(spellings(found) & spellings(wanted))
+            if found != wanted and not is_spelling:
                 false.append(f"{name} {found} for {wanted}")
     for name in printed if method == "OCR" else ["issuingDate"] if "issuingDate" in printed else []:
         found = data.get(name)

@@ -71,6 +71,9 @@ def says(field, wanted, found):
         return found.replace("-", "")[2:] == wanted
     if field in ("issuing_state", "nationality"):
         return found == {"D": "DEU"}.get(wanted, wanted)
+    if field in ("surname", "given_names"):
+        # Where the VIZ agrees, names are spelt as printed.
+        return bool(score_fields.spellings(found) & score_fields.spellings(wanted))
     if field == "sex":
         return found == {"<": "X", "": "X"}.get(wanted, wanted)
     return found == wanted

@@ -4,50 +4,44 @@ import Vision
 
 /// The VIZ part of the document stage: chooses the lines to read, and when to stop.
 enum VIZStage {
-    /// The most characters to read, at half a millisecond each: with expected values, and without.
-    private static let mostExpected = 150
-    private static let mostUnexpected = 230
     /// The most labels to read, to learn which field a certain but unexpected value belongs to.
     private static let mostLabels = 4
-    /// Touching and broken strokes make a line's length uncertain by this share.
-    private static let lengthTolerance = 0.5
 
     /// Reads the VIZ text of one side.
     ///
-    /// Only lines that may contain an expected value are read, the best fit first, until all values were found.
+    /// Only lines that may show a field are read (``VIZPlan``).
     ///
     /// - Parameter expected: The values of the document's machine-readable data; `nil` where there are none.
     /// - Returns: `nil` where reading is not worth the time: the VIZ cannot be located, the image is rejected anyway, or this is a
-    ///   card's back, which does not repeat its MRZ.
+    ///   licence's back, which has no fields beside its barcode.
     static func facts(
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
     ) throws(InspectError) -> VIZFacts? {
         let evidence = UsabilityRules.evidence(side, today: today)
         guard UsabilityRules.decide(side, reading: evidence, part: "").type != .rejected,
-            side.mrz?.lines.count != 3 || !side.faces.isEmpty, side.barcodes.isEmpty || !side.faces.isEmpty,
+            side.barcodes.isEmpty || !side.faces.isEmpty,
             let corners = self.corners(side)
         else { return nil }
         let start = ProcessorClock.now
         let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
         var read: [Int: VIZLine] = [:]
-        var left = expected == nil ? self.mostUnexpected : self.mostExpected
-        var missing = expected
-        for index in self.order(page.lines, expected: expected) where page.lines[index].marks <= left {
+        var plan = VIZPlan(
+            page.lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.marks) }, expected: expected)
+        while let index = plan.next() {
             let line = try reader.read(page, line: index)
-            left -= max(line.text.count, page.lines[index].marks)
+            plan.add(line, at: index)
             read[index] = line
-            missing?.values.removeAll { $0.isShown(in: line.text) }
-            if missing?.values.isEmpty == true { break }
         }
         let indices = read.keys.sorted()
         var facts = VIZFacts(
             lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
+        var blind = plan.withoutLabel.prefix(self.mostLabels).map { $0 }
         if let expected {
-            for line in VIZRules.unexplained(facts, expected: expected).prefix(self.mostLabels) {
-                facts.lines.append(try reader.readLabel(above: indices[line], of: page))
-            }
+            blind += VIZRules.unexplained(facts, expected: expected).map { indices[$0] }.filter { !blind.contains($0) }
+                .prefix(self.mostLabels)
         }
+        for line in blind { facts.lines.append(try reader.readLabel(above: line, of: page)) }
         if let expected {
             // A contradiction is an accusation, so it takes two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
@@ -58,26 +52,15 @@ enum VIZStage {
                     as: again, confidence: Limits.confirmedVIZText)
             }
         }
+        for place in VIZFields.unseen(facts, expected: expected, today: today).prefix(self.mostLabels) {
+            facts.lines.append(try reader.read(page, place: place))
+        }
+        for (line, value) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
+            let again = try reader.read(page, line: indices[line], again: true)
+            facts.lines[line].isConfirmed = again.shows(value, confidence: Limits.confirmedVIZText)
+        }
         facts.cpuMs = ProcessorClock.now - start
         return facts
-    }
-
-    /// Lines about as long as an expected value, the best fit first, and among equals the largest characters first.
-    private static func order(_ lines: [TextPage.Line], expected: VIZExpectation?) -> [Int] {
-        guard let expected, !expected.values.isEmpty else { return Array(lines.indices) }
-        let lengths = expected.values.map(\.lengths)
-        func misfit(_ index: Int) -> Double {
-            let marks = lines[index].marks
-            return lengths.map { length in
-                let nearest = min(max(marks, length.lowerBound), length.upperBound)
-                return abs(Double(marks - nearest)) / Double(nearest)
-            }.min() ?? 1
-        }
-        return lines.indices.filter { misfit($0) <= self.lengthTolerance }.sorted { left, right in
-            let (first, second) = (Int(misfit(left) / 0.25), Int(misfit(right) / 0.25))
-            if first != second { return first < second }
-            return lines[left].height > lines[right].height
-        }
     }
 
     // MARK: Where the VIZ is

@@ -14,10 +14,13 @@ namespace cvision {
 namespace {
 
 constexpr double longest_side = 1400;  // px: capitals of 1.5 mm on an ID-3 page are 17 px high then
-constexpr int paper_kernel = 31;       // px: wider than any stroke of the text
-constexpr int least_height = 8;        // px of a character: smaller text is not legible
-constexpr int most_height = 64;        // px: titles; larger is no field
-constexpr int least_ink = 22;          // of 255: text is at least this much darker than its paper
+constexpr double least_side =
+    1200;  // px: smaller pages are magnified to it, twice at most: labels are half as high as values
+constexpr double most_magnified = 2;
+constexpr int paper_kernel = 31;  // px: wider than any stroke of the text
+constexpr int least_height = 8;   // px of a character: smaller text is not legible
+constexpr int most_height = 64;   // px: titles; larger is no field
+constexpr int least_ink = 22;     // of 255: text is at least this much darker than its paper
 
 struct Mark {
     cv::Rect box;
@@ -114,6 +117,47 @@ std::vector<cv_text_line> chain(const std::vector<Mark> &marks) {
     return lines;
 }
 
+/// Whether letters that touch, and so are no marks, fill the gap between two lines on one row.
+bool is_inked(const cv::Mat &strokes, const cv_text_line &left, const cv_text_line &right) {
+    const int from = cvRound(left.x + left.width), to = cvRound(right.x);
+    const int top = cvRound(std::max(left.y, right.y));
+    const int bottom = cvRound(std::min(left.y + left.height, right.y + right.height));
+    if (to <= from || bottom <= top) return to <= from && bottom > top;
+    const cv::Mat gap =
+        strokes(cv::Rect(from, top, to - from, bottom - top) & cv::Rect(0, 0, strokes.cols, strokes.rows));
+    int inked = 0;
+    for (int x = 0; x < gap.cols; ++x) inked += cv::countNonZero(gap.col(x)) > 0;
+    // Blanks and short words: a field in the next column leaves all of it blank.
+    return inked > 0.25 * gap.cols;
+}
+
+/// Joins lines that a wide blank, or a word without marks, has split.
+void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
+    const auto follows = [&](const cv_text_line &left, const cv_text_line &right) {
+        const double lower = std::min(left.height, right.height),
+                     size = std::max(left.character_height, right.character_height);
+        const double overlap = std::min(left.y + left.height, right.y + right.height) - std::max(left.y, right.y);
+        const double gap = right.x - (left.x + left.width);
+        return overlap > 0.6 * lower && size < 1.5 * std::min(left.character_height, right.character_height) &&
+               gap > -0.5 * size && (gap < 1.8 * size || (gap < 6 * size && is_inked(strokes, left, right)));
+    };
+    for (size_t i = 0; i < lines.size(); ++i)
+        for (size_t j = 0; j < lines.size(); ++j) {
+            if (i == j || lines[j].x < lines[i].x || !follows(lines[i], lines[j])) continue;
+            cv_text_line &left = lines[i];
+            const cv_text_line &right = lines[j];
+            const double gap = right.x - (left.x + left.width),
+                         bottom = std::max(left.y + left.height, right.y + right.height);
+            left.marks += right.marks + std::max(0, cvRound(gap / std::max(1.0, left.character_height)));
+            left.width = right.x + right.width - left.x;
+            left.y = std::min(left.y, right.y), left.height = bottom - left.y;
+            left.character_height = std::max(left.character_height, right.character_height);
+            lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(j));
+            i = static_cast<size_t>(-1);
+            break;
+        }
+}
+
 }  // namespace
 }  // namespace cvision
 
@@ -124,7 +168,8 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
     return guard(error, [&] {
         auto made = std::make_unique<cv_text_page>();
         const cv::Size2d native = quad_size(corners);
-        const double scale = std::min(1.0, longest_side / std::max({native.width, native.height, 1.0}));
+        const double side = std::max({native.width, native.height, 1.0});
+        const double scale = std::min(std::clamp(least_side / side, 1.0, most_magnified), longest_side / side);
         const cv::Size size(std::max(16, cvRound(native.width * scale)), std::max(16, cvRound(native.height * scale)));
         // A large image is averaged down first: the warp alone would skip pixels.
         const int reduction = image->reduction();
@@ -151,6 +196,7 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         }
         const cv::Mat strokes = ink > ink_threshold(ink);
         made->lines = chain(find_marks(strokes));
+        join(made->lines, strokes);
         // From top to bottom.
         std::sort(made->lines.begin(), made->lines.end(),
                   [](const cv_text_line &a, const cv_text_line &b) { return a.y != b.y ? a.y < b.y : a.x < b.x; });

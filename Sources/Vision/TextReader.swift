@@ -45,14 +45,37 @@ package final class TextReader {
         let size = line.height
         let place = Box(
             x: line.place.x - 0.3 * size, y: line.place.y - 1.3 * size, width: 8.3 * size, height: 1.1 * size)
+        let (text, confidences) = try self.text(page, place)
+        return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
+    }
+
+    /// Reads a place where a value should stand that was not found as a line; nothing where a second reading with less of its
+    /// surroundings differs.
+    package func read(_ page: TextPage, place: Box) throws(InspectError) -> VIZLine {
+        let (text, confidences) = try self.text(page, place)
+        let inner = Box(
+            x: place.x, y: place.y + 0.05 * place.height, width: place.width, height: 0.9 * place.height)
+        let again = try self.text(page, inner)
+        let height = place.height / 1.7
+        let isSame = again.0 == text
+        return VIZLine(
+            text: isSame ? text : "", confidences: isSame ? zip(confidences, again.1).map(min) : [],
+            quad: page.lines.first?.quad ?? Self.nowhere,
+            place: Box(x: place.x, y: place.y, width: place.width, height: height), height: height, isConfirmed: false)
+    }
+
+    private static let nowhere = Quad(
+        topLeft: Point(x: 0, y: 0), topRight: Point(x: 0, y: 0), bottomRight: Point(x: 0, y: 0),
+        bottomLeft: Point(x: 0, y: 0))
+
+    private func text(_ page: TextPage, _ place: Box) throws(InspectError) -> (String, [Double]) {
         var reading = cv_text_reading()
         try callVision { error in
             cv_text_read_box(
                 self.pointer, page.pointer, place.x * page.side, place.y * page.side, place.width * page.side,
                 place.height * page.side, &reading, &error)
         }
-        let (text, confidences) = Self.text(reading)
-        return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
+        return Self.text(reading)
     }
 
     private static func text(_ reading: cv_text_reading) -> (String, [Double]) {

@@ -109,6 +109,11 @@ extension OpenAPIDocument {
                 "country": { "type": "string" }
               }
             },
+            "categories": { "type": "string" },
+            "mrzLine1": { "type": "string" },
+            "mrzLine2": { "type": "string" },
+            "mrzLine3": { "type": "string" },
+            "rawBarcodeData": { "type": "string", "description": "The first 50 characters" },
             "mrz": {
               "type": "object",
               "required": ["format", "lines", "checks", "part", "uncertain"],
@@ -128,6 +133,28 @@ extension OpenAPIDocument {
                 "text": { "type": "string" },
                 "bytesHex": { "type": "string" },
                 "fields": { "type": "object", "additionalProperties": { "type": "string" }, "description": "By AAMVA element id" },
+                "card": {
+                  "type": "object",
+                  "properties": {
+                    "suffix": { "type": "string" },
+                    "vehicleClass": { "type": "string" },
+                    "restrictions": { "type": "string" },
+                    "endorsements": { "type": "string" },
+                    "heightInches": { "type": "integer" },
+                    "heightCentimetres": { "type": "integer" },
+                    "eyeColour": { "type": "string", "description": "Code of ANSI D-20" },
+                    "eyeColourName": { "type": "string" },
+                    "hairColour": { "type": "string", "description": "Code of ANSI D-20" },
+                    "hairColourName": { "type": "string" },
+                    "documentDiscriminator": { "type": "string" },
+                    "inventoryControlNumber": { "type": "string" },
+                    "cardRevisionDate": { "$ref": "#/components/schemas/Day" },
+                    "isRealID": { "type": "boolean" },
+                    "isLimitedDuration": { "type": "boolean" },
+                    "isOrganDonor": { "type": "boolean" },
+                    "isVeteran": { "type": "boolean" }
+                  }
+                },
                 "part": { "$ref": "#/components/schemas/PartKind" }
               }
             },
@@ -146,7 +173,8 @@ extension OpenAPIDocument {
                       "name": { "type": "string" },
                       "value": { "type": "string" },
                       "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
-                      "comparison": { "enum": ["agrees", "contradicts", "notFound"] }
+                      "comparison": { "enum": ["agrees", "contradicts", "notFound"] },
+                      "reason": { "enum": ["NOT_CERTAIN", "AMBIGUOUS", "NO_VALUE"] }
                     }
                   }
                 },
@@ -158,6 +186,7 @@ extension OpenAPIDocument {
               }
             },
             "extractionMethod": { "enum": ["CHIP", "MRZ", "BARCODE", "OCR", "NONE"] },
+            "scanMode": { "enum": ["nfc", "mrz", "barcode", "lineFinder", "manual"] },
             "reason": { "type": "string" }
           }
         },

@@ -82,7 +82,7 @@ struct ReportFields {
         Field(name: "expiryDate", value: \.expiryDate, span: { $0.expiry }, check: .expiryDate),
         Field(name: "address line", value: \.address?.line1), Field(name: "city", value: \.address?.city),
         Field(name: "subdivision", value: \.address?.subdivision),
-        Field(name: "postalCode", value: \.address?.postalCode),
+        Field(name: "postalCode", value: \.address?.postalCode), Field(name: "categories", value: \.categories),
     ]
 
     private var fields: Markup {
@@ -120,7 +120,7 @@ struct ReportFields {
     /// The field as the document shows it to the eye; `nil` where it was not looked for.
     private func printed(_ name: String) -> Markup? {
         guard let field = self.extraction.viz?.fields.first(where: { $0.name == name }) else { return nil }
-        return "<b>\(field.value ?? "—")</b><br/>\(Self.comparison(field.comparison))"
+        return "<b>\(field.value ?? "—")</b><br/>\(Self.remark(field))"
     }
 
     private static func comparison(_ outcome: VIZRules.Outcome?) -> Markup {
@@ -129,6 +129,15 @@ struct ReportFields {
         case .contradicts: "<span class='fail'>✗ contradicts the machine-readable data</span>"
         case .notFound: "<span class='none'>not found with certainty</span>"
         case nil: "<span class='none'>nothing to compare with</span>"
+        }
+    }
+
+    private static func remark(_ field: VIZRecord.Field) -> Markup {
+        switch field.reason {
+        case nil: self.comparison(field.comparison)
+        case .notCertain: "<span class='none'>left out: a character is hard to read</span>"
+        case .ambiguous: "<span class='none'>left out: two values, or a day that can be read in two ways</span>"
+        case .noValue: "<span class='none'>label without a legible value</span>"
         }
     }
 
@@ -217,7 +226,7 @@ struct ReportFields {
     /// The VIZ text beside the machine-readable data, with what was not found.
     private func vizMarkup(_ record: VIZRecord) -> Markup {
         let rows = record.fields.map { field -> Markup in
-            let comparison = Self.comparison(field.comparison)
+            let comparison = Self.remark(field)
             let confidence: Markup =
                 field.confidence.map { "<span class='\(ReportImage.grade($0)) text'>\($0)</span>" } ?? "—"
             return """

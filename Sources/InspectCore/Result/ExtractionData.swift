@@ -18,6 +18,14 @@ package struct ExtractionData: Codable, Sendable {
     /// M, F or X.
     var gender: String?
     package var address: Address?
+    /// Of a driving licence, as printed.
+    package var categories: String?
+    /// The MRZ's lines as printed.
+    package var mrzLine1: String?
+    package var mrzLine2: String?
+    package var mrzLine3: String?
+    /// The beginning of the barcode's text; ``barcode`` has all of it.
+    package var rawBarcodeData: String?
     package var mrz: MRZRecord?
     package var barcode: BarcodeRecord?
     package var chip: ChipRecord?
@@ -25,6 +33,8 @@ package struct ExtractionData: Codable, Sendable {
     package var viz: VIZRecord?
     /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String
+    /// The same in the words of the mobile SDK (Jumio.Scan.Mode): `nfc`, `mrz`, `barcode`, `lineFinder` or `manual`.
+    package var scanMode: String?
     /// Why nothing was read; `nil` if something was.
     package var reason: String?
 
@@ -36,6 +46,14 @@ package struct ExtractionData: Codable, Sendable {
         package var country: String?
 
         package init() {}
+
+        /// A printed address, cut at no field's length: a part that is too long is left out.
+        init(_ printed: VIZAddress) {
+            self.line1 = printed.street.flatMap { $0.count <= 64 ? $0 : nil }
+            self.city = printed.city.flatMap { $0.count <= 64 ? $0 : nil }
+            self.subdivision = printed.subdivision
+            self.postalCode = printed.postalCode.flatMap { $0.count <= 15 ? $0 : nil }
+        }
     }
 
     package struct MRZRecord: Codable, Sendable {
@@ -56,6 +74,8 @@ package struct ExtractionData: Codable, Sendable {
         package var bytesHex: String
         /// AAMVA element id to value; empty when the content is no AAMVA data.
         package var fields: [String: String]
+        /// The elements that no field of ``ExtractionData`` has, by name; `nil` when the content is no AAMVA data.
+        package var card: CardDetails?
         package var part: String
     }
 }

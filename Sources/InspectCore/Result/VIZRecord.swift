@@ -9,6 +9,28 @@ package struct VIZRecord: Codable, Sendable {
         package var confidence: Double?
         /// Comparison with the machine-readable data; `nil` where these lack the field.
         package var comparison: VIZRules.Outcome?
+        /// Why the field's value is not reported as the document's; `nil` where it is.
+        package var reason: Reason?
+        /// Whether the value is the printed spelling of what the machine-readable data say.
+        var isSpelling: Bool?
+
+        private enum CodingKeys: String, CodingKey {
+            case name, value, confidence, comparison, reason
+        }
+    }
+
+    /// Why a printed field is left out.
+    package enum Reason: String, Codable, Sendable {
+        /// A character was hard to read.
+        case notCertain = "NOT_CERTAIN"
+        /// Two values stand there, or a day that can be read in two ways.
+        case ambiguous = "AMBIGUOUS"
+        /// The label was found, and nothing that can be its value.
+        case noValue = "NO_VALUE"
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case part, fields, comparedWith, linesFound, linesRead, cpuMs, modelSHA256
     }
 
     /// The side that was read.
@@ -16,6 +38,9 @@ package struct VIZRecord: Codable, Sendable {
     package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
     package var comparedWith: String?
+    /// What the title says; used where there are no machine-readable data.
+    private var type: String?
+    private var country: String?
     var linesFound: Int
     var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
@@ -32,10 +57,12 @@ package struct VIZRecord: Codable, Sendable {
         self.cpuMs = facts.cpuMs
         self.modelSHA256 = facts.modelSHA256
         self.fields = []
+        self.type = VIZTitle.type(facts)
+        self.country = VIZTitle.country(facts)
         let ordered = [side] + sides.filter { $0.part != side.part }
         let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
         self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
-        let read = VIZFields(facts)
+        let read = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
         if let expected {
             for finding in VIZRules(facts, expected: expected).findings {
                 let line = finding.line.map { facts.lines[$0] }
@@ -44,22 +71,79 @@ package struct VIZRecord: Codable, Sendable {
                         name: finding.field.rawValue, value: line?.text, confidence: line?.confidence,
                         comparison: finding.outcome))
             }
+            self.addNames(facts, expected, read)
         }
         for reading in read.readings where !self.fields.contains(where: { $0.name == reading.field.rawValue }) {
-            self.fields.append(
-                Field(
-                    name: reading.field.rawValue, value: reading.date?.iso8601 ?? reading.value,
-                    confidence: reading.confidence, comparison: nil))
+            // A value of another field means that its label was misread.
+            guard expected?.values.contains(where: { $0.isShown(in: reading.value) }) != true else { continue }
+            var field = Field(
+                name: reading.field.rawValue, value: reading.date?.iso8601 ?? reading.value,
+                confidence: reading.confidence, comparison: nil)
+            if !reading.isCertain { field.reason = .notCertain }
+            if reading.field.isText, !VIZAlphabet.isReadable(expected?.state ?? self.country) {
+                field.reason = .notCertain
+            }
+            if reading.isCertain, reading.field.isDate, reading.date == nil { field.reason = .ambiguous }
+            self.fields.append(field)
+        }
+        self.addIssue(facts, VIZDays(expected, lines: facts.lines, today: today))
+        let fields = read.ambiguous.map { ($0, Reason.ambiguous) } + read.withoutValue.map { ($0, Reason.noValue) }
+        for (field, reason) in fields.sorted(by: { $0.0.rawValue < $1.0.rawValue })
+        where !self.fields.contains(where: { $0.name == field.rawValue }) {
+            self.fields.append(Field(name: field.rawValue, reason: reason))
         }
     }
 
-    /// Adds values that only the VIZ has: every field where there is no other source, otherwise the date of issue.
+    /// Names in the VIZ's spelling, where the MRZ agrees.
+    private mutating func addNames(_ facts: VIZFacts, _ expected: VIZExpectation, _ read: VIZFields) {
+        let names = expected.names
+        for name in names {
+            let printed = VIZNames.printed(
+                name, facts.lines, labelled: read[name.field]?.line, others: names.filter { $0.field != name.field },
+                state: expected.state)
+            guard let printed else { continue }
+            let field = Field(
+                name: name.field.rawValue, value: printed.text, confidence: printed.confidence, comparison: .agrees,
+                isSpelling: true)
+            if let index = self.fields.firstIndex(where: { $0.name == field.name }) {
+                guard self.fields[index].comparison == .agrees else { continue }
+                self.fields[index] = field
+            } else {
+                self.fields.append(field)
+            }
+        }
+    }
+
+    /// The day of issue where its label was not legible.
+    private mutating func addIssue(_ facts: VIZFacts, _ days: VIZDays) {
+        let index = self.fields.firstIndex { $0.name == VIZField.issuingDate.rawValue }
+        guard index.map({ self.fields[$0].reason != nil }) ?? true, let issue = days.issue(facts.lines) else { return }
+        let line = facts.lines[issue.line]
+        // The days that agree with the expiry prove most of its characters.
+        guard line.confidence >= Limits.agreeingVIZText else { return }
+        let field = Field(
+            name: VIZField.issuingDate.rawValue, value: issue.day.iso8601, confidence: line.confidence, comparison: nil)
+        if let index { self.fields[index] = field } else { self.fields.append(field) }
+    }
+
+    /// Adds values that only the VIZ has: every field where there is no other source, otherwise those that MRZs and barcodes lack.
     func fill(_ data: inout ExtractionData, isOnlySource: Bool) {
-        for field in self.fields where field.comparison == nil {
-            guard let value = field.value, let confidence = field.confidence, confidence >= Limits.reportedVIZText,
-                let name = VIZField(rawValue: field.name), !name.isDate || Self.isDay(value)
-            else { continue }
-            if name == .issuingDate, data.issuingDate == nil { data.issuingDate = value }
+        if isOnlySource {
+            data.type = data.type ?? self.type
+            data.issuingCountry = data.issuingCountry ?? self.country
+            if self.type != nil || self.country != nil { data.extractionMethod = "OCR" }
+        }
+        for field in self.fields where field.reason == nil {
+            guard let value = field.value, let name = VIZField(rawValue: field.name) else { continue }
+            if field.isSpelling == true {
+                switch name {
+                case .lastName: data.lastName = String(value.prefix(100))
+                case .firstName: data.firstName = String(value.prefix(100))
+                default: break
+                }
+            }
+            guard field.comparison == nil, !name.isDate || Self.isDay(value) else { continue }
+            Self.fillBeside(&data, name, value)
             guard isOnlySource else { continue }
             switch name {
             case .lastName: data.lastName = String(value.prefix(100))
@@ -67,10 +151,32 @@ package struct VIZRecord: Codable, Sendable {
             case .documentNumber: data.documentNumber = String(value.filter { $0 != " " }.prefix(100))
             case .dateOfBirth: data.dateOfBirth = value
             case .expiryDate: data.expiryDate = value
-            case .issuingDate: break
-            case .issuingAuthority, .categories: continue
+            case .gender: data.gender = value
+            case .nationality:
+                guard let code = VIZLabel.plain(value).last, code.count == 3, IssuingState.isKnown(code) else {
+                    continue
+                }
+                data.nationality = code
+            case .issuingDate, .issuingAuthority, .categories, .placeOfBirth, .personalNumber, .address: break
             }
             data.extractionMethod = "OCR"
+        }
+    }
+
+    /// What machine-readable data lack, as the contract limits it; a value that is longer is left out.
+    private static func fillBeside(_ data: inout ExtractionData, _ name: VIZField, _ value: String) {
+        let line = value.split(separator: "\n").joined(separator: " ")
+        switch name {
+        case .issuingDate: data.issuingDate = data.issuingDate ?? value
+        case .issuingAuthority: data.issuingAuthority = data.issuingAuthority ?? (line.count <= 255 ? line : nil)
+        case .placeOfBirth: data.placeOfBirth = data.placeOfBirth ?? (line.count <= 255 ? line : nil)
+        case .personalNumber: data.personalNumber = data.personalNumber ?? (line.count <= 14 ? line : nil)
+        case .categories: data.categories = data.categories ?? line
+        case .address:
+            guard data.address == nil, let address = VIZAddress(VIZAlphabet.street(value, state: data.issuingCountry))
+            else { return }
+            data.address = ExtractionData.Address(address)
+        default: break
         }
     }
 

@@ -69,6 +69,8 @@ package struct ExtractionRules {
             data.mrz = ExtractionData.MRZRecord(
                 format: mrz.value.format.rawValue, lines: mrz.value.lines, checks: mrz.value.checksByName,
                 part: mrz.part)
+            let lines = mrz.value.lines.map { Self.cut($0, 50) } + [nil, nil]
+            (data.mrzLine1, data.mrzLine2, data.mrzLine3) = (lines[0], lines[1], lines[2])
             data.mrz?.uncertain =
                 facts.documents?.sides[mrz.part]?.mrz.map {
                     MRZCertainty(mrz.value, reading: $0).uncertain.map(\.rawValue)
@@ -77,10 +79,12 @@ package struct ExtractionRules {
         // A barcode with card data outranks a stock label beside it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
         data.barcode = card.map { barcode in
-            ExtractionData.BarcodeRecord(
+            let card = AAMVACard(barcode.value.text)
+            return ExtractionData.BarcodeRecord(
                 format: barcode.value.format, text: barcode.value.text, bytesHex: barcode.value.bytesHex,
-                fields: AAMVACard(barcode.value.text)?.elements.fields ?? [:], part: barcode.part)
+                fields: card?.elements.fields ?? [:], card: card.map { CardDetails($0) }, part: barcode.part)
         }
+        data.rawBarcodeData = data.barcode.map { Self.cut($0.text, 50) }
         if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, mrz: chipMRZ, rules: chip) }
         data.viz = self.viz
         if let viz { viz.fill(&data, isOnlySource: !hasMachineReadable) }
@@ -92,6 +96,7 @@ package struct ExtractionRules {
                     ? "NO_MACHINE_READABLE_DATA: neither an MRZ nor a barcode was found"
                     : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
         }
+        data.scanMode = Self.scanModes[data.extractionMethod]
         self.data = data
     }
 
@@ -104,7 +109,9 @@ package struct ExtractionRules {
         data.documentNumber = mrz.documentNumber.isEmpty ? data.documentNumber : self.cut(mrz.documentNumber, 100)
         data.dateOfBirth = mrz.birthDate?.date?.iso8601 ?? data.dateOfBirth
         data.expiryDate = mrz.expiryDate?.date?.iso8601 ?? data.expiryDate
-        data.personalNumber = mrz.personalNumber.flatMap { $0.isEmpty ? nil : self.cut($0, 14) }
+        data.personalNumber = (mrz.personalNumber ?? PersonalNumber.find(in: mrz)).flatMap {
+            $0.isEmpty ? nil : self.cut($0, 14)
+        }
         switch mrz.sex {
         case "M", "F": data.gender = mrz.sex
         // Doc 9303-3 §4: `<` stands for X, unspecified; some issuers print X itself.
@@ -146,6 +153,11 @@ package struct ExtractionRules {
         address.country = card.country
         data.address = address
     }
+
+    /// The mobile SDK's words for where data come from (Jumio.Scan.Mode).
+    private static let scanModes = [
+        "CHIP": "nfc", "MRZ": "mrz", "BARCODE": "barcode", "OCR": "lineFinder", "NONE": "manual",
+    ]
 
     /// Maximum lengths are those of the contract (Jumio mobile SDK, class IDResult).
     private static func cut(_ text: String, _ length: Int) -> String { String(text.prefix(length)) }

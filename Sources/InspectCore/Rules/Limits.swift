@@ -114,6 +114,12 @@ package enum Limits {
     static let legibleVIZText = 0.85
     /// The same for a reported value that no other source has.
     static let reportedVIZText = 0.97
+    /// The same for a name that agrees with the MRZ, where only its small letters and accents are in question.
+    static let agreeingVIZText = 0.8
+    /// The same where a second reading gave the same text.
+    package static let confirmedTwiceVIZText = 0.93
+    /// The same for a number: both readings of a T took it for a 7 at 0.91.
+    static let confirmedTwiceVIZNumber = 0.95
     /// The same for a line with a word such as SPECIMEN.
     static let specimenWord = 0.9
 

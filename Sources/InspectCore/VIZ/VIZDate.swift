@@ -20,14 +20,43 @@ enum VIZDate {
         return table
     }()
 
+    /// Which of day and month stands first where both are numbers.
+    enum Order: Hashable {
+        case dayFirst
+        case monthFirst
+    }
+
+    /// The order of all dates of a document, where one of them has a number that is no month; full stops are written where days
+    /// stand first.
+    static func order(_ texts: [String]) -> Order? {
+        var found: Set<Order> = []
+        for text in texts {
+            let (day, month) = (self.readings(text, order: .dayFirst), self.readings(text, order: .monthFirst))
+            if day.isEmpty != month.isEmpty { found.insert(month.isEmpty ? .dayFirst : .monthFirst) }
+        }
+        if found.isEmpty, texts.contains(where: { $0.contains(/[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}/) }) {
+            return .dayFirst
+        }
+        return found.count == 1 ? found.first : nil
+    }
+
+    /// The characters of the first day in `text` that is written in numbers alone.
+    static func range(_ text: String) -> Range<Int>? {
+        guard let match = text.firstMatch(of: /[0-9]{1,2}([.\/-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})(?![0-9])/) else {
+            return nil
+        }
+        let start = text.distance(from: text.startIndex, to: match.range.lowerBound)
+        return start..<start + text.distance(from: match.range.lowerBound, to: match.range.upperBound)
+    }
+
     /// Every day that a part of `text` may denote; where the order of day and month is ambiguous, both readings.
-    static func readings(_ text: String) -> Set<CalendarDate> {
+    static func readings(_ text: String, order: Order? = nil) -> Set<CalendarDate> {
         var found: Set<CalendarDate> = []
         let tokens = self.tokens(text)
         for start in tokens.indices {
             let numbers = tokens[start...].prefix(3)
             if numbers.count == 3, numbers.allSatisfy(\.isNumber) {
-                found.formUnion(self.days(numbers.map(\.text)))
+                found.formUnion(self.days(numbers.map(\.text), order))
             }
             // 30 MAR/MAR 1972, 3 LIP/JUL 2006, 12 AUG 1974, AUG 12 1974
             guard tokens[start].isNumber else { continue }
@@ -42,8 +71,8 @@ enum VIZDate {
         for token in tokens where token.isNumber && token.text.count == 8 {
             let digits = Array(token.text)
             let four = [String(digits[0..<2]), String(digits[2..<4]), String(digits[4..<8])]
-            found.formUnion(self.days(four))
-            found.formUnion(self.days([String(digits[0..<4]), String(digits[4..<6]), String(digits[6..<8])]))
+            found.formUnion(self.days(four, order))
+            found.formUnion(self.days([String(digits[0..<4]), String(digits[4..<6]), String(digits[6..<8])], order))
         }
         return found
     }
@@ -72,18 +101,21 @@ enum VIZDate {
         return tokens
     }
 
-    private static func days(_ parts: [String]) -> [CalendarDate] {
+    private static func days(_ parts: [String], _ order: Order?) -> [CalendarDate] {
         let values = parts.compactMap { Int($0) }
         guard values.count == 3 else { return [] }
         if parts[0].count == 4, parts[1].count <= 2, parts[2].count <= 2 {
             return [CalendarDate(year: values[0], month: values[1], day: values[2])].filter(\.isValid)
         }
         guard parts[0].count <= 2, parts[1].count <= 2 else { return [] }
-        return self.years(parts[2]).flatMap { year in
-            [
-                CalendarDate(year: year, month: values[1], day: values[0]),
-                CalendarDate(year: year, month: values[0], day: values[1]),
-            ]
+        return self.years(parts[2]).flatMap { year -> [CalendarDate] in
+            let dayFirst = CalendarDate(year: year, month: values[1], day: values[0])
+            let monthFirst = CalendarDate(year: year, month: values[0], day: values[1])
+            switch order {
+            case .dayFirst: return [dayFirst]
+            case .monthFirst: return [monthFirst]
+            case nil: return [dayFirst, monthFirst]
+            }
         }.filter(\.isValid)
     }
 

@@ -25,12 +25,20 @@ package struct VIZExpectation: Sendable, Hashable {
     }
 
     package var values: [Value]
+    /// The issuing state by the MRZ.
+    var state: String?
+    /// Whether the MRZ is a passport's, whose page has names above all that the MRZ lacks (Doc 9303-4 §4.1).
+    var isBooklet = false
+    /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
+    var names: [Value] = []
 
     /// Fields of an MRZ that its check digits prove, and names that the reader was sure of.
     ///
     /// - Parameter confidences: The reader's confidence in every character.
     init(_ mrz: MRZDocument, confidences: [[Double]]) {
         self.values = []
+        self.state = mrz.issuingState
+        self.isBooklet = mrz.format == .td3
         let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count
@@ -40,6 +48,9 @@ package struct VIZExpectation: Sendable, Hashable {
         func add(_ field: VIZField, _ text: String, date: CalendarDate? = nil, isTruncated: Bool = false) {
             guard date != nil || !text.isEmpty else { return }
             self.values.append(Value(field: field, text: text, date: date, isTruncated: isTruncated))
+        }
+        for (field, name) in [(VIZField.lastName, mrz.surname), (.firstName, mrz.givenNames)] where !name.isEmpty {
+            self.names.append(Value(field: field, text: name))
         }
         if isSure(layout.name) {
             add(.lastName, mrz.surname, isTruncated: mrz.nameMayBeTruncated && mrz.givenNames.isEmpty)

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The fields of the VIZ, found by their printed labels and numbers.
-struct VIZFields {
+package struct VIZFields {
     /// One field as printed.
     struct Reading: Hashable {
         var field: VIZField
@@ -10,126 +10,167 @@ struct VIZFields {
         var date: CalendarDate?
         /// The certainty of the value's least certain character.
         var confidence: Double
+        /// Whether second readings of its lines gave the same text.
+        var isConfirmed = false
         /// Index of the line that the value stands on.
         var line: Int
+        /// Index of the line and of those that go on with it.
+        var lines: [Int] = []
+
+        /// Whether it may be reported although no other source has it.
+        var isCertain: Bool {
+            self.confidence >= Limits.reportedVIZText
+                || self.isConfirmed && self.confidence >= self.confirmedLimit
+        }
+
+        /// The least confidence that a second reading makes certain.
+        var confirmedLimit: Double {
+            self.field == .documentNumber || self.field == .personalNumber
+                ? Limits.confirmedTwiceVIZNumber : Limits.confirmedTwiceVIZText
+        }
     }
 
     let readings: [Reading]
+    /// Fields whose values stand in two places and differ.
+    let ambiguous: Set<VIZField>
+    /// Fields whose label was found and no value.
+    let withoutValue: Set<VIZField>
 
-    init(_ facts: VIZFacts) {
-        var found: [Reading] = []
-        let isAmerican = Self.isAmerican(facts)
-        for index in facts.lines.indices {
-            guard let (field, rest) = Self.label(facts.lines[index], isEuropean: !isAmerican) else { continue }
-            if let rest, let reading = Self.reading(field, facts.lines[index], characters: rest, line: index) {
-                found.append(reading)
-            } else if let below = Self.below(index, facts),
-                let reading = Self.reading(
-                    field, facts.lines[below],
-                    characters: facts.lines[below].text.startIndex..<facts.lines[below].text.endIndex, line: below)
+    /// - Parameter dates: What is known about the document's days.
+    init(_ facts: VIZFacts, dates: VIZDays = VIZDays()) {
+        let layout = VIZLayout(facts.lines)
+        var dates = dates
+        if dates.order == nil {
+            dates.order = VIZLayout.isAmerican(facts.lines) ? .monthFirst : VIZDate.order(facts.lines.map(\.text))
+        }
+        var found: [Reading] = VIZLicence.readings(facts.lines, dates: dates)
+        let known = Set(found.map(\.field))
+        var labelled: Set<VIZField> = []
+        for label in layout.labels {
+            guard let field = label.field, !known.contains(field) else { continue }
+            labelled.insert(field)
+            if let characters = label.inline {
+                if let reading = Self.reading(
+                    field, facts, line: label.line, characters: characters, layout: layout, dates: dates)
+                {
+                    found.append(reading)
+                    if label.isNumbered, let place = Self.birthplace(reading, facts) { found.append(place) }
+                    continue
+                }
+            }
+            guard let line = layout.value(of: label) else { continue }
+            let characters = 0..<facts.lines[line].text.count
+            if let reading = Self.reading(
+                field, facts, line: line, characters: characters, layout: layout, dates: dates)
             {
                 found.append(reading)
             }
         }
+        if !labelled.contains(.issuingAuthority), !found.contains(where: { $0.field == .issuingAuthority }),
+            let top = dates.top, let line = VIZAuthority.line(facts.lines, below: top),
+            let reading = Self.reading(
+                .issuingAuthority, facts, line: line, characters: 0..<facts.lines[line].text.count, layout: layout,
+                dates: dates)
+        {
+            found.append(reading)
+        }
         // A field found in two places is certain in neither.
-        self.readings = found.filter { reading in
-            found.allSatisfy { $0.field != reading.field || $0.value == reading.value }
-        }.reduce(into: []) { list, reading in
+        self.ambiguous = Set(
+            found.filter { reading in found.contains { $0.field == reading.field && $0.value != reading.value } }
+                .map(\.field))
+        let ambiguous = self.ambiguous
+        self.readings = found.filter { !ambiguous.contains($0.field) }.reduce(into: []) { list, reading in
             if !list.contains(where: { $0.field == reading.field }) { list.append(reading) }
         }
+        self.withoutValue = labelled.subtracting(found.map(\.field))
     }
 
     subscript(field: VIZField) -> Reading? { self.readings.first { $0.field == field } }
 
-    // MARK: Labels
-
-    /// North American licences number their fields as Europe's do, but for the licence's own number.
-    private static func isAmerican(_ facts: VIZFacts) -> Bool {
-        let words = Set(facts.lines.flatMap { VIZLabel.plain($0.text) })
-        return !words.isDisjoint(with: ["LICENSE", "DOB", "EXP", "ISS", "DLN", "HGT", "DD", "EYES", "CLASS", "USA"])
-    }
-
-    /// The field that a line names, and the characters after the name, if there are any.
-    private static func label(
-        _ line: VIZLine, isEuropean: Bool
-    ) -> (field: VIZField, rest: Range<String.Index>?)? {
-        let text = line.text
-        if let field = VIZLabel.field(text) { return (field, nil) }
-        let words = Self.wordRanges(text)
-        // `5 D1234567`, `4b EXP 15.04.2034`
-        if words.count > 1 {
-            let mark = String(text[words[0]])
-            if let field = VIZNumbering.field(mark, isEuropean: isEuropean) {
-                let isNamed = VIZLabel.field(String(text[words[1]])) == field && words.count > 2
-                return (field, words[isNamed ? 2 : 1].lowerBound..<text.endIndex)
-            }
-        }
-        // `DOB: 04/15/1980`
-        if let colon = text.firstIndex(of: ":"), let field = VIZLabel.field(String(text[..<colon])),
-            let value = words.first(where: { $0.lowerBound > colon })
-        {
-            return (field, value.lowerBound..<text.endIndex)
-        }
-        return nil
-    }
-
-    /// Words as ``VIZText/words(_:)`` counts them.
-    private static func wordRanges(_ text: String) -> [Range<String.Index>] {
-        var ranges: [Range<String.Index>] = []
-        var start: String.Index?
-        for index in text.indices {
-            let character = text[index]
-            let isWord = character.isLetter || character.isNumber || "'’‘`´".contains(character)
-            if isWord, start == nil { start = index }
-            if !isWord, let from = start {
-                ranges.append(from..<index)
-                start = nil
-            }
-        }
-        if let start { ranges.append(start..<text.endIndex) }
-        return ranges
-    }
-
-    /// The line under a label: values stand there, aligned with it.
-    private static func below(_ index: Int, _ facts: VIZFacts) -> Int? {
-        let label = facts.lines[index].place
-        let candidates = facts.lines.indices.filter { other in
-            guard other != index else { return false }
-            let place = facts.lines[other].place
-            let size = max(place.height, label.height)
-            let gap = place.y - (label.y + label.height)
-            return gap > -0.3 * size && gap < 1.8 * size && abs(place.x - label.x) < 1.5 * size
-                && facts.lines[other].height > 0.9 * facts.lines[index].height
-        }
-        return candidates.min { facts.lines[$0].place.y < facts.lines[$1].place.y }
-    }
-
     // MARK: Values
 
+    /// How many further lines a value may have.
+    private static let moreLines: [VIZField: Int] = [.address: 3, .issuingAuthority: 1]
+
     private static func reading(
-        _ field: VIZField, _ line: VIZLine, characters: Range<String.Index>, line index: Int
+        _ field: VIZField, _ facts: VIZFacts, line index: Int, characters: Range<Int>, layout: VIZLayout, dates: VIZDays
     ) -> Reading? {
-        let value = line.text[characters].trimmingCharacters(
-            in: .whitespaces.union(CharacterSet(charactersIn: ".,:;‘’'`")))
-        let offset = line.text.distance(from: line.text.startIndex, to: characters.lowerBound)
-        let count = line.text.distance(from: characters.lowerBound, to: characters.upperBound)
-        let confidences = line.confidences.dropFirst(offset).prefix(count)
-        guard let confidence = confidences.min(), !value.isEmpty, VIZLabel.field(value) == nil else { return nil }
-        var reading = Reading(field: field, value: value, confidence: confidence, line: index)
+        let line = facts.lines[index]
+        var characters = characters
+        if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
+            // What stands beside a day may be hard to read.
+            characters = day
+        }
+        let text = String(Array(line.text)[characters])
+        let value = self.trimmed(text)
+        guard !value.isEmpty, !VIZLabel.isLabel(value) else { return nil }
+        // A full stop that is none is no character of the value.
+        let start =
+            characters.lowerBound
+            + (text.range(of: value).map { text.distance(from: text.startIndex, to: $0.lowerBound) } ?? 0)
+        let span = start..<min(start + value.count, line.confidences.count)
+        guard let confidence = line.confidences[span.clamped(to: line.confidences.indices)].min() else { return nil }
+        var reading = Reading(
+            field: field, value: value, confidence: confidence, isConfirmed: line.isConfirmed == true, line: index,
+            lines: [index])
         let letters = value.filter(\.isLetter).count
         let digits = value.filter(\.isNumber).count
         switch field {
         case .dateOfBirth, .expiryDate, .issuingDate:
-            let days = VIZDate.readings(value)
-            guard !days.isEmpty else { return nil }
-            reading.date = days.count == 1 ? days.first : nil
+            guard !VIZDate.readings(value).isEmpty else { return nil }
+            reading.date = dates.day(value, of: field)
         case .documentNumber:
             guard digits >= 3, digits + letters >= 5, !value.contains("/") else { return nil }
+        case .personalNumber:
+            guard digits >= 3, digits + letters >= 4, letters <= digits else { return nil }
         case .lastName, .firstName:
             guard letters >= 2, digits == 0 else { return nil }
-        case .issuingAuthority, .categories:
-            guard letters >= 1 else { return nil }
+        case .placeOfBirth:
+            guard letters >= 2, digits <= 3 else { return nil }
+        case .issuingAuthority:
+            guard letters >= 2 else { return nil }
+        case .categories:
+            // Capitals with a digit or two: C1E, AM/B1/B.
+            guard value.wholeMatch(of: /[A-Z][A-Z0-9]{0,2}([ ,\/]+[A-Z][A-Z0-9]{0,2})*/) != nil else { return nil }
+        case .gender:
+            guard let gender = VIZValue.gender(value) else { return nil }
+            reading.value = gender
+        case .nationality:
+            guard letters >= 3, digits == 0 else { return nil }
+        case .address:
+            guard letters >= 3 else { return nil }
+        }
+        for more in layout.continuation(of: index, most: self.moreLines[field] ?? 0) {
+            // Another field's value, a day for example, is no second line of a name.
+            if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
+            reading.value += "\n" + self.trimmed(facts.lines[more].text)
+            reading.confidence = min(reading.confidence, facts.lines[more].confidence)
+            reading.isConfirmed = reading.isConfirmed && facts.lines[more].isConfirmed == true
+            reading.lines.append(more)
         }
         return reading
+    }
+
+    /// `3. 03.02.1991 KRAKÓW`: EU licences print the place of birth after the day.
+    private static func birthplace(_ reading: Reading, _ facts: VIZFacts) -> Reading? {
+        let line = facts.lines[reading.line]
+        guard reading.field == .dateOfBirth, let day = VIZDate.range(line.text) else { return nil }
+        let place = self.trimmed(String(Array(line.text)[day.upperBound...]))
+        guard place.count(where: \.isLetter) >= 3, let confidence = line.confidences.dropFirst(day.upperBound).min()
+        else { return nil }
+        var found = reading
+        found.confidence = confidence
+        (found.field, found.value, found.date) = (.placeOfBirth, place, nil)
+        return found
+    }
+
+    static func trimmed(_ text: String) -> String {
+        let blanks = CharacterSet.whitespaces.union(CharacterSet(charactersIn: ",:;‘’'`\"“”|_~*«»"))
+        let value = text.trimmingCharacters(in: blanks)
+        // A full stop belongs to an initial only.
+        guard value.hasSuffix(".") else { return value }
+        let words = value.split(separator: " ")
+        return words.count > 1 && words[words.count - 1].count == 2
+            ? value : value.trimmingCharacters(in: blanks.union(CharacterSet(charactersIn: ".")))
     }
 }

@@ -89,6 +89,61 @@ enum VIZText {
         return false
     }
 
+    /// The characters of `text` that spell `name`, words one after another; `nil` where none do.
+    static func run(_ text: String, name: String) -> Range<Int>? {
+        let target = name.filter { $0 != " " }
+        let characters = Array(text)
+        var starts: [Int] = []
+        for index in characters.indices where characters[index].isLetter || characters[index].isNumber {
+            if index == 0 || !characters[index - 1].isLetter && !characters[index - 1].isNumber { starts.append(index) }
+        }
+        guard !target.isEmpty else { return nil }
+        for start in starts {
+            var end = start
+            var run = ""
+            while end < characters.count {
+                let character = characters[end]
+                end += 1
+                if character.isLetter || character.isNumber { run.append(contentsOf: character.uppercased()) }
+                let isWordEnd = end == characters.count || !characters[end].isLetter && !characters[end].isNumber
+                guard isWordEnd, character.isLetter || character.isNumber else { continue }
+                if self.spells(run, target) { return start..<end }
+                if run.count > target.count + 3 { break }
+            }
+        }
+        return nil
+    }
+
+    /// States that write Ø and Æ where others write Ö and Ä.
+    private static let nordic: Set<String> = ["DNK", "NOR", "FRO", "GRL"]
+
+    /// `printed` with the diacritics that its MRZ proves: MULLER beside MUELLER is MÜLLER, since the recogniser drops accents and
+    /// Doc 9303-3 §6.A spells no other letter so.
+    static func deduced(_ printed: String, name: String, state: String?) -> String {
+        let isNordic = state.map { self.nordic.contains($0) } ?? false
+        let proofs: [Character: [(spelling: String, letter: Character)]] = [
+            "A": [("AA", "Å")] + (isNordic ? [] : [("AE", "Ä")]), "O": [("OE", isNordic ? "Ø" : "Ö")],
+            "U": [("UE", "Ü"), ("UXX", "Ü")], "N": [("NXX", "Ñ")],
+        ]
+        let letters = Array(printed)
+        let target = Array(name.filter { $0 != " " })
+        // The letters chosen so far, or nothing where the rest cannot be spelt so.
+        func rest(_ index: Int, _ position: Int) -> [Character]? {
+            guard index < letters.count else { return position == target.count ? [] : nil }
+            let letter = letters[index]
+            guard letter.isLetter else { return rest(index + 1, position).map { [letter] + $0 } }
+            let upper = Character(String(letter.uppercased().prefix(1)))
+            for spelling in self.alternatives(upper) where target[position...].starts(with: spelling) {
+                guard let tail = rest(index + 1, position + spelling.count) else { continue }
+                let proof = proofs[upper]?.first { Array($0.spelling) == spelling }
+                guard let proof else { return [letter] + tail }
+                return [letter.isUppercase ? proof.letter : Character(proof.letter.lowercased())] + tail
+            }
+            return nil
+        }
+        return rest(0, 0).map { String($0) } ?? printed
+    }
+
     /// Whether `text` shows `number`, blanks and punctuation left out.
     static func holds(_ text: String, number: String) -> Bool {
         let wanted = self.folded(number)

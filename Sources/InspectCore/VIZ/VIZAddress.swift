@@ -1,0 +1,52 @@
+/// An address as printed, taken apart where its lines say what is what.
+struct VIZAddress: Hashable {
+    var street: String?
+    var city: String?
+    var subdivision: String?
+    var postalCode: String?
+
+    /// - Parameter text: The printed lines.
+    init?(_ text: String) {
+        var lines = text.split(separator: "\n").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
+        guard !lines.isEmpty else { return nil }
+        if let last = lines.last, let american = Self.american(last) {
+            (self.city, self.subdivision, self.postalCode) = american
+            lines.removeLast()
+        } else if let index = lines.firstIndex(where: { Self.european($0) != nil }),
+            let (code, city) = Self.european(lines[index])
+        {
+            (self.postalCode, self.city) = (code, city)
+            lines.remove(at: index)
+        } else if lines.count == 2, let number = lines.firstIndex(where: Self.hasHouseNumber),
+            !Self.hasHouseNumber(lines[1 - number])
+        {
+            self.city = lines.remove(at: 1 - number)
+        }
+        self.street = lines.isEmpty ? nil : lines.joined(separator: ", ")
+    }
+
+    /// `BIGTOWN, MA, 02801`, `YOUR CITY WA 99999-1234`, `TORONTO, ON M4B 1B3`
+    private static func american(_ line: String) -> (String?, String?, String?)? {
+        let pattern =
+            /^(?<city>[\p{L} .'-]+?),? +(?<state>[A-Z]{2}),? +(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
+        guard let match = line.wholeMatch(of: pattern) else { return nil }
+        return (String(match.city), String(match.state), String(match.code))
+    }
+
+    static func isAmericanCity(_ line: String) -> Bool { self.american(line) != nil }
+
+    /// `51147 KÖLN`, `L-1466 LUXEMBOURG`, `110 00 PRAHA 1`, `00-950 WARSZAWA`, `1012 AB AMSTERDAM`
+    private static func european(_ line: String) -> (String, String)? {
+        let pattern =
+            /^(?<code>([A-Z]{1,2}-)?([0-9]{4,6}|[0-9]{3} [0-9]{2}|[0-9]{2}-[0-9]{3}|[0-9]{4} ?[A-Z]{2})) (?<city>\p{L}[\p{L}0-9 .'\/()-]*)$/
+        guard let match = line.wholeMatch(of: pattern) else { return nil }
+        // `1012 MARKET STREET` is no city: states with four digits before a name have a street without a number above.
+        return (String(match.code), String(match.city))
+    }
+
+    /// `HEIDESTR. 17`, `17 MAIN STREET`
+    private static func hasHouseNumber(_ line: String) -> Bool {
+        let words = line.split(separator: " ")
+        return words.count > 1 && [words[0], words[words.count - 1]].contains { $0.first?.isNumber == true }
+    }
+}

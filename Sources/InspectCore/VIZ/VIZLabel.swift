@@ -1,0 +1,250 @@
+/// The labels beside or above a field, found in a line whose reading may have a few wrong letters.
+enum VIZLabel {
+    /// One label in a line.
+    struct Mark: Hashable {
+        /// `nil` for a label of something else, a signature or a height for example.
+        var field: VIZField?
+        /// Its characters in the line.
+        var characters: Range<Int>
+        var letters: Int
+    }
+
+    // MARK: Names
+
+    private struct Name {
+        var field: VIZField?
+        var letters: [UInt8]
+        var mask: UInt32
+        /// Letters that may be misread.
+        var errors: Int
+    }
+
+    /// Shorter names are common words, or parts of them: they must be a whole part of the line, without any wrong letter.
+    private static let leastLetters = 7
+
+    private static let all: [Name] = {
+        let listed =
+            Self.names.flatMap { field, names in names.map { (Optional(field), $0) } }
+            + Self.others.map { (VIZField?.none, $0) }
+        return listed.map { field, name in
+            let letters = Self.folded(name).flatMap { $0 }
+            return Name(field: field, letters: letters, mask: Self.mask(letters[...]), errors: letters.count / 6)
+        }
+    }()
+
+    private static let long = Self.all.filter { $0.letters.count >= Self.leastLetters }
+    private static let short: [[UInt8]: VIZField?] = Dictionary(
+        Self.all.filter { $0.letters.count < Self.leastLetters }.map { ($0.letters, $0.field) }
+    ) { first, _ in first }
+
+    /// Short names that are no label unless the same line names the field once more, in another language.
+    private static let doubtful = Set(Self.short.keys).subtracting(Self.clear)
+    private static let clear: Set<[UInt8]> = Set(
+        [
+            "SEX", "SEXE", "SEXO", "SESSO", "DOB", "EXP", "ISS", "DLN", "LIC", "FN", "LN", "DL", "EYES", "HGT", "WGT",
+            "HAIR", "REST", "END", "DD", "REV", "CLASS", "TYPE", "GENDER", "EXPIRY", "ISSUED", "HEIGHT", "TAILLE",
+            "FIRMA", "PRENOM", "PESEL", "DONOR",
+        ].map { Self.folded($0).flatMap { $0 } })
+
+    // MARK: Letters
+
+    private static let base: [Character: String] = [
+        "Ł": "L", "Đ": "D", "Ð": "D", "Ø": "O", "Æ": "AE", "Œ": "OE", "ß": "SS", "ẞ": "SS", "Þ": "TH", "Ə": "E",
+        "ı": "I", "Ħ": "H", "Ŧ": "T",
+    ]
+
+    /// The words of a text as letters; those that small print confuses are made equal.
+    private static func folded(_ text: String) -> [[UInt8]] {
+        VIZText.words(text).map { Self.fold($0) }.filter { !$0.isEmpty }
+    }
+
+    private static func fold(_ word: String) -> [UInt8] {
+        // A number is no word, nor is a field's number.
+        guard word.contains(where: \.isLetter), word.count > 2 || word.allSatisfy(\.isLetter) else { return [] }
+        var letters: [UInt8] = []
+        for character in word.uppercased() {
+            let plain = Self.base[character] ?? String(character)
+            for scalar in plain.decomposedStringWithCanonicalMapping.unicodeScalars where scalar.isASCII {
+                let letter: UInt8 =
+                    switch scalar {
+                    case "L", "1", "|", "!": UInt8(ascii: "I")
+                    case "0", "Q": UInt8(ascii: "O")
+                    case "5": UInt8(ascii: "S")
+                    case "8": UInt8(ascii: "B")
+                    default: UInt8(scalar.value)
+                    }
+                guard (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(letter) else { continue }
+                // `rn` and `m` look the same.
+                if letter == UInt8(ascii: "N"), letters.last == UInt8(ascii: "R") {
+                    letters[letters.count - 1] = UInt8(ascii: "M")
+                } else {
+                    letters.append(letter)
+                }
+            }
+        }
+        return letters
+    }
+
+    private static func mask(_ letters: ArraySlice<UInt8>) -> UInt32 {
+        letters.reduce(0) { $0 | 1 << UInt32($1 - UInt8(ascii: "A")) }
+    }
+
+    // MARK: Lines
+
+    private struct Word {
+        var letters: [UInt8]
+        var characters: Range<Int>
+        /// Which part of the line it stands in: parts are separated by slashes and the like.
+        var part: Int
+    }
+
+    private static func words(_ text: String) -> [Word] {
+        var words: [Word] = []
+        var current = ""
+        var start = 0
+        var part = 0
+        func close(_ end: Int) {
+            let letters = Self.fold(current)
+            if !letters.isEmpty { words.append(Word(letters: letters, characters: start..<end, part: part)) }
+            current = ""
+        }
+        for (index, character) in text.enumerated() {
+            if "'’‘`´".contains(character) { continue }
+            if character.isLetter || character.isNumber {
+                if current.isEmpty { start = index }
+                current.append(character)
+                continue
+            }
+            close(index)
+            if "/|:;,()·•".contains(character) { part += 1 }
+        }
+        close(text.count)
+        return words
+    }
+
+    /// Every label in `text`, from left to right; none where the text is a value that happens to have a label's word.
+    static func marks(_ text: String) -> [Mark] {
+        let words = Self.words(text)
+        guard !words.isEmpty else { return [] }
+        var found: [(mark: Mark, errors: Int, isDoubtful: Bool)] = []
+        for first in words.indices {
+            var letters: [UInt8] = []
+            for last in first..<words.count {
+                letters += words[last].letters
+                let characters = words[first].characters.lowerBound..<words[last].characters.upperBound
+                if letters.count < Self.leastLetters {
+                    let isWhole =
+                        (first == 0 || words[first - 1].part != words[first].part)
+                        && (last + 1 == words.count || words[last + 1].part != words[last].part)
+                        && words[first].part == words[last].part
+                    if isWhole || first == 0, let field = Self.short[letters] {
+                        let mark = Mark(field: field, characters: characters, letters: letters.count)
+                        found.append((mark, 0, Self.doubtful.contains(letters)))
+                    }
+                }
+                if letters.count + 1 >= Self.leastLetters, let near = Self.nearest(letters) {
+                    found.append(
+                        (Mark(field: near.field, characters: characters, letters: letters.count), near.errors, false))
+                }
+                if letters.count > 40 { break }
+            }
+        }
+        // The best first: fewer wrong letters, then more letters.
+        found.sort { ($0.errors, -$0.mark.letters) < ($1.errors, -$1.mark.letters) }
+        var marks: [Mark] = []
+        for candidate in found where !candidate.isDoubtful {
+            guard !marks.contains(where: { $0.characters.overlaps(candidate.mark.characters) }) else { continue }
+            marks.append(candidate.mark)
+        }
+        for candidate in found where candidate.isDoubtful {
+            let others = marks + found.filter { $0.isDoubtful && $0.mark != candidate.mark }.map(\.mark)
+            guard others.contains(where: { $0.field == candidate.mark.field && $0.field != nil }),
+                !marks.contains(where: { $0.characters.overlaps(candidate.mark.characters) })
+            else { continue }
+            marks.append(candidate.mark)
+        }
+        return marks.sorted { $0.characters.lowerBound < $1.characters.lowerBound }
+    }
+
+    /// The name of a label that `letters` are, of all with the fewest wrong letters; `nil` if those are of several fields.
+    private static func nearest(_ letters: [UInt8]) -> (field: VIZField?, errors: Int)? {
+        let mask = Self.mask(letters[...])
+        var best: (field: VIZField?, errors: Int)?
+        var isTie = false
+        for name in Self.long {
+            let most = min(name.errors, best?.errors ?? name.errors)
+            guard abs(name.letters.count - letters.count) <= most,
+                (name.mask & ~mask).nonzeroBitCount <= most, (mask & ~name.mask).nonzeroBitCount <= most,
+                let errors = Self.distance(name.letters, letters, most: most)
+            else { continue }
+            if let known = best, known.errors == errors {
+                if known.field != name.field { isTie = true }
+                continue
+            }
+            best = (name.field, errors)
+            isTie = false
+        }
+        return isTie ? nil : best
+    }
+
+    /// Insertions, deletions and substitutions from one to the other; `nil` for more than `most`.
+    private static func distance(_ left: [UInt8], _ right: [UInt8], most: Int) -> Int? {
+        if most == 0 { return left == right ? 0 : nil }
+        var row = Array(0...right.count)
+        for (index, letter) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            var least = row[0]
+            for column in right.indices {
+                let substituted = diagonal + (letter == right[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substituted, row[column] + 1, diagonal + 1)
+                least = min(least, row[column + 1])
+            }
+            if least > most { return nil }
+        }
+        return row[right.count] <= most ? row[right.count] : nil
+    }
+
+    /// The field that `text` names; `nil` for a value, or where it names several.
+    static func field(_ text: String) -> VIZField? {
+        guard Self.isLabel(text) else { return nil }
+        let fields = Set(Self.marks(text).map(\.field))
+        return fields.count == 1 ? fields.first ?? nil : nil
+    }
+
+    /// Whether the line is labels and nothing else that counts.
+    static func isLabel(_ text: String) -> Bool { Self.isLabel(text, marks: Self.marks(text)) }
+
+    static func isLabel(_ text: String, marks: [Mark]) -> Bool {
+        guard !marks.isEmpty else { return false }
+        let words = Self.words(text)
+        let other = words.filter { word in !marks.contains { $0.characters.overlaps(word.characters) } }
+        let characters = Array(text)
+        // Labels have no numbers but their own, and what follows a colon is a value.
+        guard !other.contains(where: { characters[$0.characters].count(where: \.isNumber) > 1 }) else { return false }
+        if let colon = characters.lastIndex(of: ":"), other.contains(where: { $0.characters.lowerBound > colon }) {
+            return false
+        }
+        let total = words.reduce(0) { $0 + $1.letters.count }
+        let named = marks.reduce(0) { $0 + $1.letters }
+        if 10 * named >= 6 * total { return true }
+        // One language may be unknown, or misread.
+        let parts = Dictionary(grouping: words, by: \.part)
+        guard parts.count > 1 else { return false }
+        return parts.values.contains { part in
+            let letters = part.reduce(0) { $0 + $1.letters.count }
+            let covered = marks.filter { mark in part.contains { $0.characters.overlaps(mark.characters) } }
+                .reduce(0) { $0 + $1.letters }
+            return letters >= 6 && 10 * covered >= 9 * letters
+        }
+    }
+
+    /// Upper-case words without accents.
+    static func plain(_ text: String) -> [String] {
+        VIZText.words(text).map { word in
+            String(
+                word.decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }.map { Character($0) })
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Names as the VIZ prints them, where the MRZ agrees: with hyphens, small letters and diacritics, which MRZs lack.
+enum VIZNames {
+    struct Printed: Hashable {
+        var text: String
+        var line: Int
+        var confidence: Double
+    }
+
+    /// The name in the VIZ's own spelling; `nil` where no line shows it so that its spelling is certain.
+    ///
+    /// - Parameter others: The document's other names: a line with all of them may be the signature.
+    static func printed(
+        _ value: VIZExpectation.Value, _ lines: [VIZLine], labelled: Int?, others: [VIZExpectation.Value],
+        state: String?
+    ) -> Printed? {
+        var best: (printed: Printed, rank: Int)?
+        for (index, line) in lines.enumerated() {
+            let characters = Array(line.text)
+            guard let range = VIZText.run(line.text, name: value.text) else { continue }
+            let text = String(characters[range])
+            let rest = characters[..<range.lowerBound] + characters[range.upperBound...]
+            let isAlone = !rest.contains { $0.isLetter }
+            let isWhole = others.contains { $0.isShown(in: line.text) }
+            // `LIN, CHIEN-SHENG` names the family first; a signature seldom does.
+            let isListed = isWhole && line.text.contains(",")
+            let rank = index == labelled && !isWhole ? 3 : isAlone ? 2 : isListed ? 1 : 0
+            guard rank > 0, let confidence = line.confidences[range.clamped(to: line.confidences.indices)].min(),
+                confidence >= Limits.agreeingVIZText, Self.isPlainlyWritten(text)
+            else { continue }
+            if let best, best.rank >= rank { continue }
+            best = (
+                Printed(
+                    text: VIZText.deduced(text, name: value.text, state: state), line: index, confidence: confidence),
+                rank
+            )
+        }
+        return best?.printed
+    }
+
+    /// Whether every word is capitals alone, or a capital and small letters: anything else was misread.
+    private static func isPlainlyWritten(_ text: String) -> Bool {
+        guard text.allSatisfy({ $0.isLetter || " -'’".contains($0) }) else { return false }
+        let words = text.split { !$0.isLetter }
+        let capitals = words.filter { $0.allSatisfy(\.isUppercase) }.count
+        let mixed = words.filter { word in
+            word.first?.isUppercase == true && word.dropFirst().allSatisfy(\.isLowercase)
+        }.count
+        return capitals == words.count || mixed == words.count
+    }
+}

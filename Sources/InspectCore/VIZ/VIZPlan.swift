@@ -1,0 +1,215 @@
+/// Which lines of a VIZ to read, in which order: reading takes half a millisecond for each character, and a page has a thousand.
+///
+/// First come the lines that may show an expected value, then those with letters as high, and last the labels of what they did not
+/// explain.
+package struct VIZPlan {
+    /// A line before it is read.
+    package struct Line {
+        var place: Box
+        var height: Double
+        /// Connected strokes, about one for each character.
+        var marks: Int
+
+        package init(place: Box, height: Double, marks: Int) {
+            self.place = place
+            self.height = height
+            self.marks = marks
+        }
+    }
+
+    /// The most characters to read of each kind.
+    private static let mostExpected = 150
+    private static let mostValues = 160
+    private static let mostLabels = 260
+    private static let mostUnexpected = 450
+    /// Touching and broken strokes make a line's length uncertain by this share.
+    private static let lengthTolerance = 0.5
+    /// Letters of one style differ by this factor at most.
+    private static let sameHeight = 0.78...1.35
+
+    private let lines: [Line]
+    private let expected: VIZExpectation?
+    private let fitting: [Int]
+    private var spent: [Step: Int] = [:]
+    private var step = Step.rest
+    private var read: Set<Int> = []
+    /// Values that no line has shown yet.
+    private var missing: [VIZExpectation.Value]
+    /// Heights of the letters of lines that showed one.
+    private var heights: [Double] = []
+    /// Lines that no expectation explains.
+    private var unexplained: [Int] = []
+    /// Above it stands nothing that the MRZ lacks.
+    private var top = -Double.infinity
+
+    private enum Step {
+        case expected, values, labels, rest
+    }
+
+    package init(_ lines: [Line], expected: VIZExpectation?) {
+        self.lines = lines
+        self.expected = expected
+        self.missing = expected?.values ?? []
+        self.fitting = expected.map { Self.order(lines, expected: $0) } ?? []
+    }
+
+    /// The next line, or `nil` where nothing more is worth its time.
+    package mutating func next() -> Int? {
+        if !self.missing.isEmpty, let line = self.take(self.fitting, .expected, most: Self.mostExpected) {
+            return line
+        }
+        guard let height = self.valueHeight else {
+            // From the MRZ upwards: at the top are titles, or the page before.
+            let order = self.expected == nil ? Array(self.lines.indices) : self.lines.indices.reversed()
+            return self.take(order, .rest, most: Self.mostUnexpected)
+        }
+        let values = self.lines.indices.filter {
+            self.lines[$0].place.y > self.top && Self.sameHeight.contains(self.lines[$0].height / height)
+        }
+        return self.take(values, .values, most: Self.mostValues)
+            ?? self.take(self.labels, .labels, most: Self.mostLabels)
+    }
+
+    package mutating func add(_ line: VIZLine, at index: Int) {
+        self.read.insert(index)
+        // Letters that touch are one mark.
+        self.spent[self.step, default: 0] += max(0, line.text.count - self.lines[index].marks)
+        guard let expected else { return }
+        if expected.values.contains(where: { $0.isShown(in: line.text) }) {
+            self.heights.append(self.lines[index].height)
+            self.missing.removeAll { $0.isShown(in: line.text) }
+            let names = expected.values.filter { $0.field == .lastName || $0.field == .firstName }
+            if expected.isBooklet, names.contains(where: { $0.isShown(in: line.text) }) {
+                // A signature stands below the names.
+                let own = self.lines[index].place.y
+                self.top = self.top.isFinite ? min(self.top, own) : own
+            }
+        } else if line.confidence >= Limits.agreeingVIZText, !VIZLabel.isLabel(line.text),
+            line.text.count(where: { $0.isLetter || $0.isNumber }) >= 3
+        {
+            self.unexplained.append(index)
+        }
+    }
+
+    private mutating func take(_ candidates: [Int], _ step: Step, most: Int) -> Int? {
+        let left = most - self.spent[step, default: 0]
+        guard let line = candidates.first(where: { !self.read.contains($0) && self.lines[$0].marks <= left }) else {
+            return nil
+        }
+        self.spent[step, default: 0] += self.lines[line].marks
+        self.step = step
+        return line
+    }
+
+    /// How high the letters of values are; `nil` where fewer than two lines showed what was expected.
+    private var valueHeight: Double? {
+        self.heights.count < 2 ? nil : self.heights.sorted()[self.heights.count / 2]
+    }
+
+    /// Unread lines above, or else left of, values that no expectation explains.
+    private var labels: [Int] {
+        self.unexplained.sorted().filter { self.lines[$0].place.y > self.top }
+            .compactMap { self.above($0) ?? self.left($0) }
+    }
+
+    /// Read lines that no expectation explains, and whose labels were not found as lines.
+    package var withoutLabel: [Int] {
+        self.unexplained.sorted().filter {
+            self.lines[$0].place.y > self.top && self.above($0) == nil && self.left($0) == nil
+        }
+    }
+
+    private func above(_ index: Int) -> Int? {
+        let own = self.lines[index]
+        return self.lines.indices.filter { other in
+            let line = self.lines[other]
+            let gap = own.place.y - (line.place.y + line.place.height)
+            return other != index && line.height < 1.1 * own.height && gap > -0.45 * own.place.height
+                && gap < 1.3 * own.place.height && line.place.y < own.place.y - 0.4 * own.place.height
+                && line.place.x < own.place.x + own.place.width && line.place.x + line.place.width > own.place.x
+        }.max { self.lines[$0].place.y < self.lines[$1].place.y }
+    }
+
+    private func left(_ index: Int) -> Int? {
+        let own = self.lines[index]
+        return self.lines.indices.filter { other in
+            let place = self.lines[other].place
+            return place.x + place.width < own.place.x && own.place.x - place.x - place.width < 0.35
+                && abs(place.y + place.height / 2 - own.place.y - own.place.height / 2) < 0.6 * own.place.height
+        }.max { self.lines[$0].place.x < self.lines[$1].place.x }
+    }
+
+    /// Lines about as long as an expected value, the best fit first, and among equals the largest characters first.
+    private static func order(_ lines: [Line], expected: VIZExpectation) -> [Int] {
+        guard !expected.values.isEmpty else { return Array(lines.indices) }
+        let lengths = expected.values.map(\.lengths)
+        func misfit(_ index: Int) -> Double {
+            let marks = lines[index].marks
+            return lengths.map { length in
+                let nearest = min(max(marks, length.lowerBound), length.upperBound)
+                return abs(Double(marks - nearest)) / Double(nearest)
+            }.min() ?? 1
+        }
+        return lines.indices.filter { misfit($0) <= self.lengthTolerance }.sorted { left, right in
+            let (first, second) = (Int(misfit(left) / 0.25), Int(misfit(right) / 0.25))
+            if first != second { return first < second }
+            return lines[left].height > lines[right].height
+        }
+    }
+}
+
+extension VIZFields {
+    /// Where values stand that were not found as lines, single characters for example: under labels of days and codes, whose form
+    /// shows whether they were read.
+    package static func unseen(_ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate) -> [Box] {
+        let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
+        let wanted: Set<VIZField> = expected == nil ? [.issuingDate, .gender, .categories] : [.issuingDate]
+        let layout = VIZLayout(facts.lines)
+        let heights = facts.lines.indices.filter {
+            !layout.isLabel[$0] && facts.lines[$0].confidence >= Limits.reportedVIZText
+        }
+        .map { facts.lines[$0].height }.sorted()
+        guard !heights.isEmpty else { return [] }
+        let height = heights[heights.count / 2]
+        return layout.labels.compactMap { label in
+            guard let field = label.field, wanted.contains(field), fields.withoutValue.contains(field),
+                label.inline == nil
+            else { return nil }
+            let place = facts.lines[label.line].place
+            return Box(
+                x: label.left - 0.3 * height, y: place.y + place.height + 0.15 * height,
+                width: field == .issuingDate ? 10 * height : 3 * height, height: 1.7 * height)
+        }
+    }
+
+    /// Lines whose values would be certain if a second reading gave the same text, and those values' characters.
+    package static func unconfirmed(
+        _ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate
+    ) -> [Int: String] {
+        let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
+        var lines: [Int: String] = [:]
+        for reading in fields.readings where !reading.isCertain {
+            guard reading.confidence >= reading.confirmedLimit,
+                expected?.values.contains(where: { $0.field == reading.field || $0.isShown(in: reading.value) }) != true
+            else { continue }
+            let values = reading.value.split(separator: "\n").map(String.init)
+            for (line, value) in zip(reading.lines, values) where facts.lines[line].isConfirmed == nil {
+                lines[line] = value
+            }
+        }
+        return lines
+    }
+}
+
+extension VIZLine {
+    /// Whether the line shows the letters and digits of `value`, each with at least `confidence`.
+    package func shows(_ value: String, confidence: Double) -> Bool {
+        let seen = zip(self.text, self.confidences).filter { $0.0.isLetter || $0.0.isNumber }
+        let wanted = value.filter { $0.isLetter || $0.isNumber }
+        guard !wanted.isEmpty, seen.count >= wanted.count else { return false }
+        return (0...seen.count - wanted.count).contains { start in
+            let part = seen[start..<start + wanted.count]
+            return part.map(\.0).elementsEqual(wanted) && part.allSatisfy { $0.1 >= confidence }
+        }
+    }
+}

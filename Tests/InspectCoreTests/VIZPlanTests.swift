@@ -1,0 +1,122 @@
+import InspectCore
+import Testing
+
+@testable import InspectCore
+
+/// Which lines of a VIZ are read, and which values are believed.
+@Suite struct VIZPlanTests {
+    private static let today = CalendarDate(year: 2026, month: 6, day: 1)
+    private static let expected = VIZExpectation(
+        MRZDocument(
+            lines: ["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16"],
+            today: Self.today)!, confidences: [])
+
+    /// Text, left, top, height.
+    private typealias Print = (text: String, x: Double, y: Double, height: Double)
+
+    private func line(_ print: Print) -> VIZLine {
+        let nowhere = Point(x: 0, y: 0)
+        return VIZLine(
+            text: print.text, confidences: [Double](repeating: 0.99, count: print.text.count),
+            quad: Quad(topLeft: nowhere, topRight: nowhere, bottomRight: nowhere, bottomLeft: nowhere),
+            place: Box(
+                x: print.x, y: print.y, width: 0.6 * print.height * Double(print.text.count), height: print.height),
+            height: print.height)
+    }
+
+    /// The texts that a plan reads, in order.
+    private func read(_ page: [Print], expected: VIZExpectation?) -> [String] {
+        let lines = page.map { self.line($0) }
+        var plan = VIZPlan(
+            lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.text.count) }, expected: expected)
+        var texts: [String] = []
+        while let index = plan.next() {
+            texts.append(lines[index].text)
+            plan.add(lines[index], at: index)
+        }
+        return texts
+    }
+
+    private let page: [Print] = [
+        ("UTOPIA PASSPORT", 0.3, 0.02, 0.04), ("Surname/Nom", 0.3, 0.15, 0.011), ("ERIKSSON", 0.3, 0.17, 0.017),
+        ("Given names/Prénoms", 0.3, 0.21, 0.011), ("ANNA MARIA", 0.3, 0.23, 0.017), ("12 AUG 1974", 0.3, 0.33, 0.017),
+        ("Place of birth/Lieu de naissance", 0.5, 0.36, 0.011), ("ZENITH", 0.5, 0.38, 0.017),
+        ("15 APR 2034", 0.3, 0.5, 0.017), ("L898902C3", 0.7, 0.1, 0.017),
+        ("Small print that no field has, along the edge of the page", 0.1, 0.6, 0.009),
+    ]
+
+    @Test func `Values are read, and the labels of those that nothing explains`() {
+        let texts = self.read(self.page, expected: Self.expected)
+        #expect(Set(texts).isSuperset(of: ["ERIKSSON", "ANNA MARIA", "ZENITH", "Place of birth/Lieu de naissance"]))
+        #expect(Set(texts).isDisjoint(with: ["Surname/Nom", "Given names/Prénoms"]))
+        #expect(!texts.contains { $0.hasPrefix("Small print") })
+    }
+
+    @Test func `Without machine-readable data all lines are read, as far as the time goes`() {
+        #expect(self.read(self.page, expected: nil).count == self.page.count)
+        let long: [Print] = (0..<60).map { ("SIXTEEN LETTERS.", 0.1, 0.01 * Double($0), 0.008) }
+        #expect((20..<30).contains(self.read(long, expected: nil).count))
+    }
+
+    @Test func `A day that may have lost a digit is no day`() {
+        let days = VIZDays(Self.expected, lines: [self.line(("12.08.1974", 0.3, 0.1, 0.017))], today: Self.today)
+        #expect(days.day("20.09.2022", of: .issuingDate) == CalendarDate(year: 2022, month: 9, day: 20))
+        #expect(days.day("20.09.20", of: .issuingDate) == nil)
+        #expect(days.day("0.09.2022", of: .issuingDate) == nil)
+        #expect(days.day("9.09.2022", of: .issuingDate) == nil)
+        // Whole years before the expiry.
+        #expect(days.day("16.04.24", of: .issuingDate) == CalendarDate(year: 2024, month: 4, day: 16))
+    }
+
+    @Test func `A second reading confirms a value, whatever stands beside it`() {
+        #expect(self.line(("2 LIAM R.", 0, 0, 0.02)).shows("LIAM R.", confidence: 0.85))
+        #expect(!self.line(("2 LIAN R.", 0, 0, 0.02)).shows("LIAM R.", confidence: 0.85))
+        #expect(!self.line(("2 LIAM R.", 0, 0, 0.02)).shows("LIAM R.", confidence: 1))
+        #expect(!self.line(("", 0, 0, 0.02)).shows("LIAM", confidence: 0.85))
+    }
+
+    @Test func `Authorities that say what they are need no label`() {
+        let lines = [
+            self.line(("MINISTRY OF THE INTERIOR", 0.1, 0.05, 0.02)),
+            self.line(("MINISTRY OF FOREIGN AFFAIRS", 0.3, 0.4, 0.02)),
+            self.line(("STADTMITTE", 0.3, 0.5, 0.02)),
+        ]
+        #expect(VIZAuthority.line(lines, below: 0.3) == 1)
+        #expect(VIZAuthority.line(Array(lines.dropFirst(2)), below: 0.3) == nil)
+    }
+
+    @Test func `Words of states with other letters are left out`() {
+        #expect(!VIZAlphabet.isReadable("UKR"))
+        #expect(VIZAlphabet.isReadable("POL") && VIZAlphabet.isReadable(nil))
+    }
+
+    @Test func `A title tells type and country`() {
+        func facts(_ texts: String...) -> VIZFacts {
+            VIZFacts(
+                lines: texts.enumerated().map { self.line(($0.element, 0.1, 0.1 * Double($0.offset), 0.02)) },
+                found: texts.count, modelSHA256: "")
+        }
+        let licence = facts("WASHINGTON", "DRIVER LICENSE", "3 DOB 01/06/1958")
+        #expect(VIZTitle.type(licence) == "DRIVING_LICENSE" && VIZTitle.country(licence) == "USA")
+        #expect(VIZTitle.type(facts("PASSPORT", "IDENTITY CARD")) == nil)
+        #expect(VIZTitle.country(facts("WASHINGTON")) == nil)
+    }
+
+    @Test func `North American licences are read by their layout, also where small numbers are misread`() {
+        let lines = [
+            ("DRIVER LICENSE", 0.6, 0.06, 0.025), ("saLic#WDLABCD456DG", 0.34, 0.15, 0.029),
+            ("4 TALBOT", 0.34, 0.19, 0.025),
+            ("2 LIAM R.", 0.34, 0.226, 0.025), ("3 vos 01/06/1958", 0.34, 0.294, 0.029),
+            ("ap ExP 08/12/2020", 0.65, 0.51, 0.027), ("8123 STREET ADDRESS", 0.34, 0.337, 0.023),
+            ("YOUR CITY WA 99999-1234", 0.36, 0.365, 0.023),
+        ].map { self.line($0) }
+        let read = VIZFields(
+            VIZFacts(lines: lines, found: lines.count, modelSHA256: ""), dates: VIZDays(order: .monthFirst))
+        #expect(read[.documentNumber]?.value == "WDLABCD456DG")
+        #expect(read[.lastName]?.value == "TALBOT")
+        #expect(read[.firstName]?.value == "LIAM R.")
+        #expect(read[.dateOfBirth]?.date == CalendarDate(year: 1958, month: 1, day: 6))
+        #expect(read[.expiryDate]?.date == CalendarDate(year: 2020, month: 8, day: 12))
+        #expect(read[.address]?.value == "123 STREET ADDRESS\nYOUR CITY WA 99999-1234")
+    }
+}

@@ -32,6 +32,10 @@ struct FrontBackRules {
             compared += viz.fields.count { $0.comparison == .agrees }
             differing.formUnion(viz.fields.filter { $0.comparison == .contradicts }.map(\.name))
         }
+        if compared == 0, differing.isEmpty, let other = SideText(extraction.sides, today: extraction.today) {
+            compared += other.agreeing
+            differing = other.differing
+        }
         self.differing = differing.sorted()
         self.outcome = !differing.isEmpty ? .fail : compared > 0 ? .pass : .inconclusive
     }
@@ -45,5 +49,43 @@ struct FrontBackRules {
         fields["dateOfBirth"] = birth?.iso8601
         fields["expiryDate"] = expiry?.iso8601
         return fields
+    }
+}
+
+/// The VIZ text of one side beside the machine-readable data of the other, where no field of theirs agrees: cards of two
+/// holders differ in all of them, and text that was merely misread does not.
+struct SideText {
+    /// How many lines with certain text are enough.
+    private static let enough = 2
+
+    /// Fields that agree.
+    let agreeing: Int
+    /// Names of the fields that differ; none unless the text leaves no doubt.
+    let differing: Set<String>
+
+    /// - Returns: `nil` where one side was not read, or has the machine-readable data itself.
+    init?(_ sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
+        guard let read = sides.first(where: { $0.facts.viz != nil }), let viz = read.facts.viz,
+            let other = sides.first(where: { $0.part != read.part }),
+            VIZExpectation(sides: [read.facts], today: today) == nil,
+            let expected = VIZExpectation(sides: [other.facts], today: today)
+        else { return nil }
+        let lines = viz.lines.filter { $0.confidence >= Limits.sureVIZText }
+        self.agreeing = expected.values.count { value in viz.lines.contains { value.isShown(in: $0.text) } }
+        guard self.agreeing == 0 else {
+            self.differing = []
+            return
+        }
+        // Days that can be read in one way: a card shows birth and expiry, whatever else it shows.
+        let days = Set(
+            lines.compactMap { VIZDate.readings($0.text).count == 1 ? VIZDate.readings($0.text).first : nil })
+        var differing: Set<String> = []
+        if days.count >= Self.enough {
+            differing.formUnion(expected.values.filter { $0.date != nil }.map(\.field.rawValue))
+        }
+        let fields = VIZFields(viz).readings.filter { $0.confidence >= Limits.sureVIZText }
+        let named = fields.filter { reading in expected.values.contains { $0.field == reading.field } }
+        if named.count >= Self.enough { differing.formUnion(named.map(\.field.rawValue)) }
+        self.differing = differing
     }
 }

@@ -15,9 +15,9 @@ package struct DocumentSide: Codable, Sendable, Hashable {
     package enum Evidence: String, Codable, Sendable, CaseIterable {
         /// A face of the size of a portrait.
         case portrait = "PORTRAIT"
-        /// An MRZ of three lines, which cards bear on their backs (Doc 9303-5 §3.2).
+        /// An MRZ that cards bear on their backs: of three lines (Doc 9303-5 §3.2), or a French licence's.
         case mrzOfBack = "MRZ_OF_BACK"
-        /// An MRZ of two lines, which stands below the portrait (Doc 9303-4, -6 and -7).
+        /// An MRZ that stands below the portrait (Doc 9303-4 and -7; French identity cards).
         case mrzOfFront = "MRZ_OF_FRONT"
         /// The barcode of a North American licence (AAMVA card design standard: on the back).
         case licenceBarcode = "LICENCE_BARCODE"
@@ -47,10 +47,10 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         }
         switch mrz?.format {
         case .td1 where mrz.map({ Self.mrzOnFront.contains($0.issuer) }) == true: break
-        case .td1: evidence.append(.mrzOfBack)
-        case .td2, .td3, .mrva, .mrvb, .frenchID: evidence.append(.mrzOfFront)
-        // Neither licence's place of the MRZ is laid down by a standard.
-        case .frenchLicence, .swissLicence: break
+        case .td1, .frenchLicence, .swissLicence: evidence.append(.mrzOfBack)
+        case .td3, .mrva, .mrvb, .frenchID: evidence.append(.mrzOfFront)
+        // On either side.
+        case .td2: break
         case nil: if facts.mrzSight?.isOfCard == true { evidence.append(.mrzOfBack) }
         }
         if facts.barcodes.contains(where: { AAMVACard($0.text) != nil }) {
@@ -62,7 +62,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         let showsBack = evidence.contains(.mrzOfBack) || evidence.contains(.licenceBarcode)
         switch mrz?.format {
         case .td3, .mrva, .mrvb: self.kind = .dataPage
-        case .td2, .frenchID: self.kind = .front
+        case .frenchID: self.kind = .front
         default:
             if evidence.contains(.portrait) {
                 self.kind = showsBack ? .both : format == .td3 ? .dataPage : .front
@@ -92,8 +92,8 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         let signs = self.evidence.map { sign in
             switch sign {
             case .portrait: "portrait"
-            case .mrzOfBack: "MRZ of three lines"
-            case .mrzOfFront: "MRZ of two lines"
+            case .mrzOfBack: "MRZ of a back"
+            case .mrzOfFront: "MRZ of a front"
             case .licenceBarcode: "barcode of a licence"
             case .stackedBarcode: "PDF417"
             }

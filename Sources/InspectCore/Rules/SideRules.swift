@@ -11,7 +11,10 @@ package struct SideRules {
     ///   - front: The image that was sent as the front; `nil`: none.
     ///   - back: The image that was sent as the back; `nil`: none.
     ///   - format: What the client chose.
-    package init(front: DocumentFacts?, back: DocumentFacts?, format: DocumentFormat? = nil) {
+    ///   - knowsFaces: Whether faces were sought.
+    package init(
+        front: DocumentFacts?, back: DocumentFacts?, format: DocumentFormat? = nil, knowsFaces: Bool = true
+    ) {
         let first = front.map { DocumentSide($0, format: format) }
         let second = back.map { DocumentSide($0, format: format) }
         let noFront = RejectReason(.missingFront, part: PartKind.front.rawValue)
@@ -34,7 +37,8 @@ package struct SideRules {
         case (.back, nil): (self.missing, self.isCertain) = (first.isCertain ? [noFront] : [], first.isCertain)
         case (.front, .front) where Self.bearsSamePortrait(front, back), (.front, .dataPage):
             (self.missing, self.isCertain) = ([noBack], true)
-        case _ where Self.isSameImage(front, back): (self.missing, self.isCertain) = ([noBack], true)
+        case _ where Self.isSameImage(front, back):
+            (self.missing, self.isCertain) = ([knowsFaces && front.faces.isEmpty ? noFront : noBack], true)
         case (nil, .front) where front.faces.isEmpty:
             // The portrait is where the back should be, and the front shows none.
             (self.missing, self.isCertain) = ([noFront, noBack], false)

@@ -166,7 +166,7 @@ extension UsabilityRules {
     package static func decideBeforeReading(_ sides: [PartKind: DocumentFacts]) -> [PartKind: CapabilityDecision] {
         var decisions = Dictionary(
             uniqueKeysWithValues: sides.map { ($0, self.decideBeforeReading($1, part: $0.rawValue)) })
-        for missing in SideRules(front: sides[.front], back: sides[.back]).missing {
+        for missing in SideRules(front: sides[.front], back: sides[.back], knowsFaces: false).missing {
             guard let kind = missing.part.flatMap(PartKind.init), var decision = decisions[kind] else { continue }
             // Lines that are not read may be others' than a card's.
             if decision.type == .passed { decision = CapabilityDecision(type: .warning, label: .missingPage) }

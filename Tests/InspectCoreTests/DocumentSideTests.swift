@@ -88,6 +88,8 @@ import Testing
             }
         }
         #expect(self.missing(self.side(self.passport, face: 250), self.side()).isEmpty)
+        // A front with a PDF417, whose portrait was not found.
+        #expect(self.missing(self.side(barcode: "ABC"), self.side(self.card)).isEmpty)
         #expect(self.missing(self.side(self.card, face: 250), self.side(self.card, face: 250)).isEmpty)
         #expect(self.missing(self.side(face: 250), nil).isEmpty)
         #expect(self.missing(nil, self.side(self.card)).isEmpty)

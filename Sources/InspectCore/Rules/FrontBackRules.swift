@@ -83,9 +83,14 @@ struct SideText {
         if days.count >= Self.enough {
             differing.formUnion(expected.values.filter { $0.date != nil }.map(\.field.rawValue))
         }
-        let fields = VIZFields(viz).readings.filter { $0.confidence >= Limits.sureVIZText }
-        let named = fields.filter { reading in expected.values.contains { $0.field == reading.field } }
-        if named.count >= Self.enough { differing.formUnion(named.map(\.field.rawValue)) }
+        // Names alone may be misread letters of another script.
+        let named = VIZFields(viz).readings.filter { reading in
+            reading.confidence >= Limits.sureVIZText && (!reading.field.isDate || reading.date != nil)
+                && expected.values.contains { $0.field == reading.field }
+        }
+        if named.count >= Self.enough, named.contains(where: { $0.field.isDate || $0.field == .documentNumber }) {
+            differing.formUnion(named.map(\.field.rawValue))
+        }
         self.differing = differing
     }
 }

@@ -32,10 +32,8 @@ package struct SideRules {
         case (.back, .front):
             // A back's ghost image or a front's barcode alone would mislead; both together do not.
             (self.missing, self.isCertain) = ([noFront, noBack], true)
-        case (.back, .dataPage): (self.missing, self.isCertain) = ([noFront], first.isCertain)
-        case (.back, .back): (self.missing, self.isCertain) = ([noFront], true)
-        case (.back, nil): (self.missing, self.isCertain) = (first.isCertain ? [noFront] : [], first.isCertain)
-        case (.front, .front) where Self.bearsSamePortrait(front, back), (.front, .dataPage):
+        case (.back, _) where first.isCertain: (self.missing, self.isCertain) = ([noFront], true)
+        case (.front, .front) where Self.bearsSamePortrait(front, back):
             (self.missing, self.isCertain) = ([noBack], true)
         case _ where Self.isSameImage(front, back):
             (self.missing, self.isCertain) = ([knowsFaces && front.faces.isEmpty ? noFront : noBack], true)
@@ -49,7 +47,7 @@ package struct SideRules {
     /// Whether the portraits have about one size: a ghost image on a back is smaller.
     private static func bearsSamePortrait(_ front: DocumentFacts, _ back: DocumentFacts) -> Bool {
         guard let one = DocumentSide.portraitShare(front), let other = DocumentSide.portraitShare(back) else {
-            return back.mrz != nil
+            return false
         }
         return Limits.portraitOfOtherSide.allows(other / max(one, .leastNonzeroMagnitude))
     }

@@ -42,6 +42,19 @@ import Testing
             faces: faces ?? [])
     }
 
+    private func text(_ lines: [String]) -> VIZFacts {
+        let place = Box(x: 0.4, y: 0.1, width: 0.2, height: 0.02)
+        let quad = self.side().outline?.quad
+        return VIZFacts(
+            lines: lines.compactMap { text in
+                quad.map {
+                    VIZLine(
+                        text: text, confidences: [Double](repeating: 0.99, count: text.count), quad: $0, place: place,
+                        height: 0.02)
+                }
+            }, found: lines.count, modelSHA256: "")
+    }
+
     private func missing(_ front: DocumentFacts?, _ back: DocumentFacts?) -> [Int] {
         SideRules(front: front, back: back).missing.map(\.code)
     }
@@ -127,6 +140,13 @@ import Testing
         #expect(self.missing(self.side(), self.side(photo: 1)).isEmpty)
         // A back's large ghost image is still smaller than the portrait.
         #expect(self.missing(self.side(face: 300), self.side(face: 170)).isEmpty)
+        // A front whose portrait was not found is known by its print.
+        for print in [["DRIVER LICENSE"], ["1 ERIKSSON", "3 12.08.1974"]] {
+            var printed = self.side()
+            printed.viz = self.text(print)
+            #expect(DocumentSide(printed).kind == .front)
+            #expect(self.missing(printed, self.side()) == [206])
+        }
     }
 
     @Test func `A back alone is no front`() {

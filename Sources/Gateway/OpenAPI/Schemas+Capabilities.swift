@@ -21,7 +21,9 @@ extension OpenAPIDocument {
             "kind": { "enum": ["FRONT", "BACK", "DATA_PAGE", "BOTH"], "description": "Absent: nothing tells" },
             "evidence": {
               "type": "array",
-              "items": { "enum": ["PORTRAIT", "MRZ_OF_BACK", "MRZ_OF_FRONT", "LICENCE_BARCODE", "STACKED_BARCODE"] }
+              "items": {
+                "enum": ["PORTRAIT", "MRZ_OF_BACK", "MRZ_OF_FRONT", "LICENCE_BARCODE", "STACKED_BARCODE", "PRINT_OF_FRONT"]
+              }
             },
             "isCertain": { "type": "boolean" }
           }

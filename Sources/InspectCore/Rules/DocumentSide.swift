@@ -23,6 +23,8 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         case licenceBarcode = "LICENCE_BARCODE"
         /// Another PDF417: on the back of nearly all cards.
         case stackedBarcode = "STACKED_BARCODE"
+        /// VIZ text that names the kind of document, or holder, birth and validity beside their labels.
+        case printOfFront = "PRINT_OF_FRONT"
     }
 
     /// `nil`: nothing tells.
@@ -58,13 +60,16 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         } else if facts.barcodes.contains(where: { $0.format == "PDF417" }) {
             evidence.append(.stackedBarcode)
         }
+        if evidence.isEmpty, mrz == nil, facts.viz.map(VIZTitle.isFront) == true { evidence.append(.printOfFront) }
         self.evidence = evidence
         let showsBack = evidence.contains(.mrzOfBack) || evidence.contains(.licenceBarcode)
         switch mrz?.format {
         case .td3, .mrva, .mrvb: self.kind = .dataPage
         case .frenchID: self.kind = .front
         default:
-            if evidence.contains(.portrait) {
+            if evidence == [.printOfFront] {
+                self.kind = .front
+            } else if evidence.contains(.portrait) {
                 self.kind = showsBack ? .both : format == .td3 ? .dataPage : .front
             } else {
                 self.kind = showsBack || evidence == [.stackedBarcode] && facts.faces.isEmpty ? .back : nil
@@ -96,8 +101,32 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             case .mrzOfFront: "MRZ of a front"
             case .licenceBarcode: "barcode of a licence"
             case .stackedBarcode: "PDF417"
+            case .printOfFront: "title or fields of a front"
             }
         }
         return signs.isEmpty ? side : "\(side) (\(signs.joined(separator: ", ")))"
+    }
+}
+
+/// The print that a card bears on its front alone.
+enum VIZTitle {
+    /// Titles of cards, accents dropped, as they stand on lines of their own.
+    private static let titles: Set<String> = [
+        "LICENSE", "LICENCE", "DRIVER LICENSE", "DRIVERS LICENSE", "DRIVER LICENCE", "DRIVERS LICENCE",
+        "DRIVING LICENCE",
+        "PERMIS DE CONDUIRE", "FUHRERSCHEIN", "PERMISO DE CONDUCCION", "PATENTE DI GUIDA", "RIJBEWIJS", "PRAWO JAZDY",
+        "CARTA DE CONDUCAO", "KORKORT", "AJOKORTTI", "KOREKORT", "FORERKORT", "IDENTITY CARD", "IDENTIFICATION CARD",
+        "PERSONALAUSWEIS", "CARTE D IDENTITE", "CARTE DIDENTITE", "CARTA DI IDENTITA", "DOWOD OSOBISTY",
+        "CARTAO DE CIDADAO",
+        "PERMANENT RESIDENT", "RESIDENCE PERMIT",
+    ]
+
+    static func isFront(_ facts: VIZFacts) -> Bool {
+        let sure = facts.lines.filter { $0.confidence >= Limits.legibleVIZText }
+        if sure.contains(where: { self.titles.contains(VIZLabel.plain($0.text).joined(separator: " ")) }) {
+            return true
+        }
+        let fields = Set(VIZFields(facts).readings.map(\.field))
+        return fields.intersection([.lastName, .firstName, .dateOfBirth, .expiryDate]).count >= 2
     }
 }

@@ -76,9 +76,8 @@ struct SideText {
             self.differing = []
             return
         }
-        // Days that can be read in one way: a card shows birth and expiry, whatever else it shows.
-        let days = Set(
-            lines.compactMap { VIZDate.readings($0.text).count == 1 ? VIZDate.readings($0.text).first : nil })
+        // Each line's day, or the two that it may denote: a card shows birth and expiry, whatever else it shows.
+        let days = Set(lines.map { VIZDate.readings($0.text) }.filter { !$0.isEmpty })
         var differing: Set<String> = []
         if days.count >= Self.enough {
             differing.formUnion(expected.values.filter { $0.date != nil }.map(\.field.rawValue))

@@ -36,7 +36,8 @@ package struct SideRules {
         case (.front, .front) where Self.bearsSamePortrait(front, back):
             (self.missing, self.isCertain) = ([noBack], true)
         case _ where Self.isSameImage(front, back):
-            (self.missing, self.isCertain) = ([knowsFaces && front.faces.isEmpty ? noFront : noBack], true)
+            let showsFront = first.kind == .front || !front.faces.isEmpty || !knowsFaces
+            (self.missing, self.isCertain) = ([showsFront ? noBack : noFront], true)
         case (nil, .front) where front.faces.isEmpty:
             // The portrait is where the back should be, and the front shows none.
             (self.missing, self.isCertain) = ([noFront, noBack], false)

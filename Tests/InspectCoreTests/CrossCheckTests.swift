@@ -80,6 +80,18 @@ import Testing
         }
     }
 
+    @Test func `Much print that shows nothing of the back's MRZ warns`() {
+        let labels = ["UTOPIA", "Surname", "Given names", "Nationality", "Date of birth", "Expiry", "Document No."]
+        func label(_ print: [String]) -> Decision? {
+            self.decide([.front: self.side(print: print), .back: self.side(self.card)]).capabilities.imageChecks?.last?
+                .decision
+        }
+        #expect(label(labels + ["ZS1234567"]) == Decision(.warning, "MISMATCH_FRONT_BACK"))
+        #expect(label(labels + ["UTO"])?.type == .notExecuted)
+        #expect(label(["Surname", "ZS1234567"])?.type == .notExecuted)
+        #expect(label(labels + ["ZS1234567", "ANNA MARIA"])?.type == .passed)
+    }
+
     @Test func `An MRZ on each side must be the same holder's`() throws {
         let result = self.decide([.front: self.side(self.passport), .back: self.side(self.card)])
         #expect(result.capabilities.imageChecks?.last?.decision.details.label == "MISMATCH_FRONT_BACK")

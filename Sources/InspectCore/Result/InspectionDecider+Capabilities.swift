@@ -111,7 +111,7 @@ extension InspectionDecider {
             let decision: CapabilityDecision =
                 switch sides.outcome {
                 case .pass: .passed
-                case .fail: CapabilityDecision(type: .rejected, label: label)
+                case .fail: CapabilityDecision(type: sides.isCertain ? .rejected : .warning, label: label)
                 case .inconclusive: .preconditionNotFulfilled
                 }
             // Sides that cannot be compared weigh no more than a missing back.

@@ -138,7 +138,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "Custody", "InspectCore", "JobQueue", "Postgres", "inspectd", "faulty-analyzer", "TestSupport",
+                "Custody", "Gateway", "InspectCore", "JobQueue", "Postgres", "inspectd", "faulty-analyzer",
+                "TestSupport",
             ]),
     ],
     swiftLanguageModes: [.v6],

@@ -106,7 +106,7 @@ COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may occupy in 
 COMMENT ON COLUMN insp.partner.keep_references IS
     'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever are kept longer';
 COMMENT ON COLUMN insp.partner.test_of IS
-    'The partner for whose tests it stands: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor figures. Null: its jobs are real';
+    'The partner whose tests it has: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor counts. Null: its jobs are real';
 COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
 COMMENT ON COLUMN insp.partner.consent_policy_url IS 'Where end users read what they consent to';
 COMMENT ON COLUMN insp.partner.consent_policy_version IS 'The version that a required consent must name as policyVersion; null: any';

@@ -130,7 +130,7 @@ COMMENT ON TABLE insp.client_authorization IS
 COMMENT ON COLUMN insp.client_authorization.id IS 'Number of the authorization';
 COMMENT ON COLUMN insp.client_authorization.partner_id IS 'Whose it is';
 COMMENT ON COLUMN insp.client_authorization.name IS
-    'Its name among the partner''s; null: it is of one endpoint alone, and its secrets are that endpoint''s';
+    'Its name among the partner''s; null: it belongs to one endpoint, and so do its secrets';
 COMMENT ON COLUMN insp.client_authorization.provider IS
     'How tokens are obtained: client_credentials (RFC 6749 section 4.4), assertion (RFC 7521 section 4.1), or a provider built into the worker';
 COMMENT ON COLUMN insp.client_authorization.grant_type IS
@@ -188,7 +188,8 @@ CREATE TABLE insp.token_revocation (
     ends_at timestamptz NOT NULL,
     attempts integer NOT NULL DEFAULT 0,
     lease bigint,
-    last_code text
+    last_code text,
+    token_lease bigint
 );
 CREATE INDEX token_revocation_due ON insp.token_revocation (due_at);
 CREATE INDEX token_revocation_endpoint ON insp.token_revocation (endpoint_id);
@@ -199,8 +200,10 @@ COMMENT ON COLUMN insp.token_revocation.endpoint_id IS 'Whose token it was';
 COMMENT ON COLUMN insp.token_revocation.authorization_name IS 'Name of the authorization; null: the endpoint''s own';
 COMMENT ON COLUMN insp.token_revocation.requested_at IS 'When the authorization was removed';
 COMMENT ON COLUMN insp.token_revocation.due_at IS 'When a dispatcher tries; while one does, when another one may';
-COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When it is given up: the token has expired, or a day has passed';
+COMMENT ON COLUMN insp.token_revocation.ends_at IS 'When dispatchers stop trying: the token has expired, or a day has passed';
 COMMENT ON COLUMN insp.token_revocation.attempts IS 'How often it was tried';
 COMMENT ON COLUMN insp.token_revocation.lease IS 'Number of the right to try it';
 COMMENT ON COLUMN insp.token_revocation.last_code IS 'Code of the last failure (insp.error_code)';
+COMMENT ON COLUMN insp.token_revocation.token_lease IS
+    'Number of the right to get the token, while a dispatcher was getting it when the authorization was removed; null: it is there';
 GRANT SELECT ON insp.token_revocation TO insp_operator, insp_auditor;

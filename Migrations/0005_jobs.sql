@@ -207,7 +207,7 @@ CREATE TABLE insp.event_cursor (
 COMMENT ON TABLE insp.event_cursor IS 'How far events are numbered (insp.number_events)';
 COMMENT ON COLUMN insp.event_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.event_cursor.epoch IS 'The epoch in which they are numbered';
-COMMENT ON COLUMN insp.event_cursor.position IS 'The last place that was given out in it';
+COMMENT ON COLUMN insp.event_cursor.position IS 'The last place issued in it';
 COMMENT ON COLUMN insp.event_cursor.next_xid IS 'Transactions from this one on have not been read';
 COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor has any of these, which were still open';
 GRANT SELECT ON insp.event_cursor TO insp_operator, insp_auditor;

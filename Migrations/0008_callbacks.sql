@@ -60,7 +60,7 @@ COMMENT ON COLUMN insp.callback.is_sealed IS 'Whether its job is sealed: the dis
 COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure removed its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A version that changes this, or insp.job_result, gives new rows another number and composes old ones as before';
-COMMENT ON COLUMN insp.callback.region IS 'The job''s region, whose dispatchers alone may send it; 0: any';
+COMMENT ON COLUMN insp.callback.region IS 'The job''s region: only its dispatchers may send it; 0: any';
 COMMENT ON COLUMN insp.callback.face IS 'What its body tells of the face SDK''s event (insp.face_words), until the job is erased; null: nothing';
 -- Not the URL and the trace, which a job's caller chose: either may identify a person. insp.v_callback has the origin.
 GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
@@ -160,7 +160,7 @@ COMMENT ON COLUMN insp.callback_pull.id IS 'Order of writing: a job''s later eve
 COMMENT ON COLUMN insp.callback_pull.xid IS 'The transaction that wrote it';
 COMMENT ON COLUMN insp.callback_pull.at IS 'When it was written';
 COMMENT ON COLUMN insp.callback_pull.callback_id IS 'The callback, which has the event''s values';
-COMMENT ON COLUMN insp.callback_pull.endpoint_id IS 'Its endpoint; each has an order of its own';
+COMMENT ON COLUMN insp.callback_pull.endpoint_id IS 'Its endpoint; each has its own order';
 COMMENT ON COLUMN insp.callback_pull.epoch IS 'The epoch (insp.epoch) in which it was numbered; null: not yet';
 COMMENT ON COLUMN insp.callback_pull.position IS 'Its place in that epoch';
 COMMENT ON COLUMN insp.callback_pull.numbered_at IS 'When it was numbered, and could be pulled from then on';
@@ -176,7 +176,7 @@ CREATE TABLE insp.pull_cursor (
 COMMENT ON TABLE insp.pull_cursor IS 'How far events to be pulled are numbered (insp.number_pulls)';
 COMMENT ON COLUMN insp.pull_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.pull_cursor.epoch IS 'The epoch in which they are numbered';
-COMMENT ON COLUMN insp.pull_cursor.position IS 'The last place that was given out in it';
+COMMENT ON COLUMN insp.pull_cursor.position IS 'The last place issued in it';
 COMMENT ON COLUMN insp.pull_cursor.next_xid IS 'Transactions from this one on have not been read';
 COMMENT ON COLUMN insp.pull_cursor.open_xids IS 'Nor has any of these, which were still open';
 GRANT SELECT ON insp.pull_cursor TO insp_operator, insp_auditor;

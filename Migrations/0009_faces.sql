@@ -44,7 +44,7 @@ COMMENT ON COLUMN insp.face_template.face_id IS 'The face';
 COMMENT ON COLUMN insp.face_template.engine IS 'The engine that computed the embedding; embeddings of different engines are never compared';
 COMMENT ON COLUMN insp.face_template.model_sha256 IS 'SHA-256 of the engine''s model, lower-case hex';
 COMMENT ON COLUMN insp.face_template.embedding IS '128 float32, little-endian, lower-case hex: 1,024 characters, or 1,114 if it is sealed (deploy/SEALING.md)';
-COMMENT ON COLUMN insp.face_template.key_id IS 'Name of the key that sealed it, which goes with it; null: it is not sealed';
+COMMENT ON COLUMN insp.face_template.key_id IS 'Name of the key that sealed it, which is destroyed with it; null: it is not sealed';
 COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled it; null: it was imported';
 COMMENT ON COLUMN insp.face_template.created_at IS 'When it was enrolled';
 

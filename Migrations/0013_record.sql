@@ -111,7 +111,7 @@ CREATE TABLE insp.proposal (
 );
 COMMENT ON TABLE insp.proposal IS 'Changes that one login proposed and another one may approve';
 COMMENT ON COLUMN insp.proposal.id IS 'Its number';
-COMMENT ON COLUMN insp.proposal.action IS 'The function that is to be called';
+COMMENT ON COLUMN insp.proposal.action IS 'The function to call';
 COMMENT ON COLUMN insp.proposal.arguments IS 'Its arguments by their names; no secret';
 COMMENT ON COLUMN insp.proposal.proposed_by IS 'The login that proposed it';
 COMMENT ON COLUMN insp.proposal.role IS 'That login''s role: a renamed login is still the same';

@@ -19,7 +19,7 @@ COMMENT ON TABLE insp.secret IS 'Secrets, tokens, private keys and digests of ga
 COMMENT ON COLUMN insp.secret.id IS 'Number of the secret';
 COMMENT ON COLUMN insp.secret.owner IS 'Its owner, with which it is deleted: endpoint 12, credential 5, authorization 3, revocation 7, or inspectd itself';
 COMMENT ON COLUMN insp.secret.purpose IS
-    'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that remain of consents), cursor_key (seals the cursors of GET /events), assertion (of an OAuth 2.0 client), revocation (an access token that is to be revoked, with what its endpoint had)';
+    'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that remain of consents), cursor_key (seals the cursors of GET /events), assertion (of an OAuth 2.0 client), revocation (an access token to revoke, with what its endpoint had)';
 COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8, plain or sealed';
 COMMENT ON COLUMN insp.secret.seal IS 'How the value is sealed; 0: it is plain, 1: sealed: and the Base64 of sealed bytes, which the database cannot open (deploy/SEALING.md)';
 COMMENT ON COLUMN insp.secret.valid_from IS 'When it was created; it is used from its commit on';

@@ -23,7 +23,7 @@ INSERT INTO insp.part_kind (kind, place, source, is_image, is_many, meaning) VAL
     ('BACK', 2, 'document', true, false, 'The back of a two-sided document'),
     ('FACE', 3, 'person', true, false, 'The selfie'),
     ('FRAMES', 4, 'person', true, true, 'The frames of a liveness capture'),
-    ('DG1', 5, 'chip', false, false, 'Data group 1: the machine-readable zone (ICAO 9303-10)'),
+    ('DG1', 5, 'chip', false, false, 'Data group 1: the MRZ (ICAO 9303-10)'),
     ('DG2', 6, 'chip', false, false, 'Data group 2: the encoded face (ICAO 9303-10)'),
     ('DG7', 7, 'chip', false, false, 'Data group 7: the displayed signature (ICAO 9303-10)'),
     ('DG11', 8, 'chip', false, false, 'Data group 11: additional details of the holder (ICAO 9303-10)'),
@@ -151,7 +151,7 @@ COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.par
 COMMENT ON COLUMN insp.reason.contract_code IS
     'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: the SDK has none, and only the label states the reason';
 COMMENT ON COLUMN insp.reason.mobile_code IS
-    'The error with which Jumio''s mobile SDK tells an app''s own interface of it: Z turn the document over; null: none';
+    'The error with which Jumio''s mobile SDK reports it to an app''s own interface: Z turn the document over; null: none';
 GRANT SELECT ON insp.reason TO insp_operator, insp_reviewer, insp_auditor;
 INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),

@@ -3,9 +3,7 @@
 import argparse
 import base64
 import concurrent.futures
-import hmac
 import http.client
-import http.server
 import json
 import os
 import re
@@ -17,6 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import receivers
 import trial
 
 # The name of the file, its block's language, and how it is run.
@@ -33,8 +32,9 @@ RECEIVERS = {
     "javascript": lambda port: ["node", "client.mjs", "receive", port],
     "php": lambda port: ["php", "-S", f"127.0.0.1:{port}", "client.php"],
 }
-# Seconds for which the first two tries of a job are put off; more than a client would wait by itself.
-RETRY_AFTER = (3, 4)
+# How the first tries of a job are put off: status, Retry-After, seconds that a client must wait. Those of the first two are more than it
+# would wait by itself; the third is a proxy's, whose date is no number.
+PUT_OFF = ((503, "3", 3), (429, "4", 4), (502, "Fri, 31 Dec 1999 23:59:59 GMT", 1))
 WEBHOOK = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
@@ -44,44 +44,6 @@ def blocks(page):
         return {language: text for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", file.read(), re.M | re.S)}
 
 
-def served(handler):
-    """A server on a free port, until the process ends."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format, *words):
-        pass
-
-    def body(self):
-        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            pieces = []
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                pieces.append(self.rfile.read(size))
-                self.rfile.readline()
-            self.rfile.readline()
-            return b"".join(pieces)
-        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-
-    def answer(self, status, headers=(), body=b""):
-        self.send_response_only(status)
-        for name, value in headers:
-            if name.lower() not in ("content-length", "connection", "transfer-encoding"):
-                self.send_header(name, value)
-        if status not in (204, 304):
-            self.send_header("Content-Length", str(len(body)))
-        # A library may send again by itself what was sent on a connection that was used before.
-        self.send_header("Connection", "close")
-        self.close_connection = True
-        self.end_headers()
-        self.wfile.write(body)
-
-
 class Clients(trial.Trial):
     def __init__(self, options):
         super().__init__(options)
@@ -89,8 +51,9 @@ class Clients(trial.Trial):
         # Requests that came by each client: method, path, time, status.
         self.requests = {name: [] for name in PAGES}
         self.callbacks = {name: [] for name in PAGES}
-        # Clients whose tokens shall be about to expire.
+        # Clients whose tokens shall be about to expire, and how many tokens of a client shall have expired when they come.
         self.hasty = set(PAGES)
+        self.expiring = dict.fromkeys(PAGES, 0)
         self.receivers = {}
         self.counts = {"pages": 0, "refused": 0, "events": 0}
 
@@ -101,10 +64,10 @@ class Clients(trial.Trial):
     # MARK: Between a client and the gateway
 
     def relay(self):
-        """Passes requests on. Of each client's first job, two tries are put off, and the answer to the third is lost."""
+        """Passes requests on. Of each client's first job, some tries are put off, and the answer to the next one is lost."""
         site = self
 
-        class Relay(Handler):
+        class Relay(receivers.Handler):
             def pass_on(self):
                 body = self.body()
                 _, name, path = self.path.split("/", 2)
@@ -114,9 +77,14 @@ class Clients(trial.Trial):
                     tries = sum(1 for known in site.requests[name] if known[1].startswith("inspectionjob/create")) if is_create else 9
                     entry = [self.command, path, begun, 0, self.headers.get("Idempotency-Key"), self.headers.get("Authorization")]
                     site.requests[name].append(entry)
-                if tries < 2:
-                    entry[3] = (503, 429)[tries]
-                    return self.answer(entry[3], [("Retry-After", str(RETRY_AFTER[tries])), ("Content-Type", "text/plain")], b"busy")
+                    expires = path.startswith("inspectionjob/") and not is_create and site.expiring[name] > 0
+                    site.expiring[name] -= expires
+                if tries < len(PUT_OFF):
+                    entry[3], pause, _ = PUT_OFF[tries]
+                    return self.answer(entry[3], [("Retry-After", pause), ("Content-Type", "text/plain")], b"busy")
+                if expires:
+                    token = entry[5].removeprefix("Bearer ").partition(".")[0]
+                    site.psql(f"UPDATE insp.credential_token SET expires_at = now() WHERE key_id = '{token}'")
                 connection = http.client.HTTPConnection("127.0.0.1", site.gateway_port, timeout=120)
                 kept = {key: value for key, value in self.headers.items()
                         if key.lower() not in ("connection", "content-length", "transfer-encoding", "expect", "host")}
@@ -125,7 +93,7 @@ class Clients(trial.Trial):
                 text = given.read()
                 connection.close()
                 entry[3] = given.status
-                if tries == 2:
+                if tries == len(PUT_OFF):
                     self.close_connection = True
                     self.connection.shutdown(socket.SHUT_RDWR)
                     return None
@@ -135,13 +103,13 @@ class Clients(trial.Trial):
 
             do_GET = do_POST = pass_on
 
-        return served(Relay).server_address[1]
+        return receivers.served(Relay).server_address[1]
 
     def callback_receiver(self):
         """Has each callback judged by a page's code, and answers as that says."""
         site = self
 
-        class Receiver(Handler):
+        class Receiver(receivers.Handler):
             def do_POST(self):
                 body = self.body()
                 name = self.path.strip("/")
@@ -150,7 +118,7 @@ class Clients(trial.Trial):
                 site.callbacks[name].append((headers, body, is_authentic))
                 self.answer(204 if is_authentic else 401)
 
-        return served(Receiver).server_address[1]
+        return receivers.served(Receiver).server_address[1]
 
     def judged(self, name, headers, body):
         """Whether a page's code takes a callback for authentic."""
@@ -161,8 +129,13 @@ class Clients(trial.Trial):
                 with urllib.request.urlopen(request, timeout=30) as answer:
                     return answer.status == 204
             except urllib.error.HTTPError as error:
-                if error.code != 401:
+                if error.code not in (401, 413, 500):
                     raise
+                return False
+            except (urllib.error.URLError, ConnectionError) as error:
+                # What is too long may be cut off before it is answered.
+                if len(body) < receivers.OVERSIZED:
+                    raise RuntimeError(f"{name} does not answer a callback") from error
                 return False
         variables = {"HTTP_" + key.upper().replace("-", "_"): value for key, value in headers.items()}
         return self.client(name, "verify", text=body, extra=variables, inbox="received", check=False).returncode == 0
@@ -249,11 +222,34 @@ class Clients(trial.Trial):
             if self.compiler.returncode != 0:
                 raise RuntimeError(f"swift does not compile: {said[-1500:]}")
             self.expect("warning" not in said, f"swift: {said[-600:]}")
-        self.sends(name)
+        self.survives(name)
+        self.renews(name, self.sends(name))
         self.verifies(name)
         self.is_refused(name)
         with self.lock:
             self.counts["pages"] += 1
+
+    def survives(self, name):
+        """Whatever else comes before the first good callback, nothing of it is stored, and the receiver goes on."""
+        idle = []
+        if name in RECEIVERS:
+            port = self.receivers[name]
+            receivers.aborts(port)
+            idle.append(receivers.begun(port, 1000))
+            # PHP's own server reads all of a body before the page runs.
+            if name != "php":
+                self.expect(not receivers.takes_everything(port), f"{name}: a body without an end is read for ever")
+                self.expect(receivers.is_refused(port, "-1"), f"{name}: a negative length is not refused")
+        body, another = b" " * receivers.OVERSIZED, "whsec_" + base64.b64encode(os.urandom(32)).decode()
+        self.expect(not self.judged(name, receivers.signed(self.secret, "msg_long", body), body), f"{name}: any length is taken")
+        for what, secret, text in (("forged", another, b"{}"), ("cut", self.secret, b"")):
+            self.expect(not self.judged(name, receivers.signed(secret, f"msg_{what}", b"{}"), text), f"{name}: a {what} callback is taken")
+        blocked = self.write(f"{name}/received", "")  # a file where the inbox should be
+        self.expect(not self.judged(name, receivers.signed(self.secret, "msg_lost", b"{}"), b"{}"), f"{name}: what is not stored is acknowledged")
+        os.unlink(blocked)
+        self.expect(self.inbox(name, "received") == {}, f"{name}: something of that is stored")
+        for connection in idle:
+            connection.close()
 
     def sends(self, name):
         image = self.input("specimens/passport.jpg")
@@ -261,12 +257,13 @@ class Clients(trial.Trial):
         url = f"callbackUrl=http://127.0.0.1:{self.receiver_port}/{name}"
         job = self.client(name, "create", f"{name}-1", image, *members, url).stdout.decode().strip()
         tries = [entry for entry in self.requests[name] if entry[1].startswith("inspectionjob/create")]
-        self.expect([entry[3] for entry in tries] == [503, 429, 201, 200], f"{name}: the tries of a job: {[entry[3] for entry in tries]}")
+        seen = [entry[3] for entry in tries]
+        self.expect(seen == [*(status for status, _, _ in PUT_OFF), 201, 200], f"{name}: the tries of a job: {seen}")
         self.expect({entry[4] for entry in tries} == {f"{name}-1"}, f"{name}: a try without its Idempotency-Key")
         pauses = [later[2] - earlier[2] for earlier, later in zip(tries, tries[1:])]
-        self.expect(all(pause > wanted - 0.1 for pause, wanted in zip(pauses, RETRY_AFTER)), f"{name}: Retry-After is ignored: {pauses}")
+        self.expect(all(pause > wanted - 0.1 for pause, (_, _, wanted) in zip(pauses, PUT_OFF)), f"{name}: Retry-After is ignored: {pauses}")
         # Each token was about to expire: none serves twice.
-        self.expect(len({entry[5] for entry in tries}) == 4, f"{name}: {len({entry[5] for entry in tries})} tokens for 4 tries")
+        self.expect(len({entry[5] for entry in tries}) == len(tries), f"{name}: a token that is about to expire serves twice")
         with self.lock:
             self.hasty.discard(name)
         begun = len(self.requests[name])
@@ -278,6 +275,23 @@ class Clients(trial.Trial):
         tokens = sum(1 for entry in self.requests[name][begun:] if entry[1] == "oauth2/token")
         self.expect(tokens == 2, f"{name}: {tokens} tokens for two runs")
         self.client(name, "create", f"{name}-2", image, f"userReference={name} 1", "documentFormat=TD3")
+        return job
+
+    def renews(self, name, job):
+        """A token that expires while it is under way is replaced, once for a request."""
+        path = f"inspectionjob/{job}"
+        for count in (1, 9):
+            with self.lock:
+                self.expiring[name], begun = count, len(self.requests[name])
+            done = self.client(name, "wait", job, check=False)
+            # Who tries many wrong tokens has to wait.
+            seen = [(entry[1].split("?")[0], entry[3]) for entry in self.requests[name][begun:] if entry[3] != 429]
+            last = 200 if count == 1 else 401
+            self.expect(seen == [("oauth2/token", 200), (path, 401), ("oauth2/token", 200), (path, last)], f"{name}: an expired token: {seen}")
+            if count == 1:
+                self.expect(done.returncode == 0 and json.loads(done.stdout)["status"] == 128, f"{name}: no result with a new token")
+            else:
+                self.expect(done.returncode != 0 and b"UNAUTHENTICATED" in done.stderr, f"{name}: a refused token: {done.stderr[-300:]}")
 
     def verifies(self, name):
         for _ in range(600):
@@ -292,11 +306,8 @@ class Clients(trial.Trial):
         self.expect(self.judged(name, headers, body), f"{name}: a repeated callback is refused")
 
         def forged(what, text=body, secret=self.secret, age=0, before="", **other):
-            moment = str(int(time.time()) - age)
-            code = hmac.digest(base64.b64decode(secret.removeprefix("whsec_")), f"msg_{what}.{moment}.".encode() + body, "sha256")
-            made = {"webhook-id": f"msg_{what}", "webhook-timestamp": moment,
-                    "webhook-signature": before + "v1," + base64.b64encode(code).decode()} | other
-            return self.judged(name, made, text)
+            made = receivers.signed(secret, f"msg_{what}", body, int(time.time()) - age)
+            return self.judged(name, made | {"webhook-signature": before + made["webhook-signature"]} | other, text)
 
         another = "whsec_" + base64.b64encode(os.urandom(32)).decode()
         self.expect(forged("good") and forged("second", before="v1,AAAA v2,x v1a,AAAA "), f"{name}: a signature that fits is refused")
@@ -364,6 +375,7 @@ class Clients(trial.Trial):
     def run(self):
         self.unpack()
         self.set_up()
+        receivers.judge_demonstration(self)
         with concurrent.futures.ThreadPoolExecutor(len(PAGES)) as pool:
             for done in [pool.submit(self.page, name) for name in PAGES]:
                 done.result()

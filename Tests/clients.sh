@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the clients of deploy/clients/ as printed, against a real gateway, worker and database: a token that expires, a job that is
-# sent although the gateway is busy and an answer is lost, its result, its callback, forged callbacks, pulled events, a wrong request.
+# Runs the clients of deploy/clients/ as printed, against a real gateway, worker and database: tokens that expire, a job that is
+# sent although the gateway is busy and an answer is lost, its result, its callback, forged, aborted and endless callbacks, pulled
+# events, a wrong request.
 #
 # Usage: Tests/clients.sh [--bin DIR]
 #   --bin DIR   the folder with inspectd; else a release build is made
@@ -14,7 +15,7 @@ bin=''
 while [ $# -gt 0 ]; do
     case $1 in
     --bin) bin=${2:?--bin needs a folder}; shift 2 ;;
-    *) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 

@@ -174,8 +174,8 @@ class CustodyTrial(Trial):
 
     def crash(self):
         """Ends an analyzer at work, the worker and the gateway as faults do, in a folder that takes core files."""
+        # Popen returns once the program runs.
         control = subprocess.Popen(["sleep", "600"], cwd=self.cores, preexec_fn=dumpable)
-        time.sleep(0.2)
         control.send_signal(signal.SIGSEGV)
         control.wait()
         self.takes_cores = bool(os.listdir(self.cores))
@@ -196,7 +196,12 @@ class CustodyTrial(Trial):
                 self.expect(False, "no analyzer is at work")
                 break
             time.sleep(0.01)
-        time.sleep(0.5)
+        # Whatever it leaves, it has left once it is gone.
+        while attempts and os.path.exists(f"/proc/{attempts[0]}"):
+            if time.time() > end:
+                self.expect(False, "a crashed analyzer does not end")
+                break
+            time.sleep(0.01)
         for process, number in ((worker, signal.SIGABRT), (self.serving["gateway"][1], signal.SIGSEGV)):
             process.send_signal(number)
             self.expect(process.wait(60) == -number, "a process does not end by a signal")

@@ -49,6 +49,7 @@ class Puller:
     def __init__(self, options):
         self.secret = options.secret
         self.client = Client(options.url, options.bearer)
+        self.random = random.Random(options.seed)
         self.log = os.path.join(options.folder, "pulled")
         self.cursor = os.path.join(options.folder, "cursor")
 
@@ -59,7 +60,7 @@ class Puller:
                 after = file.read()
         while True:
             try:
-                page = self.client.page(after, 5, random.choice((1, 7, 50, 200)))
+                page = self.client.page(after, 5, self.random.choice((1, 7, 50, 200)))
             except urllib.error.HTTPError as error:
                 body = error.read().decode(errors="replace")
                 # Not now; everything else is a fault of this check or of the gateway.
@@ -78,7 +79,7 @@ class Puller:
             if events:
                 self.write({"events": events})
                 # Time for what a partner does with them, in which it is killed more often than not.
-                time.sleep(random.uniform(0, 0.1))
+                time.sleep(self.random.uniform(0, 0.1))
             after = page["next"]
             with open(self.cursor + ".new", "w", encoding="utf-8") as file:
                 file.write(after)
@@ -135,7 +136,8 @@ class Trial:
 
     def start_puller(self):
         self.start("puller", sys.executable, os.path.abspath(__file__), "--pull", "--url", f"http://127.0.0.1:{self.port}",
-                   "--bearer", self.bearer, "--secret", self.secret, "--folder", self.options.folder)
+                   "--bearer", self.bearer, "--secret", self.secret, "--folder", self.options.folder,
+                   "--seed", str(self.options.seed + self.killed["puller"]))
 
     @staticmethod
     def patiently(call):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The gateway under load, on loopback: jobs with 1 MB created over multipart forms beside COPY of the same bytes, in turns; finished
+# The gateway under load, on loopback: jobs with 1 MB created over multipart forms beside COPY of the same bytes, alternately; finished
 # results fetched; 2,000 clients that send slowly; images judged at once by /usability.
 #
 # Usage: Tests/gateway-load.sh [--rounds N] [--jobs N] [--bin DIR]

@@ -1,4 +1,4 @@
-"""Runs the benchmarks of two builds in turns and states the ratio of each figure. Called by Tests/pairs.sh."""
+"""Runs the benchmarks of two builds alternately and states the ratio of each figure. Called by Tests/pairs.sh."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the speed of this source with that of an earlier revision, in turns on one private PostgreSQL: draining and
+# Compares the speed of this source with that of an earlier revision, alternately on one private PostgreSQL: draining and
 # enqueueing the queue, pickup by an idle worker, callbacks, and an id_identity job. "CPU" is processor time, of the program and
 # of PostgreSQL. Leaves nothing running.
 #

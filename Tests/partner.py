@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import joserfc.jwe
 import joserfc.jwk
 import openapi_spec_validator
 
+import examples
 from schemas import Schemas
 
 WORKFLOWS = {
@@ -34,6 +36,8 @@ class Partner:
         self.processes = []
         self.faults = []
         self.counts = {"results": 0, "callbacks": 0, "reasons": 0}
+        # What stands in the description as examples, as this run gives it.
+        self.seen = {}
 
     def path(self, name):
         return os.path.join(self.options.folder, name)
@@ -122,6 +126,7 @@ class Partner:
     def create(self, **members):
         job = self.api("create_inspection_job").sync(client=self.client, body=self.models.CreateRequest.from_dict(members))
         self.expect(isinstance(job, self.models.Job), f"a job is not accepted: {job}")
+        self.seen.setdefault("created", job.to_dict())
         return str(job.id)
 
     def finished(self, job):
@@ -174,6 +179,7 @@ class Partner:
                     self.expect(len(data.mrz.lines) == 2 and str(data.date_of_birth) > "1900" and data.type_ == "PASSPORT",
                                 "a typed result lacks what was read")
                 if front == "altered_name.jpg":
+                    self.seen["rejected"] = raw
                     self.expect(result.decision.type_ == "REJECTED" and result.reasons[0].advice, f"an altered name: {raw['decision']}")
 
     def enrols(self):
@@ -186,8 +192,8 @@ class Partner:
                               encodedFaceImage=self.image("obama.jpg"))
         self.finished(checked)
 
-    def passes_challenge(self):
-        program = os.path.join(self.options.bin, "inspectd")
+    def passes_challenge(self, workflow, **members):
+        program, folder = os.path.join(self.options.bin, "inspectd"), self.path("frames-" + workflow)
         portrait = os.path.join(self.options.inputs, "faces", "obama.jpg")
         seen = json.loads(subprocess.run([program, "inspect", "--face", portrait, "--workflow", "liveness"], check=True,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
@@ -199,20 +205,21 @@ class Partner:
         with open(self.path("challenge.json"), "w", encoding="utf-8") as file:
             json.dump(issued, file)
         subprocess.run(["/usr/bin/python3", "Tests/captures.py", "--face", portrait, "--points", points, "--challenge",
-                        self.path("challenge.json"), "--out", self.path("frames")], check=True, stdout=subprocess.DEVNULL)
-        with open(self.path("frames.json"), encoding="utf-8") as file:
+                        self.path("challenge.json"), "--out", folder], check=True, stdout=subprocess.DEVNULL)
+        with open(folder + ".json", encoding="utf-8") as file:
             times = json.load(file)["frameTimes"]
         # A camera takes as long as its frames say; frames of the future are refused.
         time.sleep(max(0, times[-1] / 1000 - (time.monotonic() - begun)))
         frames = []
-        for name in sorted(os.listdir(self.path("frames"))):
-            with open(os.path.join(self.path("frames"), name), "rb") as file:
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), "rb") as file:
                 frames.append(base64.b64encode(file.read()).decode())
         job = self.call("POST", "/inspectionjob/create", {
-            "workflow": "liveness", "userReference": "user 7", "parts": {"FRAMES": [{"content": frame} for frame in frames]},
-            "challenge": {"token": issued["token"], "frameTimes": times}})["id"]
-        result, _ = self.finished(job)
+            "workflow": workflow, "userReference": "user 7", "parts": {"FRAMES": [{"content": frame} for frame in frames]},
+            "challenge": {"token": issued["token"], "frameTimes": times}} | members)["id"]
+        result, raw = self.finished(job)
         self.expect(result.decision.type_ == "PASSED", f"a challenge that was met: {result.decision} {result.reasons}")
+        self.seen["liveness" if workflow == "liveness" else "passed"] = raw
         return job
 
     def received(self):
@@ -251,6 +258,17 @@ class Partner:
             self.expect(callback["verified"], "a callback is not verified")
             self.faults += self.schemas.faults(body, "EndpointEvent" if body["type"].startswith("endpoint.") else "JobEvent")
 
+    def sees_callback(self):
+        """The body for the job that the description shows, without the result: that is agreed with the operator."""
+        for _ in range(600):
+            for callback in self.received():
+                body = json.loads(callback["body"])
+                if body["data"].get("id") == self.seen["passed"]["id"]:
+                    body["data"].pop("result", None)
+                    self.seen["finished"] = body
+                    return
+            time.sleep(0.1)
+
     def pulls_events(self):
         # The operator's part.
         number, secret = self.psql("SELECT endpoint_id || ' ' || secret FROM insp.create_endpoint('bank', 'pull:')").split()
@@ -264,10 +282,27 @@ class Partner:
         code = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
         self.expect(headers["webhook-id"] == name, "another event than the test's is pulled")
         self.expect(headers["webhook-signature"] == "v1," + base64.b64encode(code).decode(), "a pulled event is not verified")
-        raw = self.call("GET", "/events")
+        raw = self.seen["pulled"] = self.call("GET", "/events")
         self.faults += self.schemas.faults(raw, "EventPage")
         self.faults += self.schemas.faults(json.loads(raw["events"][0]["body"]), "EndpointEvent")
         self.expect(self.call("GET", "/events?after=" + page.next_)["events"] == [], "an event comes twice")
+
+    def is_refused(self):
+        try:
+            self.call("POST", "/inspectionjob/create", {"documentFormat": "td3", "encodedFrontImage": self.image("passport.jpg")})
+        except urllib.error.HTTPError as error:
+            self.seen["refused"] = json.load(error)
+        self.faults += self.schemas.faults(self.seen["refused"], "Problem")
+
+    def sends_example(self):
+        """The request that the description shows, with a test credential."""
+        shown = self.seen["specimen"] = self.schemas.document["components"]["examples"]["specimen"]["value"]
+        bearer = self.psql("SELECT bearer FROM insp.create_test_credential('bank')")
+        request = urllib.request.Request(self.url + "/inspectionjob/create?wait=60", json.dumps(shown).encode(),
+                                         {"Authorization": "Bearer " + bearer, "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            result = json.load(answer)
+        self.expect(result["status"] == 128 and result["decision"]["type"] == "PASSED", f"the request that is shown: {result}")
 
     def sees_usage(self):
         for _ in range(600):
@@ -350,10 +385,15 @@ class Partner:
         self.judges_at_once()
         self.jobs()
         self.enrols()
-        job = self.passes_challenge()
+        self.passes_challenge("id_identity", encodedFrontImage=self.image("passport.jpg"))
+        job = self.passes_challenge("liveness")
+        self.is_refused()
+        self.sends_example()
         self.repairs_callbacks(job)
+        self.sees_callback()
         self.pulls_events()
         self.sees_usage()
+        self.faults += examples.judge(self.schemas, self.seen, self.options.renew)
         self.encrypts(job)
         self.forgets()
         if self.options.results:
@@ -373,6 +413,7 @@ def main():
     for name in ("bin", "inputs", "folder"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--results")
+    parser.add_argument("--renew", action="store_true")
     partner = Partner(parser.parse_args())
     try:
         partner.run()

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What a partner can do that has HTTP alone, by a client that is generated from /openapi.json: tokens, jobs of every workflow, a
 # liveness challenge that is passed, callbacks that were lost and are sent again, results that only the partner can read, a person
-# exported and erased. Every result and
-# every callback must fit its schema, with no member that the schema lacks, and every objection must have a reason.
+# exported and erased. Every result and every callback must fit its schema, with no member that the schema lacks, and every objection
+# must have a reason. The description's examples must fit as well, and have the members that this run's bodies have.
 #
-# Usage: Tests/partner.sh [--bin DIR] [--results FILE]
+# Usage: Tests/partner.sh [--bin DIR] [--results FILE] [--renew]
 #   --bin DIR        the folder with inspectd; else a release build is made
 #   --results FILE   further results, one a line, that must fit as well
+#   --renew          writes this run's bodies into Sources/Gateway/OpenAPI/Examples
 #
 # The client and the validators come from PyPI; where that cannot be reached, the check ends with status 3.
 # Prints one JSON line; exit status 0 only if all is as described.
@@ -15,12 +16,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 source deploy/lib.sh
 
-bin='' results=''
+bin='' results='' renew=''
 while [ $# -gt 0 ]; do
     case $1 in
     --bin) bin=${2:?}; shift 2 ;;
     --results) results=${2:?}; shift 2 ;;
-    *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    --renew) renew=--renew; shift ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 
@@ -36,7 +38,7 @@ venv=$(from_pypi partner 'openapi-python-client==0.26.2' 'openapi-spec-validator
     exit 3
 }
 start_postgres
-"$venv/bin/python" Tests/partner.py --bin "$bin" --inputs "$inputs" --folder "$scratch" ${results:+--results "$results"} &
+"$venv/bin/python" Tests/partner.py --bin "$bin" --inputs "$inputs" --folder "$scratch" ${results:+--results "$results"} $renew &
 run=$!
 remember "$run"
 status=0

@@ -117,6 +117,9 @@ def check_producers(said):
 
 def check_partners(said):
     assert '"openapi": "3.1.0"' in said["Try it"], said["Try it"]
+    (first,) = documents(said["The first job"])
+    check_finished(first)
+    assert first["decision"]["type"] == "PASSED", first
     form, created = documents(said["Create a job"], '{"id"')
     assert form["status"] == 1 and form["id"] != created["id"]
     polled, waited = documents(said["Get the result"], '{"id"')

@@ -214,8 +214,6 @@ passes_alone() {
         if [[ $suite =~ $once ]]; then return 1; fi
         say "once more, alone: $suite"
         pattern="^($1)\\.$suite/"
-        # A suite that has a sentence for its name cannot be chosen by it: the whole target runs once more.
-        if [[ ! $suite =~ ^[A-Za-z]+$ ]]; then pattern="^($1)\\."; fi
         swift_tests 600 "$pattern" >"$scratch/alone.log" 2>&1 &
         run=$!
         remember "$run"

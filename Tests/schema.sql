@@ -590,6 +590,7 @@ PARTITION BY RANGE (id);
 ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
 ALTER TABLE ONLY insp.job ALTER COLUMN request SET STATISTICS 0;
 ALTER TABLE ONLY insp.job ALTER COLUMN personal SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN sealed SET STATISTICS 0;
 ALTER TABLE ONLY insp.job ALTER COLUMN consent_proof SET STATISTICS 0;
 
 CREATE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
@@ -885,7 +886,8 @@ CREATE TABLE insp.token_revocation (
     ends_at timestamp with time zone NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
     lease bigint,
-    last_code text
+    last_code text,
+    token_lease bigint
 );
 
 CREATE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
@@ -1441,7 +1443,7 @@ CREATE FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 byte
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) RETURNS record
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], p_document_scan boolean DEFAULT false, OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1468,7 +1470,7 @@ CREATE FUNCTION insp.gateway_endpoint_act(p_credential bigint, p_secret_sha256 b
     AS ...
 
 CREATE FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -1542,7 +1544,7 @@ CREATE FUNCTION insp.gateway_jobs(p_credential bigint, p_secret_sha256 bytea, p_
     AS ...
 
 CREATE FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1604,7 +1606,7 @@ CREATE FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL::text, OUT id uuid, OUT repeated boolean) RETURNS record
+CREATE FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text DEFAULT NULL::text, OUT id uuid, OUT repeated boolean, OUT status smallint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1620,7 +1622,7 @@ CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, 
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) RETURNS bigint
+CREATE FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea, p_key text DEFAULT NULL::text, p_request_sha256 bytea DEFAULT NULL::bytea, OUT id uuid, OUT job bigint, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1634,8 +1636,8 @@ CREATE FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) RETURNS SETOF record
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+CREATE FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_content bytea DEFAULT NULL::bytea, OUT id uuid, OUT blobs integer, OUT key_id uuid, OUT repeated bigint, OUT idempotency_key text, OUT request_sha256 bytea) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -1663,7 +1665,7 @@ CREATE FUNCTION insp.gateway_usability(p_credential bigint, p_secret_sha256 byte
     AS ...
 
 CREATE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1749,6 +1751,11 @@ CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS b
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.is_sealed(id uuid) RETURNS boolean
@@ -1891,6 +1898,26 @@ CREATE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
 CREATE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.lock_face_jobs(p_partner integer, p_faces text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.lock_person(p_partner integer, p_indexes bytea[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
@@ -2705,7 +2732,7 @@ CREATE FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text 
     SET lock_timeout TO '1s'
     AS ...
 
-CREATE FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) RETURNS record
+CREATE FUNCTION insp.revocation_take(p_region text DEFAULT NULL::text, OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
@@ -4009,6 +4036,7 @@ CREATE TABLE insp.secret (
     CONSTRAINT secret_purpose_check CHECK ((purpose = ANY (ARRAY['signing_secret'::text, 'signing_key'::text, 'client_key'::text, 'api_key'::text, 'client_secret'::text, 'access_token'::text, 'credential'::text, 'consent_key'::text, 'cursor_key'::text, 'assertion'::text, 'revocation'::text]))),
     CONSTRAINT secret_seal_check CHECK ((seal = ANY (ARRAY[0, 1])))
 );
+ALTER TABLE ONLY insp.secret ALTER COLUMN value SET STATISTICS 0;
 ALTER TABLE insp.secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.secret_id_seq
     START WITH 1
@@ -5538,8 +5566,8 @@ REVOKE ALL ON FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.gateway_cancel(p_credential bigint, p_secret_sha256 bytea, p_id uuid) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_challenge(p_credential bigint, p_secret_sha256 bytea, p_options jsonb) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], p_document_scan boolean, OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], p_document_scan boolean, OUT id uuid, OUT job bigint, OUT status smallint, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT partner_id integer, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer, OUT origins text[], OUT is_test boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_encryption(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
@@ -5583,16 +5611,16 @@ REVOKE ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 
 GRANT ALL ON FUNCTION insp.gateway_replay(p_credential bigint, p_secret_sha256 bytea, p_webhook_id text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_report(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_purpose text, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT encryption jsonb) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean, OUT status smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_rerun(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_key text, OUT id uuid, OUT repeated boolean, OUT status smallint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT encryption jsonb) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea, p_key text, p_request_sha256 bytea, OUT id uuid, OUT job bigint, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_session_add(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea, p_key text, p_request_sha256 bytea, OUT id uuid, OUT job bigint, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256 bytea, p_id uuid, OUT body bytea, OUT key_id uuid, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_session_answer(p_credential bigint, p_secret_sha256 bytea, p_id uuid, OUT body bytea, OUT key_id uuid, OUT partner_id integer) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_content bytea, OUT id uuid, OUT blobs integer, OUT key_id uuid, OUT repeated bigint, OUT idempotency_key text, OUT request_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_session_find(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_content bytea, OUT id uuid, OUT blobs integer, OUT key_id uuid, OUT repeated bigint, OUT idempotency_key text, OUT request_sha256 bytea) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_set_key(p_credential bigint, p_secret_sha256 bytea, p_jwk jsonb) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_token(p_credential bigint, p_secret_sha256 bytea, p_scopes text[], OUT token text, OUT seconds integer) FROM PUBLIC;
@@ -5623,6 +5651,7 @@ REVOKE ALL ON FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) FROM PUBL
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_sealed(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_auditor;
@@ -5668,6 +5697,8 @@ REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.lock_face_jobs(p_partner integer, p_faces text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.lock_person(p_partner integer, p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.log_reading(p_what text, p_purpose text) FROM PUBLIC;
@@ -5858,8 +5889,8 @@ GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text)
 REVOKE ALL ON FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text, p_is_final boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revocation_settle(p_id bigint, p_lease bigint, p_code text, p_is_final boolean) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.revocation_take(OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.revocation_take(p_region text, OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revocation_take(p_region text, OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;

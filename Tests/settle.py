@@ -1,5 +1,5 @@
 """What it costs the database that a delivered result is on record: processor time and WAL of insp.callback_settle with that row and
-without, in turns.
+without, alternately.
 
 Usage: Tests/settle.py [ROUNDS]      on the empty, migrated database of INSPECTD_DATABASE_URL, as a superuser on the server's host
 Prints one JSON line.

@@ -15,7 +15,7 @@ A blob here is KIND.SESSION[.NUMBER]; it works once. The kind says what is in it
     text, number, list …                answers that no document describes: see LIES
     html, busy, broken, bad, moved, hang, torn, drop, flood
 
-Each request is a line of the log: the blob, and the person in Base64 or "-".
+Each request is a line of the log: the blob, and the person in Base64 or "-". It ends by itself after --seconds.
 """
 
 import argparse
@@ -35,6 +35,7 @@ parser.add_argument("--key", required=True)
 parser.add_argument("--device-key", required=True)
 parser.add_argument("--port-file", required=True)
 parser.add_argument("--log", required=True)
+parser.add_argument("--seconds", type=int, default=600)
 options = parser.parse_args()
 used, persons, lock = set(), {}, threading.Lock()
 
@@ -166,5 +167,5 @@ digest = subprocess.run(["openssl", "base64", "-A"], check=True, input=hashlib.s
 with open(options.port_file + ".new", "w") as file:
     file.write(f"{server.server_port} sha256//{digest.stdout.decode()}\n")
 os.rename(options.port_file + ".new", options.port_file)
-threading.Thread(target=lambda: (time.sleep(600), os._exit(0)), daemon=True).start()
+threading.Thread(target=lambda: (time.sleep(options.seconds), os._exit(0)), daemon=True).start()
 server.serve_forever()

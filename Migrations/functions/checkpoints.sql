@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.thin_checkpoints(integer) IS
-    'Removes checkpoints older than a day but the first of each hour; returns how many. Each is signed by itself, so that what remains can be verified';
+    'Removes checkpoints older than a day but the first of each hour; returns how many. Each has its own signature, so that the others can be verified';
 
 CREATE OR REPLACE FUNCTION insp.checkpoint_guard() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.test_partner(text) IS
-    'The partner that stands for a partner''s tests, NAME.test; the first call creates it with that partner''s settings';
+    'The partner of a partner''s tests, NAME.test; the first call creates it with that partner''s settings';
 
 CREATE OR REPLACE FUNCTION insp.create_test_credential(
     partner text, scopes text[] DEFAULT ARRAY['create', 'read'], note text DEFAULT NULL, expires interval DEFAULT NULL,
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) IS
-    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a partner of their own (test_partner), so that nothing of them is found, compared or counted with real ones; its endpoint, without a URL at first, gets their callbacks (insp.set_endpoint). Otherwise as insp.create_credential';
+    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner), so that they are never found, compared or counted with real ones; its endpoint, without a URL at first, gets their callbacks (insp.set_endpoint). Otherwise as insp.create_credential';
 GRANT EXECUTE ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_origins(key_id text, origins text[]) RETURNS text[]
@@ -162,7 +162,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.revoke_credential(text) IS
-    'Revokes a credential with its tokens at once; false: there is none of that name, or it was revoked before';
+    'Revokes a credential with its tokens at once; false: none has that name, or it was revoked before';
 GRANT EXECUTE ON FUNCTION insp.revoke_credential(text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_credential AS

@@ -24,7 +24,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_te
     FROM pg_control_system() c, insp.job_id s
 $$;
 COMMENT ON FUNCTION insp.custody_mark() IS
-    'Which history of the database this is, and the highest number of a job that it has given out: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';
+    'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';
 GRANT EXECUTE ON FUNCTION insp.custody_mark() TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_custody(
@@ -228,7 +228,7 @@ LANGUAGE sql IMMUTABLE AS $$
         THEN split_part(p_location, '/', -2)::uuid END
 $$;
 COMMENT ON FUNCTION insp.object_key(text) IS
-    'The key that sealed an object, as its location (s3:BUCKET/PREFIX/DAY/KEY/ID) says; null: it is no such location';
+    'The key that sealed an object, as its location (s3:BUCKET/PREFIX/DAY/KEY/ID) says; null: it is not such a location';
 
 CREATE OR REPLACE FUNCTION insp.objects_of_no_part(p_locations text[]) RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -269,7 +269,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.objects_gone(text, integer) IS
-    'Objects that must be deleted from the object store whose locations begin with p_root (s3:BUCKET/PREFIX/). Those that another part has, as of a rerun, are listed again when it loses them';
+    'Objects that must be deleted from the object store whose locations begin with p_root (s3:BUCKET/PREFIX/). Those that another part has, such as a rerun''s, are listed again when it loses them';
 GRANT EXECUTE ON FUNCTION insp.objects_gone(text, integer) TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.objects_deleted(p_locations text[]) RETURNS void

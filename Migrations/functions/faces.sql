@@ -193,6 +193,22 @@ COMMENT ON FUNCTION insp.face_templates(text, text, text) IS
     'The templates of a face id, without the embeddings. Operators give a purpose (review, support, export or delivery), which is recorded';
 GRANT EXECUTE ON FUNCTION insp.face_templates(text, text, text) TO insp_producer, insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.lock_face_jobs(p_partner integer, p_faces text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM insp.need_read_committed();
+    PERFORM FROM insp.job j WHERE j.id = ANY (ARRAY(
+        SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = p_partner AND n.face_id = ANY (p_faces)
+        UNION SELECT f.job_id FROM insp.face_job f WHERE f.partner_id = p_partner AND f.face_id = ANY (p_faces)))
+    ORDER BY j.id FOR NO KEY UPDATE;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+END
+$$;
+COMMENT ON FUNCTION insp.lock_face_jobs(integer, text[]) IS
+    'Locks the jobs that name a face, finished or not, in the order of their numbers, as every erasure does';
+
 CREATE OR REPLACE FUNCTION insp.face_remove(partner text, face_id text) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
@@ -203,9 +219,9 @@ DECLARE
     removed integer;
     persons bigint[];
 BEGIN
-    PERFORM insp.need_read_committed();
     -- The jobs first: everything that finishes jobs locks in this order. This waits for a job being finished, and finds its
     -- template below.
+    PERFORM insp.lock_face_jobs(owner, ARRAY[face_remove.face_id]);
     SELECT array_agg(j.job_id ORDER BY j.job_id) INTO open FROM insp.face_job j
     WHERE j.partner_id = owner AND j.face_id = face_remove.face_id;
     IF open IS NOT NULL THEN
@@ -238,6 +254,7 @@ COMMENT ON FUNCTION insp.face_remove(text, text) IS 'insp.face_delete for one sp
 
 CREATE OR REPLACE FUNCTION insp.faces_remove(p_partner text, p_faces text[]) RETURNS jsonb
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT insp.lock_face_jobs(insp.partner_number(p_partner), p_faces);
     SELECT jsonb_build_object('templates', sum((d ->> 'templates')::integer), 'jobs', sum((d ->> 'jobs')::integer),
         'deletedAt', max(d ->> 'deletedAt'))
     FROM unnest(p_faces) AS n, LATERAL insp.face_remove(p_partner, n) AS d

@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_epoch() IS
-    'The epoch, a new one if the server has changed; for functions that draw numbers that must not be given out twice';
+    'The epoch, a new one if the server has changed; for functions that draw numbers that must not be issued twice';
 GRANT EXECUTE ON FUNCTION insp.check_epoch() TO insp_worker, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.check_floors() RETURNS bigint
@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_floors() IS
-    'The epoch, a new one if the server has changed or a floor is above all places given out';
+    'The epoch, a new one if the server has changed or a floor is above all places issued';
 
 CREATE OR REPLACE FUNCTION insp.begin_epoch(p_fence bigint DEFAULT 0, p_seq bigint DEFAULT 0) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.begin_epoch(bigint, bigint) IS
-    'Begins a new epoch if the server is not that of the epoch, was restarted, or gives out lower numbers than the caller has seen (p_fence, p_seq): moves fences, places, claims and job ids ahead and resets all floors. Returns the current epoch';
+    'Begins a new epoch if the server is not that of the epoch, was restarted, or issues lower numbers than the caller has seen (p_fence, p_seq): moves fences, places, claims and job ids ahead and resets all floors. Returns the current epoch';
 
 CREATE OR REPLACE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

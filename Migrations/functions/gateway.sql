@@ -112,6 +112,7 @@ CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_locations text[] DEFAULT NULL,
     p_digests bytea[] DEFAULT NULL,
     p_sizes integer[] DEFAULT NULL,
+    p_document_scan boolean DEFAULT false,
     OUT id uuid,
     OUT job bigint,
     OUT status smallint,
@@ -121,6 +122,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, p_scope);
+    said jsonb;
 BEGIN
     -- A gateway that has lost its settings must not store in plain text what the others seal.
     IF p_sealed IS NULL AND EXISTS (SELECT FROM insp.custody) THEN
@@ -129,27 +131,30 @@ BEGIN
     id := insp.enqueue_parts(insp.gateway_payload(number, p_scope, p_payload), p_kinds, p_contents, p_sealed, p_request_hmac,
         p_locations, p_digests, p_sizes);
     SELECT j.id, CASE WHEN j.status = 1 AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN 2 ELSE j.status END,
-        j.created_at < now()
-    INTO gateway_create.job, gateway_create.status, gateway_create.repeated
+        j.created_at < now(), j.request
+    INTO gateway_create.job, gateway_create.status, gateway_create.repeated, said
     FROM insp.job j WHERE j.public_id = gateway_create.id;
     IF NOT FOUND THEN
         -- Retention has removed it; its key is still known.
         status := 128;
         repeated := true;
+    ELSIF repeated AND p_scope = 'session' AND (said ? 'documentScan') <> coalesce(p_document_scan, false) THEN
+        PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'idempotencyKey');
     END IF;
     -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span. A session's job is
     -- known by its request.
     IF p_traceparent IS NOT NULL OR p_scope = 'session' THEN
         UPDATE insp.job j SET traceparent = coalesce(j.traceparent, p_traceparent),
-            request = CASE p_scope WHEN 'session' THEN j.request || '{"session": true}' ELSE j.request END
+            request = CASE WHEN p_scope <> 'session' THEN j.request
+                WHEN p_document_scan THEN j.request || '{"session": true, "documentScan": true}' ELSE j.request || '{"session": true}' END
         WHERE j.id = gateway_create.job AND j.created_at = now();
     END IF;
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
-    'insp.enqueue_parts for the partner of a credential; returns the public id, the internal number (null: retention has removed the job), the status, and whether the request had been accepted before under its idempotency key';
-GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[], boolean) IS
+    'insp.enqueue_parts for the partner of a credential; returns the public id, the internal number (null: retention has removed the job), the status, and whether the request had been accepted before under its idempotency key. p_document_scan: a session goes on, once liveness is proven, until a document is scanned';
+GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[], bytea, bytea, text[], bytea[], integer[], boolean) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
     p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb,
@@ -214,12 +219,12 @@ SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
 FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
 WHERE r.chain = 'access' AND (NOT r.detail ? 'scope' OR c.id IS NOT NULL);
-COMMENT ON VIEW insp.v_access IS 'Who created, cancelled or ran which job again, and who read or was sent its result or its parts; add WHERE or LIMIT';
+COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or read something, and who else read or was sent a job''s result or parts; an answer without a result and a page without an event leave no row. Add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
 COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer or producer, or the worker that sent a callback; null: a credential';
-COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, export, session, callback, consent or withdraw; of no job: token, challenge, search, usability, export (a person''s faces), face, face_delete, erase, withdraw, callbacks, key_set, key_remove, or endpoint_ and what was done with an endpoint';
+COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, export, session, callback (sent by a worker), callbacks (listed), callback_replay, events (pulled), consent or withdraw; of no job: token, challenge, search, usability, export (a person''s faces), face, face_delete, erase, withdraw, callbacks, callback_replay, events, endpoints, usage, key, key_set, key_remove, or endpoint_ and what was done with an endpoint';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
 COMMENT ON COLUMN insp.v_access.created_by IS 'The login that created the credential: who has its secret can read as its partner; null: a login or a worker';
 COMMENT ON COLUMN insp.v_access.purpose IS 'What it was read for: review, support, export or delivery; null: nothing was read, or by a superuser';

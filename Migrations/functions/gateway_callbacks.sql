@@ -17,10 +17,11 @@ $$;
 COMMENT ON FUNCTION insp.gateway_endpoint(integer, bigint) IS 'An endpoint of a partner, locked; refuses others';
 
 CREATE OR REPLACE FUNCTION insp.gateway_endpoints(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'callbacks');
 BEGIN
+    PERFORM insp.record_access(p_credential, 'endpoints', 'callbacks', NULL);
     RETURN coalesce((
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('id', e.id, 'url', e.url, 'isDefault', e.is_default,
             'events', e.events, 'createdAt', insp.iso_time(e.created_at),
@@ -78,7 +79,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM insp.require(p_state IN ('pending', 'held', 'dead'), 'state', 'A state is pending, held or dead.', p_field => 'state');
-    PERFORM insp.require(num_nulls(p_before, p_last) IN (0, 2), 'after', 'Send next of the page before.', p_field => 'after');
+    PERFORM insp.require(num_nulls(p_before, p_last) IN (0, 2), 'after', 'Send next of the last page.', p_field => 'after');
     IF p_last IS NOT NULL THEN
         last := insp.callback_by_webhook_id(p_last);
         PERFORM insp.require(last IS NOT NULL, 'after names no callback', 'Begin again without after.', p_field => 'after');

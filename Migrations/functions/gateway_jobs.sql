@@ -40,7 +40,7 @@ BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     IF p_after IS NOT NULL THEN
         SELECT j.id INTO before FROM insp.job j WHERE j.public_id = p_after AND j.partner_id = number;
-        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.', p_field => 'after');
+        PERFORM insp.require(FOUND, 'after is not a job''s id', 'Send next of the last page, or begin again without after.', p_field => 'after');
     END IF;
     FOR one IN
         SELECT j.public_id, j.workflow, j.created_at, j.completed_at,

@@ -62,6 +62,7 @@ DECLARE
     erased integer;
 BEGIN
     PERFORM insp.check_indexes(p_indexes);
+    PERFORM insp.lock_person(number, p_indexes);
     SELECT sum(insp.erase_by_index(p.name, i)) INTO erased FROM insp.partner p CROSS JOIN unnest(p_indexes) i WHERE p.id = number;
     PERFORM insp.record_access(p_credential, 'erase', 'persons', NULL, jsonb_build_object('jobs', erased));
     RETURN erased;
@@ -79,6 +80,7 @@ DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'persons');
 BEGIN
     PERFORM insp.check_indexes(p_indexes);
+    PERFORM insp.lock_person(number, p_indexes);
     SELECT coalesce(sum(w.cancelled), 0), coalesce(sum(w.erased), 0) INTO cancelled, erased
     FROM insp.partner p CROSS JOIN unnest(p_indexes) i CROSS JOIN LATERAL insp.withdraw_by_index(p.name, i) w WHERE p.id = number;
     PERFORM insp.record_access(p_credential, 'withdraw', 'persons', NULL, jsonb_build_object('cancelled', cancelled, 'jobs', erased));
@@ -118,7 +120,7 @@ BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 100, 'limit', 'limit is 1 to 100.', p_field => 'limit');
     IF p_after IS NOT NULL THEN
         SELECT x.id INTO before FROM insp.job x WHERE x.public_id = p_after AND x.partner_id = number;
-        PERFORM insp.require(FOUND, 'after is no job''s id', 'Send next of the page before, or begin again without after.', p_field => 'after');
+        PERFORM insp.require(FOUND, 'after is not a job''s id', 'Send next of the last page, or begin again without after.', p_field => 'after');
     END IF;
     SELECT array_agg(DISTINCT u.job) INTO numbers
     FROM unnest(p_indexes) i, LATERAL unnest(insp.jobs_of_person(number, i, (

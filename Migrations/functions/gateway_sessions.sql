@@ -28,17 +28,44 @@ $$;
 COMMENT ON FUNCTION insp.session_job(integer, uuid) IS 'The job of a partner''s session; all others do not exist';
 
 CREATE OR REPLACE FUNCTION insp.gateway_session_find(
-    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, OUT id uuid, OUT blobs integer, OUT key_id uuid
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_content bytea DEFAULT NULL,
+    OUT id uuid, OUT blobs integer, OUT key_id uuid, OUT repeated bigint, OUT idempotency_key text, OUT request_sha256 bytea
 ) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'session');
+    given constant text := p_payload ->> 'idempotencyKey';
+    digest constant bytea := sha256(convert_to(concat_ws(' ', 'session', p_id, p_payload::text), 'UTF8') || coalesce(p_content, ''));
+    known insp.job_key;
     j insp.job;
 BEGIN
+    IF given IS NOT NULL THEN
+        PERFORM insp.require(length(given) BETWEEN 1 AND 100, 'the idempotency key');
+        SELECT * INTO known FROM insp.job_key k WHERE k.partner_id = number AND k.key = given;
+        IF known.request_sha256 = digest THEN
+            id := known.public_id;
+            repeated := known.job_id;
+            PERFORM insp.record_access(p_credential, 'create', 'session', id, '{"repeated": true}');
+            RETURN NEXT;
+            RETURN;
+        ELSIF known.job_id IS NOT NULL AND p_id IS NULL THEN
+            -- Perhaps that of a session's first blob: insp.gateway_create knows.
+            RETURN;
+        ELSIF known.job_id IS NOT NULL THEN
+            PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'idempotencyKey');
+        END IF;
+        idempotency_key := given;
+        request_sha256 := digest;
+    END IF;
     IF p_id IS NOT NULL THEN
         j := insp.session_job(number, p_id);
         PERFORM insp.check_session(j);
+        IF p_payload ? 'userReference'
+            AND insp.personal(j.personal) ->> 'userReference' IS DISTINCT FROM p_payload ->> 'userReference' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'userId is not that of the session', 'Send the userId of the first blob, or none.',
+                'userId');
+        END IF;
     ELSE
         -- A client that names no session goes on with the one of its user that waits. A person has one at a time.
         SELECT x.* INTO j FROM (
@@ -58,13 +85,14 @@ BEGIN
     RETURN NEXT;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb) IS
-    'The session that a further blob belongs to, with the number of its blobs and the key that seals them: the one with this id, which must wait for a blob; without an id, the one that waits and has the payload''s userReference and reportingCriteria (no row: there is none)';
-GRANT EXECUTE ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb, bytea) IS
+    'The session that a further blob belongs to, with the number of its blobs and the key that seals them: the one with this id, which must wait for a blob and be of the payload''s userReference, if that has one; without an id, the one that waits and has the payload''s userReference and reportingCriteria (no row: there is none). For a payload with an idempotencyKey, of which p_content covers the blob: repeated is the job''s internal number if the blob was added before; else idempotency_key and request_sha256 are for insp.gateway_session_add';
+GRANT EXECUTE ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_session_add(
-    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea
-) RETURNS bigint
+    p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_ordinal integer, p_content bytea, p_key text DEFAULT NULL,
+    p_request_sha256 bytea DEFAULT NULL, OUT id uuid, OUT job bigint, OUT repeated boolean
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -73,11 +101,32 @@ DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'session');
     j insp.job := insp.session_job(number, p_id);
     waited insp.delayed;
+    known insp.job_key;
     digest bytea;
     had record;
 BEGIN
     -- In the order of every call that ends jobs.
     SELECT * INTO j FROM insp.job x WHERE x.id = j.id FOR NO KEY UPDATE;
+    id := j.public_id;
+    job := j.id;
+    repeated := false;
+    IF p_key IS NOT NULL THEN
+        PERFORM insp.require(length(p_key) BETWEEN 1 AND 100 AND coalesce(length(p_request_sha256) = 32, false), 'the idempotency key');
+        -- Waits for a concurrent call with the same key.
+        INSERT INTO insp.job_key (partner_id, key, job_id, public_id, request_sha256)
+        VALUES (number, p_key, j.id, j.public_id, p_request_sha256) ON CONFLICT DO NOTHING;
+        IF NOT FOUND THEN
+            SELECT * INTO known FROM insp.job_key k WHERE k.partner_id = number AND k.key = p_key;
+            IF known.request_sha256 IS DISTINCT FROM p_request_sha256 THEN
+                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'idempotencyKey');
+            END IF;
+            id := known.public_id;
+            job := known.job_id;
+            repeated := true;
+            PERFORM insp.record_access(p_credential, 'create', 'session', id, '{"repeated": true}');
+            RETURN;
+        END IF;
+    END IF;
     PERFORM insp.check_session(j);
     DELETE FROM insp.delayed d WHERE d.job_id = j.id AND d.last_error IS NULL RETURNING * INTO waited;
     SELECT count(*) AS blobs, sum(p.size) AS bytes INTO had FROM insp.part p
@@ -105,12 +154,11 @@ BEGIN
     INSERT INTO insp.ready (job_id, queue, attempt, crashes) VALUES (j.id, waited.queue, waited.attempt, waited.crashes);
     PERFORM insp.wake(j.lane);
     PERFORM insp.record_access(p_credential, 'create', 'session', p_id, jsonb_build_object('blob', p_ordinal));
-    RETURN j.id;
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_session_add(bigint, bytea, uuid, integer, bytea) IS
-    'Adds a further blob, sealed where the session is, with its number from 1, to a session that waits for it, and returns the job''s internal number';
-GRANT EXECUTE ON FUNCTION insp.gateway_session_add(bigint, bytea, uuid, integer, bytea) TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_session_add(bigint, bytea, uuid, integer, bytea, text, bytea) IS
+    'Adds a further blob, sealed where the session is, with its number from 1, to a session that waits for it, unless it was added before under its idempotency key; returns the job''s public id and internal number, and whether it was';
+GRANT EXECUTE ON FUNCTION insp.gateway_session_add(bigint, bytea, uuid, integer, bytea, text, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_session_answer(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, OUT body bytea, OUT key_id uuid, OUT partner_id integer

@@ -70,7 +70,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.erase_partner(text) IS
-    'Begins the permanent erasure of a partner, and of the partner that stands for its tests: their requests are no longer accepted, their endpoints have no URL, their credentials and secrets are deleted. Returns the partner''s number, then that of its tests, also if that was done before. inspectd partner erase calls it, destroys the partners'' keys and erases the rest; the names stay taken';
+    'Begins the permanent erasure of a partner, and of the partner of its tests: their requests are no longer accepted, their endpoints have no URL, their credentials and secrets are deleted. Returns the partner''s number, then that of its tests, also if that was done before. inspectd partner erase calls it, destroys the partners'' keys and erases the rest; the names stay taken';
 GRANT EXECUTE ON FUNCTION insp.erase_partner(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.cancel_erased(p_jobs bigint[]) RETURNS bigint[]

@@ -17,7 +17,7 @@ DECLARE
     made jsonb;
 BEGIN
     IF (jsonb_typeof(p_jwk) = 'object' AND length(p_jwk::text) <= 8192) IS NOT TRUE THEN
-        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'it is no JSON object');
+        PERFORM insp.refuse('PARTNER_KEY_INVALID', 'it is not a JSON object');
     END IF;
     SELECT k INTO name FROM unnest(ARRAY['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) k WHERE p_jwk ? k LIMIT 1;
     IF FOUND THEN
@@ -110,13 +110,14 @@ COMMENT ON FUNCTION insp.gateway_encryption(bigint, bytea, text) IS
 GRANT EXECUTE ON FUNCTION insp.gateway_encryption(bigint, bytea, text) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_key(p_credential bigint, p_secret_sha256 bytea) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     found jsonb := insp.gateway_encryption(p_credential, p_secret_sha256, 'keys');
 BEGIN
     IF found IS NULL THEN
         PERFORM insp.refuse('PARTNER_KEY_MISSING');
     END IF;
+    PERFORM insp.record_access(p_credential, 'key', 'keys', NULL, jsonb_build_object('kid', found -> 'kid'));
     RETURN found;
 END
 $$;

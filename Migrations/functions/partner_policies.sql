@@ -210,7 +210,7 @@ BEGIN
     BEGIN
         PERFORM e::cidr FROM jsonb_array_elements_text(p_vendor -> 'allowedNetworks') e;
     EXCEPTION WHEN data_exception THEN
-        RETURN 'allowedNetworks has an entry that is no network in CIDR notation';
+        RETURN 'allowedNetworks has an entry that is not a network in CIDR notation';
     END;
     strange := insp.url_problem(p_vendor ->> 'url', 255, false, coalesce((p_vendor ->> 'allowPrivate')::boolean, false));
     RETURN 'url: ' || strange;

@@ -230,6 +230,21 @@ $$;
 COMMENT ON FUNCTION insp.jobs_of_person(integer, bytea, bigint) IS
     'Jobs with a person''s userReference, and those without one that name a face of the person';
 
+CREATE OR REPLACE FUNCTION insp.lock_person(p_partner integer, p_indexes bytea[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM insp.need_read_committed();
+    PERFORM insp.lock_chains(ARRAY(
+        SELECT u.job FROM unnest(p_indexes) i CROSS JOIN LATERAL unnest(insp.jobs_of_person(p_partner, i, (
+            SELECT p.id FROM insp.person p WHERE p.partner_id = p_partner AND p.reference_index = i))) AS u (job)));
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+END
+$$;
+COMMENT ON FUNCTION insp.lock_person(integer, bytea[]) IS
+    'Locks the jobs of all spellings of a person''s reference, with their chains of reruns, in the order of their numbers: spelling by spelling, a call could wait for a lower number than it holds';
+
 CREATE OR REPLACE FUNCTION insp.faces_by_index(partner text, user_index bytea, purpose text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT insp.record_search('faces_of_person', faces_by_index.partner, faces_by_index.purpose, insp.needs_purpose());

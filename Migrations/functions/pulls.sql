@@ -236,7 +236,7 @@ DECLARE
     bytes bytea;
     given bigint;
 BEGIN
-    PERFORM insp.require((p_place ~ '^[A-Za-z0-9_-]{107}$') IS TRUE, 'after', 'Send next of the page before.',
+    PERFORM insp.require((p_place ~ '^[A-Za-z0-9_-]{107}$') IS TRUE, 'after', 'Send next of the last page.',
         p_field => 'after');
     sealed := decode(translate(p_place, '-_', '+/') || '=', 'base64');
     FOR key IN SELECT s.value FROM insp.secrets('inspectd', ARRAY['cursor_key']) s ORDER BY s.id LOOP

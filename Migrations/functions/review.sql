@@ -18,7 +18,7 @@ BEGIN
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 64
         RETURNING j.id, j.expires_at, u.fence, u.worker_id, u.summary, u.body,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
-                insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
+                insp.refuse('PARAMETER_INVALID', 'a summary that is not a JSON object') END
     ), stored AS (
         INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
         SELECT r.id, 64, r.fence, r.summary, insp.seal_of(r.body), r.body FROM risen r
@@ -93,7 +93,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is no JSON object, and the job does not wait but is dead-lettered as INTERNAL_ERROR';
+    'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is not a JSON object, and the job does not wait but is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.review_reasons(p_summary jsonb, p_decision text, p_label text) RETURNS jsonb

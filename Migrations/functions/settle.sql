@@ -17,11 +17,13 @@ BEGIN
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal,
             j.key_id, j.region, u.fence, u.body,
-            -- However a job of the face SDK fails, its result has the SDK's event.
+            u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+            -- The face SDK reads its event from the result of a failed job as well. A job that fails before or outside a worker, as by
+            -- a cancellation, has none yet.
             CASE WHEN u.summary #>> '{error,code}' IS NULL OR u.summary ? 'faceSdk' THEN u.summary
-                ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error,
+                ELSE u.summary || insp.failed_face_event(j.workflow, u.summary #>> '{error,code}') END AS summary,
             CASE WHEN jsonb_typeof(u.summary) IS DISTINCT FROM 'object' THEN
-                insp.refuse('PARAMETER_INVALID', 'a summary that is no JSON object') END
+                insp.refuse('PARAMETER_INVALID', 'a summary that is not a JSON object') END
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
         SELECT d.id, 128, d.fence, d.summary, insp.seal_of(d.body), d.body FROM done d
@@ -274,7 +276,7 @@ BEGIN
         RETURN;
     END IF;
     BEGIN
-        -- Read here: a summary that is no JSON costs its own job alone.
+        -- Read here: a summary that is not JSON costs its own job alone.
         RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries::jsonb[], bodies, started,
             p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies)), false;
     EXCEPTION WHEN OTHERS THEN
@@ -299,7 +301,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Finishes leased jobs with their results, after storing results of their stages. Returns the jobs it finished; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is no JSON object, and the job is dead-lettered as INTERNAL_ERROR';
+    'Finishes leased jobs with their results, after storing results of their stages. Returns the jobs it finished; the others'' leases were lost. is_damaged: the job''s row or summary cannot be processed, or the summary is not a JSON object, and the job is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
@@ -318,7 +320,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.locked_jobs(bigint[]) IS
-    'Of these jobs, those whose row or lease another transaction holds at this moment; waits for none of them';
+    'The given jobs whose row or lease another transaction holds at this moment; waits for none of them';
 GRANT EXECUTE ON FUNCTION insp.locked_jobs(bigint[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer

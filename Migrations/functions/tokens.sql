@@ -63,6 +63,7 @@ SET lock_timeout = '1s' AS $$
 DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     t insp.access_token;
+    number bigint;
     -- A custom provider's lifetime may exceed the range of dates.
     lifetime constant double precision := least(greatest(p_lifetime, 0), 30 * 86400);
 BEGIN
@@ -75,12 +76,25 @@ BEGIN
         DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
         INSERT INTO insp.secret (owner, purpose, value, seal, valid_until)
         VALUES (name, 'access_token', convert_to(p_token, 'UTF8'), insp.secret_seal(p_token), t.expires_at);
+        RETURN t.generation;
     END IF;
-    RETURN t.generation;
+    -- Its authorization was removed or replaced meanwhile: nobody may use it.
+    UPDATE insp.token_revocation r SET token_lease = NULL, due_at = clock_timestamp(),
+        ends_at = clock_timestamp() + least(lifetime, 86400) * interval '1 second'
+    WHERE r.endpoint_id = p_endpoint AND r.token_lease = p_lease
+    RETURNING r.id INTO number;
+    IF number IS NULL THEN
+        RETURN NULL;
+    END IF;
+    UPDATE insp.secret s SET value = convert_to((convert_from(k.value, 'UTF8')::jsonb || jsonb_build_object('token', p_token))::text,
+        'UTF8')
+    FROM insp.secrets('revocation ' || number, ARRAY['revocation']) k WHERE s.id = k.id;
+    PERFORM pg_notify('insp_revoke', '');
+    RETURN 0;
 END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
-    'Stores a token, plain or sealed, with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation, or null if the right had lapsed';
+    'Stores a token, plain or sealed, with a lifetime of p_lifetime seconds (at most 30 days), to be refreshed p_early seconds before its end; returns its generation; 0: its authorization was removed meanwhile, and dispatchers revoke it; null: the right had lapsed';
 GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void
@@ -99,41 +113,55 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
 DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     held record;
+    flight bigint;
+    ended record;
     number bigint;
 BEGIN
-    -- A refresh under way is no longer stored; whoever makes it revokes its token.
+    SELECT t.lease INTO flight FROM insp.access_token t WHERE t.endpoint_id = p_endpoint FOR UPDATE;
+    -- A refresh under way is no longer stored: token_store has its token revoked.
     UPDATE insp.access_token t SET generation = t.generation + 1, lease = NULL, lease_until = NULL, failed_until = NULL
     WHERE t.endpoint_id = p_endpoint;
     SELECT convert_from(s.value, 'UTF8') AS token, s.valid_until, insp.endpoint_options(e) AS options, a.name AS authorization_name,
         e.allow_http, e.allow_private
     INTO held
-    FROM insp.secrets(name, ARRAY['access_token']) s JOIN insp.endpoint e ON e.id = p_endpoint
-        JOIN insp.endpoint_authorization x ON x.endpoint_id = e.id JOIN insp.client_authorization a ON a.id = x.authorization_id
-    WHERE a.revocation_url IS NOT NULL;
+    FROM insp.endpoint e JOIN insp.endpoint_authorization x ON x.endpoint_id = e.id
+        JOIN insp.client_authorization a ON a.id = x.authorization_id
+        LEFT JOIN insp.secrets('endpoint ' || p_endpoint, ARRAY['access_token']) s ON true
+    WHERE e.id = p_endpoint AND a.revocation_url IS NOT NULL;
     DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
-    IF held.token IS NULL OR held.valid_until <= clock_timestamp()
-        OR NOT p_may_be_sealed AND (insp.secret_seal(held.token) <> 0 OR position('sealed:' IN held.options) > 0) THEN
+    IF held.options IS NULL OR NOT p_may_be_sealed AND position('sealed:' IN held.options) > 0 THEN
         RETURN;
     END IF;
-    INSERT INTO insp.token_revocation (endpoint_id, authorization_name, ends_at)
-    VALUES (p_endpoint, held.authorization_name, least(held.valid_until, clock_timestamp() + interval '1 day'))
-    RETURNING id INTO number;
-    INSERT INTO insp.secret (owner, purpose, value)
-    VALUES ('revocation ' || number, 'revocation', convert_to(jsonb_build_object('token', held.token,
-        'options', held.options::jsonb - ARRAY['encryption', 'test', 'apiKey', 'apiKeyHeader'], 'allowsHTTP', held.allow_http,
-        'allowsPrivate', held.allow_private)::text, 'UTF8'));
-    PERFORM pg_notify('insp_revoke', '');
+    FOR ended IN
+        SELECT held.token AS token, NULL::bigint AS token_lease, least(held.valid_until, clock_timestamp() + interval '1 day') AS ends_at
+        WHERE held.token IS NOT NULL AND held.valid_until > clock_timestamp() AND (p_may_be_sealed OR insp.secret_seal(held.token) = 0)
+        -- Longer than any request for a token takes.
+        UNION ALL SELECT NULL, flight, clock_timestamp() + interval '5 minutes' WHERE flight IS NOT NULL
+    LOOP
+        INSERT INTO insp.token_revocation (endpoint_id, authorization_name, due_at, ends_at, token_lease)
+        VALUES (p_endpoint, held.authorization_name, CASE WHEN ended.token_lease IS NULL THEN clock_timestamp() ELSE ended.ends_at END,
+            ended.ends_at, ended.token_lease)
+        RETURNING id INTO number;
+        INSERT INTO insp.secret (owner, purpose, value)
+        VALUES ('revocation ' || number, 'revocation', convert_to(jsonb_build_object('token', ended.token,
+            'options', held.options::jsonb - ARRAY['encryption', 'test', 'apiKey', 'apiKeyHeader'], 'allowsHTTP', held.allow_http,
+            'allowsPrivate', held.allow_private)::text, 'UTF8'));
+        PERFORM pg_notify('insp_revoke', '');
+    END LOOP;
 END
 $$;
 COMMENT ON FUNCTION insp.end_token(bigint, boolean) IS
-    'Ends an endpoint''s access token before its authorization changes or goes: no request has it any more, and where the provider takes revocations, dispatchers revoke it. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
+    'Ends an endpoint''s access token before its authorization changes or goes: no request has it any more, and where the provider takes revocations, dispatchers revoke it, and one that a dispatcher is getting once it arrives. p_may_be_sealed: whether sealed secrets will still open. The caller must have locked the endpoint';
 
 CREATE OR REPLACE FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    INSERT INTO insp.record (chain, action, subject, detail)
-    VALUES ('endpoint', CASE WHEN p_code IS NULL THEN 'token_revoked' ELSE 'token_not_revoked' END, 'endpoint ' || r.endpoint_id,
-        jsonb_strip_nulls(jsonb_build_object('authorization', r.authorization_name, 'attempts', r.attempts, 'code', p_code)));
+    -- Of a token that never arrived there is nothing to tell.
+    IF r.token_lease IS NULL THEN
+        INSERT INTO insp.record (chain, action, subject, detail)
+        VALUES ('endpoint', CASE WHEN p_code IS NULL THEN 'token_revoked' ELSE 'token_not_revoked' END, 'endpoint ' || r.endpoint_id,
+            jsonb_strip_nulls(jsonb_build_object('authorization', r.authorization_name, 'attempts', r.attempts, 'code', p_code)));
+    END IF;
     DELETE FROM insp.secret s WHERE s.owner = 'revocation ' || r.id;
     DELETE FROM insp.token_revocation x WHERE x.id = r.id;
 END
@@ -141,21 +169,35 @@ $$;
 COMMENT ON FUNCTION insp.end_revocation(insp.token_revocation, text) IS
     'Records how a revocation ended, and forgets the token. p_code: why it failed; null: it succeeded';
 
+CREATE OR REPLACE FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT NOT EXISTS (SELECT FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id
+        WHERE e.id = p_endpoint AND p.region <> p_region)
+$$;
+COMMENT ON FUNCTION insp.is_revoked_in(bigint, smallint) IS
+    'Whether dispatchers of a region (0: without one) may revoke an endpoint''s tokens: its partner has that region, or none';
+
 CREATE OR REPLACE FUNCTION insp.revocation_take(
+    p_region text DEFAULT NULL,
     OUT id bigint, OUT lease bigint, OUT endpoint bigint, OUT document text, OUT due_in double precision
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 #variable_conflict use_column
 DECLARE
     moment constant timestamptz := clock_timestamp();
+    here constant smallint := insp.worker_region(p_region);
     r insp.token_revocation;
 BEGIN
+    -- Whatever the region: nothing is sent.
     FOR r IN SELECT * FROM insp.token_revocation x WHERE x.ends_at <= moment ORDER BY x.id LIMIT 100 FOR UPDATE SKIP LOCKED LOOP
         PERFORM insp.end_revocation(r, coalesce(r.last_code, 'AUTHORIZATION_FAILED'));
     END LOOP;
-    SELECT * INTO r FROM insp.token_revocation x WHERE x.due_at <= moment ORDER BY x.due_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+    SELECT x.* INTO r FROM insp.token_revocation x
+    WHERE x.due_at <= moment AND x.token_lease IS NULL AND insp.is_revoked_in(x.endpoint_id, here)
+    ORDER BY x.due_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        due_in := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x) - moment);
+        due_in := extract(epoch FROM (SELECT min(x.due_at) FROM insp.token_revocation x
+            WHERE x.token_lease IS NULL AND insp.is_revoked_in(x.endpoint_id, here)) - moment);
         RETURN;
     END IF;
     id := r.id;
@@ -167,9 +209,9 @@ BEGIN
     SELECT convert_from(s.value, 'UTF8') INTO document FROM insp.secrets('revocation ' || r.id, ARRAY['revocation']) s;
 END
 $$;
-COMMENT ON FUNCTION insp.revocation_take() IS
-    'A token to be revoked now, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Gives up those whose time has passed';
-GRANT EXECUTE ON FUNCTION insp.revocation_take() TO insp_worker;
+COMMENT ON FUNCTION insp.revocation_take(text) IS
+    'A token to be revoked now by a dispatcher of this region, with what its endpoint had, as JSON that contains secrets; null: there is none, but perhaps in due_in seconds. Call insp.revocation_settle afterwards. Gives up those whose time has passed';
+GRANT EXECUTE ON FUNCTION insp.revocation_take(text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.revocation_settle(
     p_id bigint, p_lease bigint, p_code text DEFAULT NULL, p_is_final boolean DEFAULT true

@@ -66,7 +66,7 @@ COMMENT ON FUNCTION insp.usage(text, date, date) IS
 GRANT EXECUTE ON FUNCTION insp.usage(text, date, date) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.gateway_usage(p_credential bigint, p_secret_sha256 bytea, p_month text) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'read');
     asked constant text := coalesce(p_month, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'));
@@ -74,6 +74,7 @@ DECLARE
 BEGIN
     PERFORM insp.require(asked ~ '^[12][0-9]{3}-(0[1-9]|1[0-2])$', 'month', 'A month is a year and a month, such as 2026-01.', p_field => 'month');
     first_day := (asked || '-01')::date;
+    PERFORM insp.record_access(p_credential, 'usage', 'read', NULL, jsonb_build_object('month', asked));
     RETURN (
         SELECT jsonb_strip_nulls(jsonb_build_object('month', asked,
             'countedTo', (SELECT insp.iso_time(c.counted_to) FROM insp.usage_cursor c),

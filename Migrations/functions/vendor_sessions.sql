@@ -129,7 +129,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.session_pause(bigint, bigint, double precision) IS
-    'Ends the lease of a job whose session goes on, until the next blob comes or so many seconds have passed since the last answer; false: they have passed. LEASE_LOST if the lease is lost';
+    'Ends the lease of a job whose session continues, until the next blob comes or so many seconds have passed since the last answer; false: they have passed. LEASE_LOST if the lease is lost';
 GRANT EXECUTE ON FUNCTION insp.session_pause(bigint, bigint, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.waiting_sessions(p_jobs bigint[]) RETURNS bigint[]

@@ -5,12 +5,10 @@ CREATE OR REPLACE FUNCTION insp.stop_chains(p_jobs bigint[], OUT jobs bigint[], 
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    firsts constant bigint[] := ARRAY(
-        SELECT DISTINCT coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = u.id), u.id) FROM unnest(p_jobs) AS u (id));
     open bigint[];
 BEGIN
-    jobs := ARRAY(SELECT unnest(firsts) UNION SELECT r.job_id FROM insp.rerun r WHERE r.first_id = ANY (firsts) ORDER BY 1);
-    -- Not locked before: insp.end_unclaimed locks the rows in its own order.
+    -- All of them before any ends, as an erasure locks them: a finished job may have a lower number than one that is open.
+    jobs := insp.lock_chains(p_jobs);
     open := ARRAY(SELECT j.id FROM insp.job j WHERE j.id = ANY (jobs) AND j.status < 128 ORDER BY j.id);
     stopped := insp.end_unclaimed(open, 'CANCELLED', NULL);
 END

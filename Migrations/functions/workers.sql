@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.heartbeat(bigint, uuid, integer, bigint, integer[], bigint[], bigint, bigint, bigint) IS
-    'A worker''s heartbeat. alive = false: it was declared dead and must drop all work. p_epoch is the epoch of its floors, p_fence and p_seq the highest fence and place that it saw; a new epoch in the answer invalidates its floors. Also returns its leases from p_fence_floor on, the last fence given out before they were read, and the lanes'' weights';
+    'A worker''s heartbeat. alive = false: it was declared dead and must drop all work. p_epoch is the epoch of its floors, p_fence and p_seq the highest fence and place that it saw; a new epoch in the answer invalidates its floors. Also returns its leases from p_fence_floor on, the last fence issued before they were read, and the lanes'' weights';
 GRANT EXECUTE ON FUNCTION insp.heartbeat(bigint, uuid, integer, bigint, integer[], bigint[], bigint, bigint, bigint)
     TO insp_worker;
 

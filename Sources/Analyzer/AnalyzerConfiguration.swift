@@ -9,7 +9,7 @@ package struct AnalyzerConfiguration: Sendable {
     package var executable = AnalyzerConfiguration.ownProgram
     /// Its arguments, without the program's name.
     package var arguments: [String] = ["analyzer"]
-    /// A parent that was forked already, in place of the first start of ``executable``.
+    /// A parent that was forked already, instead of the first start of ``executable``.
     package var forked: ForkedParent?
     /// Variables in addition to ``baseEnvironment``. Nothing of the worker's own environment is passed on.
     package var environment: [String: String] = [:]

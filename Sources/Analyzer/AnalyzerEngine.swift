@@ -20,6 +20,25 @@ package protocol AnalyzerEngine {
     mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8]
 }
 
+/// What an engine throws, on its way to the worker.
+extension InspectError {
+    /// The longest detail that is sent, in UTF-8 bytes.
+    private static let longestDetail = 512
+
+    var encoded: [UInt8] {
+        var writer = ByteWriter()
+        writer.append(self.code.rawValue)
+        writer.append(self.detail.utf8.prefix(Self.longestDetail))
+        return writer.bytes
+    }
+
+    init(encoded: [UInt8]) throws(MalformedMessage) {
+        var reader = ByteReader(encoded)
+        guard let code = ErrorCode(rawValue: try reader.readString()) else { throw MalformedMessage() }
+        self.init(code, printable(try reader.readBytes(), limit: Self.longestDetail))
+    }
+}
+
 /// One part of a job, in the memory that the worker shares with the analyzer.
 package struct PartView {
     /// The part's name (`FRONT`, `BACK`, `FACE`, …), from the worker.

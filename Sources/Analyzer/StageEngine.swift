@@ -22,7 +22,7 @@ package final class StageEngine: AnalyzerEngine {
     /// - Parameters:
     ///   - models: The folder with the face models.
     ///   - textModels: The folder with Tesseract's `eng.traineddata`.
-    ///   - anchors: Files with the trust anchors for chips, unless a job brings its own.
+    ///   - anchors: Files with the trust anchors for chips, unless a job has its own.
     ///   - faces: The operator's choices for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
     package init(

@@ -249,7 +249,7 @@ int csys_prepare_forks(void) {
     free(own);
     const uintptr_t start = (heap_begin + page - 1) & -page, end = (uintptr_t)sbrk(0) & -page, used = top & -page;
     if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
-    // Large pages also of what is there: a fork shares each by one entry of its tables in place of 512. Kernels before 6.1 refuse.
+    // Large pages also of what is there: a fork shares each by one entry of its tables instead of 512. Kernels before 6.1 refuse.
     if (start < used) madvise((void *)start, used - start, 25 /* MADV_COLLAPSE */);
     mapped = mapped_bytes();
     return mapped < 0 ? (int)mapped : 0;

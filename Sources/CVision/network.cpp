@@ -103,7 +103,7 @@ cv_status cv_network_create(const char *path, const char *name, const char *sha2
             // OpenCV's message names its own source files and lines, which help nobody.
             if (failure.code == cv::Error::StsNoMem) throw;
             return cvision::fail(error, CV_MODEL_UNAVAILABLE,
-                                 (std::string(name) + " is no network that can be run on its input").c_str());
+                                 (std::string(name) + " is not a network that can be run on its input").c_str());
         }
     });
 }

@@ -165,7 +165,7 @@ final class Certificate {
         CertificateFacts(
             country: self.country, notBefore: CalendarDate(self.notBefore).iso8601,
             notAfter: CalendarDate(self.notAfter).iso8601,
-            sha256: hex(DigestAlgorithm.sha256.digest(self.encoded) ?? []),
+            sha256: (DigestAlgorithm.sha256.digest(self.encoded) ?? []).hexadecimal,
             key: self.publicKey.name, hasExplicitParameters: self.publicKey.hasExplicitParameters)
     }
 
@@ -190,7 +190,7 @@ struct DistinguishedName: Hashable {
     let country: String?
 
     init(_ element: TLV) throws(LDSError) {
-        guard element.tag == TLV.Tag.sequence else { throw .malformed("a name is no sequence") }
+        guard element.tag == TLV.Tag.sequence else { throw .malformed("a name is not a sequence") }
         var attributes: [String] = []
         var country: String?
         for relative in try element.children() {

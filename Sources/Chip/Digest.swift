@@ -25,9 +25,3 @@ extension DigestAlgorithm {
         return Array(digest.prefix(Int(count)))
     }
 }
-
-/// Lower-case hexadecimal.
-func hex(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-}

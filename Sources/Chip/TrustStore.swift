@@ -78,7 +78,9 @@ package final class TrustStore {
         } catch {
             listProblem = error
         }
-        guard let list = try? RevocationList(bytes) else { throw listProblem ?? .malformed("a file is no certificate") }
+        guard let list = try? RevocationList(bytes) else {
+            throw listProblem ?? .malformed("a file is not a certificate")
+        }
         self.lists.append(list)
     }
 

@@ -1,5 +1,6 @@
 internal import COpenSSL
 package import Foundation
+internal import InspectCore
 
 /// A private Ed25519 key (RFC 8032) from a PEM file, as `openssl genpkey -algorithm ed25519` writes it.
 package struct Ed25519PrivateKey: Sendable {

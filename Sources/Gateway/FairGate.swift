@@ -1,16 +1,16 @@
 internal import Synchronization
 
-/// Admits a limited number at once. Waiting callers are admitted in turns, one of each name, so that one name's backlog
+/// Admits a limited number at once. Waiting callers are admitted in turn, one of each name, so that one name's backlog
 /// delays no other.
 final class FairGate: Sendable {
-    private struct State {
+    struct State {
         var free: Int
         var waiting: [String: [CheckedContinuation<Void, Never>]] = [:]
         /// Names that wait, the next one first.
         var turns: [String] = []
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     init(_ limit: Int) { self.state = Mutex(State(free: limit)) }
 

@@ -100,7 +100,8 @@ package final class GatewayService: Sendable {
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         let start = ContinuousClock.now
         var access = GatewayAccess(route: "other", status: 0, duration: .zero)
-        // Until it is known whose credential it is, what any credential allows; then what this one does.
+        // For pages of other origins: until it is known whose credential it is, what any credential allows; then what this one
+        // does, with what every answer to it says.
         var readers: [(name: String, value: String)] = []
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
             var response = response
@@ -140,33 +141,32 @@ package final class GatewayService: Sendable {
                     headers: [("Allow", routes.allowed)]))
         }
         do {
-            try self.checkContent(route.content, request)
-            let admitted: GatewayAccess
             let share: String?
-            var further: [(name: String, value: String)] = []
             let work: GatewayRoute.Work
             switch route.access {
             case .everyone(let answer):
+                try self.checkContent(route.content, request)
                 (share, work) = (nil, { body in GatewayAnswer(response: try await answer(self, request, body)) })
-                admitted = access
             case .scope(let scope, let prepare):
                 guard let presented else { return refuse(.problem(.unauthenticated)) }
-                let credential = try await self.admitted(presented, address)
+                let credential = try await self.verify(presented, address)
                 access.credential = presented.keyID
+                let seconds = self.spend(credential)
+                // From here on every answer says it, refusals too.
                 readers = origin.map { credential.origins.contains($0) ? CrossOrigin.headers($0) : [] } ?? []
-                // Refusals say it as well.
                 if !credential.isToken { readers += Deprecation.credentialSecret.headers }
+                readers += self.rate(of: credential)
+                if let seconds { throw Later(seconds: seconds) }
                 guard credential.scopes.contains(scope.rawValue) else {
                     throw InspectError(.scopeMissing, scope.rawValue)
                 }
+                try self.checkContent(route.content, request)
                 work = try prepare(
                     GatewayCall(service: self, credential: credential, request: request, values: values))
                 share = credential.partner
-                further = self.limits.headers("c \(credential.id)")
-                admitted = access
             }
-            further += readers
-            return .accept(share: share, limit: route.content.limit) { [further] body in
+            let (admitted, headers) = (access, readers)
+            return .accept(share: share, limit: route.content.limit, headers: headers) { body in
                 var access = admitted
                 var response: HTTPResponse
                 do {
@@ -176,7 +176,7 @@ package final class GatewayService: Sendable {
                 } catch {
                     response = Self.problem(error)
                 }
-                response.headers += further
+                response.headers += headers
                 return self.note(&access, response, start)
             }
         } catch {
@@ -194,6 +194,13 @@ package final class GatewayService: Sendable {
             .trimmingCharacters(in: .whitespaces)
         let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
         guard isEmpty || content.types.contains(type ?? "") else { throw Self.otherType(content) }
+        // Read as it is, a coded body would be another one (RFC 9110, section 8.4).
+        let coding = request.headers["content-encoding"]?.lowercased() ?? "identity"
+        guard coding == "identity" else {
+            throw InspectError(
+                .mediaTypeUnsupported, "a body with Content-Encoding", hint: "Send the body as it is.",
+                field: "Content-Encoding")
+        }
         guard (request.contentLength ?? 0) <= min(content.limit ?? .max, self.configuration.bodyBytes) else {
             throw InspectError(.requestTooLarge)
         }
@@ -207,14 +214,23 @@ package final class GatewayService: Sendable {
     /// The presented credential, if it is valid and within its rate.
     func admitted(_ presented: PresentedCredential, _ address: String) async throws -> GatewayCredential {
         let credential = try await self.verify(presented, address)
+        if let seconds = self.spend(credential) { throw Later(seconds: seconds, headers: self.rate(of: credential)) }
+        return credential
+    }
+
+    /// Counts a request against a credential's rate.
+    ///
+    /// - Returns: `nil`, or the seconds until it may be sent.
+    private func spend(_ credential: GatewayCredential) -> Double? {
         let rate = credential.ratePerSecond ?? self.configuration.credentialRate
-        if let seconds = self.limits.take(
+        return self.limits.take(
             "c \(credential.id)", rate: rate,
             burst: credential.rateBurst.map(Double.init) ?? max(rate, self.configuration.credentialBurst))
-        {
-            throw Later(seconds: seconds)
-        }
-        return credential
+    }
+
+    /// The headers that say how much a credential may still ask.
+    func rate(of credential: GatewayCredential) -> [(name: String, value: String)] {
+        self.limits.headers("c \(credential.id)")
     }
 
     /// The address by which a client without a known credential is limited.
@@ -237,15 +253,16 @@ package final class GatewayService: Sendable {
 
     private struct Later: Error {
         var seconds: Double
+        var headers: [(name: String, value: String)] = []
     }
 
-    private static func later(_ seconds: Double) -> HTTPResponse {
-        .problem(.rateLimited, headers: [("Retry-After", "\(Int(seconds.rounded(.up)))")])
+    private static func later(_ seconds: Double, _ headers: [(name: String, value: String)] = []) -> HTTPResponse {
+        .problem(.rateLimited, headers: [("Retry-After", "\(Int(seconds.rounded(.up)))")] + headers)
     }
 
-    private static func problem(_ error: any Error) -> HTTPResponse {
+    static func problem(_ error: any Error) -> HTTPResponse {
         switch error {
-        case let error as Later: self.later(error.seconds)
+        case let error as Later: self.later(error.seconds, error.headers)
         // The database's message may contain a part of the request.
         case let error as InspectError where error.code.httpStatus >= 500: .problem(error.code)
         case let error as InspectError: .problem(error)

@@ -13,7 +13,7 @@ extension GatewayStore {
         let kinds = JobSearch.Reference.allCases.compactMap { kind in
             search.references[kind].map { (key: kind, value: $0) }
         }
-        // Sealed jobs have pseudonyms in place of references, jobs of producers that do not seal the references themselves. The
+        // Sealed jobs have pseudonyms instead of references, jobs of producers that do not seal the references themselves. The
         // database gets digests of both: what it gets may be logged.
         var sealed: [String] = []
         if let keys = try self.keys {

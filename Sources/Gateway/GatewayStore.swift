@@ -115,10 +115,12 @@ package final class GatewayStore: Sendable {
 
     /// Accepts a job.
     ///
-    /// - Parameter payload: A JSON object as `insp.enqueue` takes it, without partner and lane.
+    /// - Parameters:
+    ///   - payload: A JSON object as `insp.enqueue` takes it, without partner and lane.
+    ///   - scansDocument: Whether a document is scanned in a session once liveness is proven.
     func create(
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
-        traceparent: String?
+        traceparent: String?, scansDocument: Bool = false
     ) async throws -> CreatedJob {
         var (payload, parts) = (payload, parts)
         let request = try await self.sealed(payload, parts, credential, scope)
@@ -129,8 +131,9 @@ package final class GatewayStore: Sendable {
         ]
         let row = try await PlacedParts.place(parts, of: request, in: self.objects) { parts in
             try await self.ask(
-                "SELECT id, job, status, repeated FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                "SELECT id, job, status, repeated FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
                 start + parts.contents + [.optional(request?.sealed), .optional(request?.hmac)] + parts.places
+                    + [.bool(scansDocument)]
             ).single()
         }
         return CreatedJob(
@@ -234,14 +237,17 @@ struct JobAnswer: Sendable {
     /// The partner's key, for which the answer is encrypted (a JWK).
     var key: Data?
 
+    /// The job's status, as the document has it.
+    var status: Int {
+        struct Progress: Decodable { var status: Int }
+        return (try? JSONDecoder().decode(Progress.self, from: self.document))?.status ?? Int(JobStatus.queued.rawValue)
+    }
+
     /// An entity tag (RFC 9110, section 8.8.3): equal for equal documents. An encrypted one has other bytes each time, so its tag
     /// is weak, and that of another key is another one.
     var tag: String {
         (self.key == nil ? "" : "W/") + "\""
-            + SHA256.digest([UInt8](self.document + (self.key ?? Data()))).prefix(12).map {
-                String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-            }
-            .joined() + "\""
+            + SHA256.digest([UInt8](self.document + (self.key ?? Data()))).prefix(12).hexadecimal + "\""
     }
 
     /// Whether a header If-None-Match names it. RFC 9110, section 13.1.2: the comparison is weak, and * matches whatever there is.

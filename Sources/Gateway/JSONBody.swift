@@ -16,7 +16,7 @@ enum JSONBody {
         if let problem = self.problem(texts.text) { throw InspectError(.payloadInvalid, problem) }
         let parsed = try? JSONSerialization.jsonObject(with: texts.text)
         guard let object = parsed as? [String: Any] else {
-            throw InspectError(.payloadInvalid, "the body is no JSON object")
+            throw InspectError(.payloadInvalid, "the body is not a JSON object")
         }
         return (object, texts)
     }

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Parses large bodies on separate threads, a few at once and in turns of the partners. This does not delay other requests
+/// Parses large bodies on separate threads, a few at once, taking partners in turn. This does not delay other requests
 /// and bounds the memory.
 final class LargeBodies: Sendable {
     /// Up to this size, parsing in place is cheaper than handing the body over.

@@ -9,6 +9,10 @@ struct SessionRequest {
     var sessionID: String?
     /// Whether it says whose session it is.
     var namesUser: Bool
+    /// Whether it has an idempotency key.
+    var hasKey: Bool
+    /// Whether a document is scanned in the session once liveness is proven.
+    var scansDocument: Bool
 
     /// Members that SDK 9 sends. They contain raw biometrics, which this service must not receive.
     private static let old: Set<String> = [
@@ -16,15 +20,18 @@ struct SessionRequest {
         "lowQualityAuditTrailCompressedBase64",
     ]
 
+    /// - Parameter key: The header `Idempotency-Key`.
     /// - Throws: ``InspectError``: ``ErrorCode/sessionShapeRefused`` for the shape of SDK 9.
-    init(_ body: Data) throws(InspectError) {
+    init(_ body: Data, idempotencyKey key: String? = nil) throws(InspectError) {
         let (object, texts) = try JSONBody.object(body)
         guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.sessionShapeRefused) }
-        let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "sessionId", "userId", "flow", "consent"])
+        let unknown = Set(object.keys).subtracting([
+            "sessionRequestBlob", "sessionId", "userId", "flow", "consent", "documentScan",
+        ])
         if let unknown = unknown.min()?.prefix(40) {
             throw InspectError(
                 .payloadInvalid, "unknown key '\(unknown)'",
-                hint: "Keys are sessionRequestBlob, sessionId, userId, flow and consent.",
+                hint: "Keys are sessionRequestBlob, sessionId, userId, flow, consent and documentScan.",
                 field: String(unknown))
         }
         func text(_ name: String) throws(InspectError) -> String? {
@@ -49,9 +56,22 @@ struct SessionRequest {
         payload["userReference"] = user
         self.namesUser = user != nil
         payload["reportingCriteria"] = try text("flow")
+        self.scansDocument = try Self.flag("documentScan", in: object)
+        self.hasKey = key != nil
+        payload["idempotencyKey"] = key
         // Judged with the first blob, which makes the job.
         if let consent = object["consent"], !(consent is NSNull) { payload["consent"] = consent }
         self.payload = try JSONBody.data(payload, texts)
+    }
+
+    private static func flag(_ name: String, in object: [String: Any]) throws(InspectError) -> Bool {
+        guard let value = object[name], !(value is NSNull) else { return false }
+        // By its text: a cast takes 1 for true.
+        switch (try? JSONSerialization.data(withJSONObject: [value])).map({ String(decoding: $0, as: UTF8.self) }) {
+        case "[true]": return true
+        case "[false]": return false
+        default: throw InspectError(.payloadInvalid, "\(name) is not true or false", field: name)
+        }
     }
 }
 
@@ -65,6 +85,10 @@ struct SessionAnswer: Encodable {
     var success: Bool
     var livenessPassed: Bool
     var reason: String
+    /// Present and true where the blob had been accepted before, under the same idempotency key.
+    var isRepeated: Bool?
+    /// Present and true where it is a test.
+    var test: Bool?
 
     /// What a session that waits for its next blob has been answered.
     init(_ facts: LivenessStageFacts, id: String) {

@@ -69,7 +69,7 @@ extension GatewayRoute {
         Operation(
             id: "judgeUsability", summary: "Says at once whether one or two images of a document can be used",
             detail:
-                "No job is made and nothing is stored. REJECTED is final; WARNING is what a job rejects unless the text can be read all the same.",
+                "No job is created and nothing is stored. REJECTED is final; WARNING means that a job would reject the image unless its text can still be read.",
             parameters: [
                 .query(
                     "language", #"{ "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$" }"#,
@@ -82,7 +82,7 @@ extension GatewayRoute {
                     .parameterInvalid, "language", hint: "A language is de, or de-AT.", field: "language")
             }
             guard let desk = call.service.usability else { throw InspectError(.analyzerUnavailable) }
-            let parse = try call.creating()
+            let parse = try call.parsing()
             return { body in
                 let images = try Self.images(try await parse(body))
                 async let advice = call.store.advice(call.credential, language)

@@ -8,7 +8,7 @@ internal import Synchronization
 /// enqueue. All transfers share it, so no callback of libcurl may block. Kept-alive connections belong to a multi
 /// handle: with one per policy, a request under a strict policy never meets a connection that was opened under a lax one.
 ///
-/// The thread keeps it alive, until it is told to close.
+/// The thread keeps it alive, until it is closed.
 final class CurlMulti: Sendable {
     enum Command: Sendable {
         case start(CurlTransfer)

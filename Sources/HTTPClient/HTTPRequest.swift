@@ -45,7 +45,7 @@ package struct HTTPRequest: Sendable {
         var headerBytes: Int = 32 * 1024
         /// A transfer slower than this many bytes a second …
         package var lowSpeedBytes: Int = 1
-        /// … for this many seconds is given up. 0: only the total counts.
+        /// … for this many seconds is ended. 0: only the total counts.
         package var lowSpeedSeconds: Int = 0
 
         package init(totalMilliseconds: Int, bodyBytes: Int, lowSpeedBytes: Int = 1, lowSpeedSeconds: Int = 0) {
@@ -178,7 +178,7 @@ package struct HTTPRequest: Sendable {
         }
     }
 
-    /// Whether a byte may stand in a token of RFC 9110 section 5.6.2, by its value.
+    /// Whether a byte may occur in a token of RFC 9110 section 5.6.2, by its value.
     private static let isToken: [Bool] = (0..<256).map { byte in
         switch UInt8(byte) {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

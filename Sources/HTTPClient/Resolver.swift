@@ -61,7 +61,7 @@ package final class Resolver: Sendable {
 
     package init(lookup: @escaping Lookup = Resolver.system) { self.lookup = lookup }
 
-    /// The addresses of a name, in the order in which they are to be tried.
+    /// The addresses of a name, in the order in which to try them.
     ///
     /// - Parameter limit: How long to wait.
     func addresses(of name: String, within limit: Duration) async -> Result<[IPAddress], Failure> {

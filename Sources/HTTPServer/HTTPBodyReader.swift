@@ -93,11 +93,11 @@ struct HTTPBodyReader {
     private static func size(_ line: ArraySlice<UInt8>) throws(HTTPFault) -> Int {
         let digits = line.prefix(while: HTTPSyntax.isHex)
         guard (1...15).contains(digits.count), let size = Int(String(decoding: digits, as: UTF8.self), radix: 16) else {
-            throw HTTPFault("a chunk's size is no number")
+            throw HTTPFault("a chunk's size is not a number")
         }
         var rest = line.dropFirst(digits.count)
         while !rest.isEmpty {
-            guard rest.removeFirst() == UInt8(ascii: ";") else { throw HTTPFault("a chunk's size is no number") }
+            guard rest.removeFirst() == UInt8(ascii: ";") else { throw HTTPFault("a chunk's size is not a number") }
             let name = rest.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") }
             rest = rest.dropFirst(name.count)
             guard HTTPSyntax.isToken(name) else { throw HTTPFault("a chunk's extension has no name") }

@@ -58,6 +58,7 @@ extension HTTPConnection {
         self.staysOpen = head.staysOpen
         self.reader = HTTPBodyReader(head.framing)
         self.dropped = 0
+        self.refusalHeaders = []
         self.isInRequest = true
         self.isBusy = true
         self.loop.core.inFlight.add(1, ordering: .relaxed)
@@ -76,13 +77,14 @@ extension HTTPConnection {
         guard let head = self.head else { return }
         switch admission {
         case .refuse(let response): self.refuse(response, head)
-        case .accept(let share, let limit, let work):
+        case .accept(let share, let limit, let headers, let work):
             self.bodyLimit = min(limit ?? .max, self.loop.core.limits.bodyBytes)
+            self.refusalHeaders = headers
             if case .length(let count) = head.framing, count > self.bodyLimit {
-                return self.refuse(.problem(.requestTooLarge), head)
+                return self.refuse(self.own(.problem(.requestTooLarge)), head)
             }
             guard self.loop.takePlace(share) else {
-                return self.refuse(.problem(.rateLimited, headers: [("Retry-After", "1")]), head)
+                return self.refuse(self.own(.problem(.rateLimited, headers: [("Retry-After", "1")])), head)
             }
             self.share = share
             self.deadlineNanoseconds = self.loop.after(seconds: self.loop.core.limits.bodySeconds)
@@ -94,6 +96,13 @@ extension HTTPConnection {
                 self.flush()
             }
         }
+    }
+
+    /// The server's own refusal of a request that may be admitted already.
+    private func own(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
+        response.headers += self.refusalHeaders
+        return response
     }
 
     private func refuse(_ response: HTTPResponse, _ head: HTTPHead) {
@@ -137,9 +146,11 @@ extension HTTPConnection {
         if isKept {
             self.loop.hold(self.share, arrived)
             if self.body.count > self.bodyLimit {
-                return self.giveUp(.problem(.requestTooLarge), bytes)
+                return self.giveUp(self.own(.problem(.requestTooLarge)), bytes)
             }
-            if self.loop.holdsTooMuch(self.share) { return self.giveUp(.problem(.gatewayOverloaded), bytes) }
+            if self.loop.holdsTooMuch(self.share) {
+                return self.giveUp(self.own(.problem(.gatewayOverloaded)), bytes)
+            }
         } else {
             // Framing included: a chunk's line may be longer than its data.
             self.dropped += taken
@@ -180,6 +191,8 @@ extension HTTPConnection {
         let isHead = self.input.starts(with: Array("HEAD ".utf8))
         self.input = []
         self.dropBody()
-        self.answer(fault.response, withoutBody: isHead)
+        // A fault of the head belongs to no request that was admitted.
+        if self.head == nil { self.refusalHeaders = [] }
+        self.answer(self.own(fault.response), withoutBody: isHead)
     }
 }

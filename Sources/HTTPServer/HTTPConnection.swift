@@ -49,6 +49,8 @@ final class HTTPConnection {
     var body = Data()
     /// Bytes that the body may have.
     var bodyLimit = 0
+    /// Of the server's own refusals of an admitted request.
+    var refusalHeaders: [(name: String, value: String)] = []
     var dropped = 0
     var output: [UInt8] = []
     var written = 0

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import InspectCore
 
 /// A violation of RFC 9112's framing. Anything ambiguous is refused and the connection closed: request smuggling depends on
 /// two readers that disagree about where a request ends.
@@ -12,12 +13,7 @@ struct HTTPFault: Error, Equatable {
     }
 
     /// The answer, after which the connection is closed.
-    var response: HTTPResponse {
-        self.status == 400
-            ? .problem(.parameterInvalid, self.reason)
-            : HTTPResponse(
-                status: self.status, headers: [("Content-Type", "text/plain")], body: Data("\(self.reason)\n".utf8))
-    }
+    var response: HTTPResponse { .problem(InspectError(.parameterInvalid, self.reason), status: self.status) }
 }
 
 /// How a request's body is delimited.
@@ -60,7 +56,7 @@ struct HTTPHead {
             !isOld && !connection.contains { $0.trimmingCharacters(in: .whitespaces) == "close" }
         let expected = values["expect"]?[0].lowercased()
         guard isOld || expected == nil || expected == "100-continue" else {
-            throw HTTPFault("Expect knows 100-continue alone", status: 417)
+            throw HTTPFault("Expect may only be 100-continue", status: 417)
         }
         self.expectsContinue = !isOld && expected != nil && self.framing != .none
         self.request = HTTPRequest(
@@ -76,7 +72,7 @@ struct HTTPHead {
         guard words.count == 3 else { throw HTTPFault("the request line is not method, target, version") }
         let version = String(decoding: words[2], as: UTF8.self)
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw HTTPFault("the version is not HTTP/1.1") }
-        guard HTTPSyntax.isToken(words[0]), words[0].count <= 32 else { throw HTTPFault("the method is no token") }
+        guard HTTPSyntax.isToken(words[0]), words[0].count <= 32 else { throw HTTPFault("the method is not a token") }
         guard !words[1].isEmpty, words[1].allSatisfy(HTTPSyntax.isTarget) else {
             throw HTTPFault("the target has characters that must be escaped")
         }
@@ -90,7 +86,7 @@ struct HTTPHead {
         let length = values["content-length"]?[0]
         guard let coding = values["transfer-encoding"]?[0] else {
             guard let length else { return .none }
-            guard let count = HTTPSyntax.number(length.utf8) else { throw HTTPFault("Content-Length is no number") }
+            guard let count = HTTPSyntax.number(length.utf8) else { throw HTTPFault("Content-Length is not a number") }
             return count == 0 ? .none : .length(count)
         }
         guard length == nil else { throw HTTPFault("Content-Length beside Transfer-Encoding") }
@@ -113,7 +109,7 @@ struct HTTPHead {
             text = text.dropFirst(authority.count)
             if !text.hasPrefix("/") { text = "/\(text)" }
         }
-        guard text.hasPrefix("/") else { throw HTTPFault("the target is no path") }
+        guard text.hasPrefix("/") else { throw HTTPFault("the target is not a path") }
         let path = text.prefix { $0 != "?" }
         guard let plain = HTTPSyntax.unescaped(path) else { throw HTTPFault("the path has escapes that are none") }
         let segments = path.split(separator: "/", omittingEmptySubsequences: false)

@@ -68,6 +68,9 @@ package enum HTTPAdmission: Sendable {
     /// Answer without reading the body.
     case refuse(HTTPResponse)
     /// Read the body and pass it to the closure. The requests of one share, such as a partner, take no more of the server
-    /// than is left for others. `limit`: bytes that the body may have, where that is less than the server's limit.
-    case accept(share: String? = nil, limit: Int? = nil, @Sendable (Data) async -> HTTPResponse)
+    /// than is left for others. `limit`: bytes that the body may have, where that is less than the server's limit. `headers`:
+    /// what the server's own refusals of the request say, such as of a body that is too large.
+    case accept(
+        share: String? = nil, limit: Int? = nil, headers: [(name: String, value: String)] = [],
+        @Sendable (Data) async -> HTTPResponse)
 }

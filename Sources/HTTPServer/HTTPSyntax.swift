@@ -41,7 +41,7 @@ package enum HTTPSyntax {
             }
     }
 
-    /// Whether an octet may stand in a target as it is. Fragments are for clients, and some readers take a backslash for a
+    /// Whether an octet may occur in a target as it is. Fragments are for clients, and some readers take a backslash for a
     /// slash.
     static func isTarget(_ byte: UInt8) -> Bool {
         (0x21...0x7e).contains(byte) && byte != UInt8(ascii: "#") && byte != UInt8(ascii: "\\")

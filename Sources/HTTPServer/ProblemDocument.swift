@@ -3,8 +3,10 @@ package import InspectCore
 
 extension HTTPResponse {
     /// A problem document (RFC 9457), with the stable code of ``ErrorCode`` and whether a retry can help.
+    ///
+    /// - Parameter given: A status of HTTP's own for what has no code of its own; `nil`: that of the code.
     package static func problem(
-        _ error: InspectError, headers: [(name: String, value: String)] = []
+        _ error: InspectError, status given: Int? = nil, headers: [(name: String, value: String)] = []
     ) -> HTTPResponse {
         struct Document: Encodable {
             var type = "about:blank"
@@ -17,7 +19,7 @@ extension HTTPResponse {
             var retryable: Bool
             var contractCodes: ContractCodes
         }
-        let status = error.code.httpStatus
+        let status = given ?? error.code.httpStatus
         let document = Document(
             title: Self.phrase(status), status: status, detail: error.text, hint: error.hint, field: error.field,
             code: error.code.rawValue, retryable: error.code.isRetryable, contractCodes: error.code.contractCodes)

@@ -94,7 +94,7 @@ package struct InspectionPipeline: JobHandler {
         else {
             throw InspectError(
                 .partMissing, "a specimen",
-                hint: "A test job has inspectd-specimen:passed, or another specimen, in place of an image.")
+                hint: "A test job has inspectd-specimen:passed, or another specimen, instead of an image.")
         }
         let document = specimen.document(of: request.workflow, parts: parts.map(\.kind))
         return Self.result(document, of: request, seal)
@@ -126,5 +126,175 @@ package struct InspectionPipeline: JobHandler {
     private func open(_ bytes: Data, of kind: PartKind) throws(InspectError) -> Data {
         guard !kind.isOpaque else { return bytes }
         do { return try self.decryption.open(bytes) } catch { throw InspectError(error.code, kind.rawValue) }
+    }
+
+    // MARK: Parts from elsewhere
+
+    /// Fetches what is not in the database, outside the slot: parts by URL, and sealed ones from the object store. They share the job's
+    /// permit, its memory and its time.
+    ///
+    /// - Returns: The bytes by the part's place.
+    private func fetch(_ parts: [JobPart], _ context: JobContext) async throws -> [Int: Data] {
+        var size = 0
+        var pieces: [(place: Int, piece: ObjectStore.Piece)] = []
+        var sources: [(place: Int, source: PartFetcher.Source)] = []
+        for (place, part) in parts.enumerated() {
+            switch part.source {
+            case .bytes(let bytes): size += bytes.count
+            case .object(let piece): pieces.append((place, piece))
+            case .url(let remote):
+                sources.append(
+                    (
+                        place,
+                        PartFetcher.Source(
+                            name: part.kind.rawValue, url: remote.url,
+                            expectedSHA256: part.sha256.hexadecimal,
+                            allowHTTP: remote.allowHTTP, allowPrivate: remote.allowPrivate, networks: remote.networks)
+                    ))
+            }
+        }
+        try context.leaveSlot(holding: size)
+        let bounds = PartFetcher.Bounds(limit: PartKind.byteLimit, within: self.fetchDeadline) { context.hold($0) }
+        var fetched: [Int: Data] = [:]
+        if !pieces.isEmpty {
+            // Their sizes are known, so the room is found before the first byte.
+            let stored = pieces.reduce(0) { $0 + $1.piece.size }
+            guard context.hold(stored) else { throw NoPermit() }
+            size += stored
+            for (place, data) in zip(
+                pieces, try await self.stored(pieces.map(\.piece), until: bounds.deadline))
+            {
+                fetched[place.place] = data
+            }
+        }
+        guard !sources.isEmpty else { return fetched }
+        let reference = context.job.reference(at: context.job.status)
+        do {
+            let found = try await self.fetcher.fetch(sources.map(\.source), bounds, total: JobPart.limit - size) {
+                self.onFetchFailure(reference, $0, $1)
+            }
+            for (source, data) in zip(sources, found) { fetched[source.place] = data }
+        } catch is PartFetcher.NotAdmitted {
+            throw NoPermit()
+        }
+        return fetched
+    }
+
+    /// - Throws: ``InspectError`` with ``ErrorCode/objectMissing``, ``ErrorCode/digestMismatch``, or ``ErrorCode/objectStoreUnavailable``,
+    ///   with which the job is delayed.
+    private func stored(
+        _ pieces: [ObjectStore.Piece], until deadline: ContinuousClock.Instant
+    ) async throws -> [Data] {
+        guard let objects else {
+            throw InspectError(.objectStoreUnavailable, "this worker has no object store")
+        }
+        return try await objects.get(pieces, until: deadline)
+    }
+
+    // MARK: Sealed jobs
+
+    /// What opens and seals the job; `nil`: it is not sealed.
+    ///
+    /// It waits for the key store as long as it would for the parts, a minute at most. Then others get the slot.
+    ///
+    /// - Throws: ``InspectError`` with one of the codes after which an attempt does not count (``ErrorCode/isUncounted``).
+    private func seal(of job: ClaimedJob) async throws -> JobSeal? {
+        guard let id = job.key else { return nil }
+        guard let keys else { throw InspectError(.keyMissing) }
+        let end = ContinuousClock.now + min(self.fetchDeadline, .seconds(60))
+        while true {
+            do throws(InspectError) {
+                return try JobSeal(try await keys.key(id), partner: job.partner)
+            } catch {
+                guard error.code == .keysUnavailable, ContinuousClock.now < end else { throw error }
+            }
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Parts with the URLs and digests that the request had: of sealed ones the database has the origin alone.
+    private static func located(_ parts: [JobPart], _ context: JobContext, _ seal: JobSeal?) async throws -> [JobPart] {
+        guard let seal, parts.contains(where: { if case .url = $0.source { true } else { false } }),
+            let values = try await context.sealedValues().map({ sealed throws(InspectError) in try seal.values(sealed) }
+            )
+        else { return parts }
+        return try parts.map { part in
+            guard case .url(var remote) = part.source,
+                let source = values.source(of: part.kind, part.ordinal, inPlaceOf: remote.url)
+            else { return part }
+            guard let sum = [UInt8](hexadecimal: source.sha256.lowercased()), sum.count == 32 else {
+                throw InspectError(.sealBroken, part.kind.rawValue)
+            }
+            var part = part
+            remote.url = source.url
+            part.source = .url(remote)
+            part.sha256 = Data(sum)
+            return part
+        }
+    }
+
+    /// A part's bytes as they were before they were sealed.
+    private static func unseal(_ bytes: Data, of part: JobPart, _ seal: JobSeal?) throws(InspectError) -> Data {
+        // A part of a job without a key was not stored by `insp.enqueue_parts`.
+        guard let seal else { throw InspectError(.sealBroken, part.kind.rawValue) }
+        do { return try seal.open(bytes, part: part.kind, part.ordinal) } catch {
+            throw InspectError(error.code, part.kind.rawValue)
+        }
+    }
+
+    // MARK: Vendor sessions
+
+    /// The vendor server's answers about a session, as the liveness stage's facts. Each access is recorded before and after it happens.
+    ///
+    /// - Parameters:
+    ///   - former: The stage's output as far as the session had come.
+    /// - Throws: ``SessionPaused`` if the session waits for its next blob.
+    private func ask(
+        about blobs: [Data], after former: Data?, _ request: InspectionRequest, _ context: JobContext, _ seal: JobSeal?
+    ) async throws -> Data {
+        var output = former
+        var facts = LivenessStageFacts(passive: nil)
+        if let former { facts = try JSONDecoder().decode(LivenessStageFacts.self, from: former) }
+        let answered = former == nil ? 0 : facts.session?.answered ?? blobs.count
+        guard let vendor else { throw InspectError(.vendorNotConfigured) }
+        if answered < blobs.count {
+            let session = try await context.sessionVendor()
+            let server = try vendor.server(of: session)
+            let reference = try await self.userReference(session, context, seal)
+            for (place, blob) in blobs.enumerated().dropFirst(answered) {
+                // A rerun has all the blobs of a session that may end earlier this time.
+                guard place == 0 || facts.session?.isOpen == true else { break }
+                try VendorSessionClient.check(blob)
+                try await context.beginSession(blob: place)
+                do {
+                    let known = facts.vendor.map { VendorSessionAnswer($0, isOpen: facts.session?.isOpen == true) }
+                    let (answer, status) = try await vendor.process(
+                        blob, of: reference, at: server, after: known, scansDocument: request.scansDocument)
+                    facts.vendor = answer.facts
+                    facts.session = VendorSession(answered: place + 1, isOpen: answer.isOpen)
+                    let made = try JSONEncoder().encode(facts)
+                    try await context.endSession(
+                        blob: place, outcome: "answered", status: status, output: made, seal: seal)
+                    output = made
+                } catch let failure as VendorSessionClient.Failure {
+                    try await context.endSession(blob: place, outcome: failure.outcome, status: failure.status)
+                    throw failure.error
+                }
+            }
+        }
+        if request.isSession, facts.session?.isOpen == true, try await context.pauseSession(for: vendor.patience) {
+            throw SessionPaused()
+        }
+        guard let output else { throw InspectError(.partMissing, PartKind.sessionBlob.rawValue) }
+        return output
+    }
+
+    /// The user whom the session is about, as the vendor's server knows persons.
+    private func userReference(
+        _ session: SessionVendor, _ context: JobContext, _ seal: JobSeal?
+    ) async throws -> String? {
+        guard let seal else { return session.userReference }
+        guard let sealed = try await context.sealedValues() else { return nil }
+        return try seal.values(sealed).userReference
     }
 }

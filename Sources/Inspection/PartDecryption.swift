@@ -44,16 +44,16 @@ package final class PartDecryption: Sendable {
     package func open(_ part: Data) throws(InspectError) -> Data {
         guard part.count > 2, Self.prefixes.contains(where: part.starts) else { return part }
         let pieces = part.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard pieces.count == 5, let head = Self.decoded(pieces[0]), let wrapped = Self.decoded(pieces[1]),
-            let nonce = Self.decoded(pieces[2]), let sealed = Self.decoded(pieces[3]),
-            let tag = Self.decoded(pieces[4]),
+        guard pieces.count == 5, let head = Base64URL.decode(pieces[0]), let wrapped = Base64URL.decode(pieces[1]),
+            let nonce = Base64URL.decode(pieces[2]), let sealed = Base64URL.decode(pieces[3]),
+            let tag = Base64URL.decode(pieces[4]),
             let header = try? JSONDecoder().decode(Header.self, from: head),
             header.alg == "RSA-OAEP-256", header.enc == "A256GCM", header.zip == nil, header.crit == nil
         else { throw InspectError(.decryptionFailed) }
         guard self.keys[header.kid] != nil else { throw InspectError(.decryptionKeyUnknown) }
         // The protected header is authenticated in the form in which it was sent (RFC 7516, section 5.2, step 14).
         guard let secret = self.unwrap(wrapped, keyID: header.kid),
-            let opened = Self.open(sealed, secret: secret, nonce: nonce, tag: tag, associated: Data(pieces[0]))
+            let opened = AES256GCM.open(sealed, secret: secret, nonce: nonce, tag: tag, associated: Data(pieces[0]))
         else { throw InspectError(.decryptionFailed) }
         return opened
     }
@@ -120,60 +120,5 @@ package final class PartDecryption: Sendable {
             return nil
         }
         return Array(secret.prefix(count))
-    }
-
-    /// Decrypts by AES-256-GCM (NIST SP 800-38D) as A256GCM wants it: a key of 32 bytes, a nonce of 12, a tag of 16.
-    ///
-    /// - Returns: `nil` if one has another length, or the tag is not that of the content and what is associated with it.
-    package static func open(
-        _ sealed: Data, secret: [UInt8], nonce: Data, tag: Data, associated: Data
-    ) -> Data? {
-        // libcrypto reads as much as it needs.
-        guard secret.count == 32, nonce.count == 12, tag.count == 16, let context = EVP_CIPHER_CTX_new() else {
-            return nil
-        }
-        defer { EVP_CIPHER_CTX_free(context) }
-        let associated = Array(associated)
-        var tag = Array(tag)
-        var opened = Data(count: sealed.count)
-        var count: CInt = 0
-        guard EVP_DecryptInit_ex(context, EVP_aes_256_gcm(), nil, secret, Array(nonce)) == 1,
-            EVP_DecryptUpdate(context, nil, &count, associated, CInt(associated.count)) == 1
-        else { return nil }
-        let isRead = opened.withUnsafeMutableBytes { target in
-            sealed.withUnsafeBytes { source in
-                source.isEmpty
-                    || EVP_DecryptUpdate(
-                        context, target.baseAddress?.assumingMemoryBound(to: UInt8.self), &count,
-                        source.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(source.count)) == 1
-            }
-        }
-        // Nothing is returned before the tag is verified.
-        guard isRead, EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(tag.count), &tag) == 1,
-            EVP_DecryptFinal_ex(context, nil, &count) == 1
-        else {
-            ERR_clear_error()
-            return nil
-        }
-        return opened
-    }
-
-    /// Base64url without padding (RFC 7515, section 2).
-    private static func decoded(_ piece: Data.SubSequence) -> Data? {
-        var text = [UInt8]()
-        text.reserveCapacity(piece.count + 3)
-        for byte in piece {
-            switch byte {
-            case UInt8(ascii: "-"): text.append(UInt8(ascii: "+"))
-            case UInt8(ascii: "_"): text.append(UInt8(ascii: "/"))
-            case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
-            default: text.append(byte)
-            }
-        }
-        while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
-        guard let data = Data(base64Encoded: Data(text)) else { return nil }
-        // Bits of the last character that no byte needs are zero (RFC 4648, section 3.5): a part has one text alone.
-        let rest = data.suffix(data.count % 3)
-        return rest.isEmpty || rest.base64EncodedData() == Data(text.suffix(4)) ? data : nil
     }
 }

@@ -80,7 +80,9 @@ package final class PartFetcher: Sendable {
         _ source: Source, _ bounds: Bounds, report: @Sendable (String) -> Void = { _ in }
     ) async throws -> Data {
         let digest = try source.expectedSHA256.map { text in
-            guard let digest = Self.digest(hexadecimal: text) else { throw InspectError(.digestInvalid) }
+            guard let digest = [UInt8](hexadecimal: text.lowercased()), digest.count == 32 else {
+                throw InspectError(.digestInvalid)
+            }
             return digest
         }
         let milliseconds = Int((bounds.deadline - .now) / .milliseconds(1))
@@ -129,7 +131,7 @@ package final class PartFetcher: Sendable {
     private static func failure(for error: HTTPError, of source: Source) -> any Error {
         switch error.code {
         case .requestInvalid: InspectError(.partURLInvalid, error.description)
-        // The caller knows an address that stands in the URL. For a name, the error would reveal that we can resolve it.
+        // The caller knows an address in the URL. For a name, the error would reveal that we can resolve it.
         case .egressRefused where Self.isLiteral(source.url): InspectError(.partURLInvalid, error.description)
         case .responseTooLarge: InspectError(.partTooLarge, error.detail)
         case .cancelled: CancellationError()
@@ -152,22 +154,6 @@ package final class PartFetcher: Sendable {
             self.flag.store(true, ordering: .releasing)
             return false
         }
-    }
-
-    private static func digest(hexadecimal text: String) -> [UInt8]? {
-        guard text.utf8.count == 64 else { return nil }
-        var digest: [UInt8] = []
-        var high: UInt8?
-        for character in text {
-            guard character.isASCII, let value = character.hexDigitValue.map(UInt8.init) else { return nil }
-            if let upper = high {
-                digest.append(upper << 4 | value)
-                high = nil
-            } else {
-                high = value
-            }
-        }
-        return digest
     }
 }
 

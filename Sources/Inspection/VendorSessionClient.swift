@@ -34,7 +34,7 @@ package struct VendorConfiguration: Sendable {
     package var server: VendorServer?
     /// Keys of partners' servers, by the names that `insp.set_vendor` takes. Never logged.
     package var keys: [String: String] = [:]
-    /// A PEM file in place of the system's certificate store.
+    /// A PEM file instead of the system's certificate store.
     package var certificateAuthorities: String?
     /// From the look-up of the name to the last byte of an answer.
     package var timeout: Duration = .seconds(30)
@@ -103,14 +103,16 @@ package final class VendorSessionClient: Sendable {
     /// - Parameters:
     ///   - reference: The user's, sent as `externalDatabaseRefID`.
     ///   - former: The answer to the session's former blob.
+    ///   - scansDocument: Whether the session goes on with a document once liveness is proven.
     /// - Returns: The server's answer, and its HTTP status.
     /// - Throws: ``Failure``; `CancellationError`.
     package func process(
-        _ blob: Data, of reference: String?, at server: VendorServer, after former: VendorSessionAnswer? = nil
+        _ blob: Data, of reference: String?, at server: VendorServer, after former: VendorSessionAnswer? = nil,
+        scansDocument: Bool = false
     ) async throws -> (answer: VendorSessionAnswer, status: Int) {
         let request = try self.request(for: blob, of: reference, to: server)
         let policy = EgressPolicy(allowsPrivate: server.allowsPrivate, networks: server.networks)
-        return try Self.answer(of: await self.send(request, policy), after: former)
+        return try Self.answer(of: await self.send(request, policy), after: former, scansDocument)
     }
 
     // Swift 6.3's optimiser crashes on typed errors that are caught in an asynchronous function with more in it than this.
@@ -149,7 +151,7 @@ package final class VendorSessionClient: Sendable {
     }
 
     private static func answer(
-        of result: Result<HTTPResponse, HTTPError>, after former: VendorSessionAnswer?
+        of result: Result<HTTPResponse, HTTPError>, after former: VendorSessionAnswer?, _ scansDocument: Bool
     ) throws -> (answer: VendorSessionAnswer, status: Int) {
         let response: HTTPResponse
         switch result {
@@ -173,10 +175,11 @@ package final class VendorSessionClient: Sendable {
                 torn.description)
         }
         guard let members = try? JSONDecoder().decode([String: VendorValue].self, from: Data(response.body)) else {
-            throw failure(.vendorResponseInvalid, "invalid", "the answer is no JSON object")
+            throw failure(.vendorResponseInvalid, "invalid", "the answer is not a JSON object")
         }
         do throws(InspectError) {
-            return (try VendorSessionAnswer(members: members, after: former), response.status)
+            let answer = try VendorSessionAnswer(members: members, after: former, scansDocument: scansDocument)
+            return (answer, response.status)
         } catch {
             throw failure(error.code, error.code == .vendorRefused ? "refused" : "invalid", error.detail)
         }

@@ -11,7 +11,7 @@ package struct JobResult: Sendable {
     package let decision: DecisionType
     /// Whether the partner's decision policy has it wait for a review, besides what the payload asks for.
     let asksForReview: Bool
-    /// `nil` if it is no JSON that PostgreSQL can store; the job then ends with an error.
+    /// `nil` if it is not JSON that PostgreSQL can store; the job then ends with an error.
     package let stored: StorableResult?
 
     /// - Parameters:
@@ -191,7 +191,7 @@ package final class JobContext: Sendable {
     /// Ends the lease of a job whose session goes on, until the next blob comes or the time is over.
     ///
     /// - Parameter patience: From the last answer on.
-    /// - Returns: False if that has passed: the job is to be decided by what there is. Otherwise the handler must throw
+    /// - Returns: False if that has passed: the job must be decided by what there is. Otherwise the handler must throw
     ///   ``SessionPaused``.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` or ``ErrorCode/databaseUnavailable``.
     package func pauseSession(for patience: Duration) async throws -> Bool {
@@ -315,7 +315,7 @@ package struct StorableResult: Sendable {
 
 /// Text that PostgreSQL can store as `jsonb`.
 enum StorableJSON {
-    /// - Returns: `nil` if it is no JSON.
+    /// - Returns: `nil` if it is not JSON.
     package static func checked(_ data: Data) -> Data? {
         let data = Data(self.text(data).utf8)
         guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }

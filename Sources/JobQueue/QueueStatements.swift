@@ -1,5 +1,5 @@
 internal import Custody
-internal import Foundation
+package import Foundation
 package import InspectCore
 internal import ObjectStore
 package import Postgres
@@ -99,6 +99,32 @@ package enum QueueStatements {
 
     package static func locked(_ jobs: [Int64]) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.locked_jobs($1)", [.intArray(jobs)])
+    }
+
+    // MARK: Vendor sessions
+
+    package static func vendor(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT * FROM insp.session_vendor($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    package static func beginSession(of job: ClaimedJob, blob: Int = 0) -> PostgresStatement {
+        PostgresStatement("SELECT insp.session_begin($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(blob))])
+    }
+
+    package static func endSession(of job: ClaimedJob, blob: Int = 0, outcome: String, status: Int?, output: Data?)
+        -> PostgresStatement
+    {
+        PostgresStatement(
+            "SELECT insp.session_end($1, $2, $3, $4, $5, $6)",
+            [
+                .int(job.id), .int(job.fence), .text(outcome), status.map { .int(Int64($0)) } ?? .null,
+                .optional(output), .int(Int64(blob)),
+            ])
+    }
+
+    package static func pauseSession(of job: ClaimedJob, for patience: Duration) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT insp.session_pause($1, $2, $3)", [.int(job.id), .int(job.fence), .double(patience / .seconds(1))])
     }
 
     // MARK: Writes
@@ -229,6 +255,14 @@ package enum QueueStatements {
             isToBeReplaced: try first.string("mode") == "replace")
     }
 
+    package static func vendor(from row: PostgresRow) throws -> SessionVendor {
+        SessionVendor(
+            url: try row.optionalString("url"), pins: try row.textArray("pins"),
+            keyName: try row.optionalString("key_name"), allowPrivate: try row.bool("allow_private"),
+            networks: try row.isNull("networks") ? nil : row.textArray("networks"),
+            userReference: try row.optionalString("reference"))
+    }
+
     package static func parts(from rows: [PostgresRow]) throws -> [JobPart] {
         try rows.map { row in
             let name = try row.string("kind")
@@ -352,32 +386,5 @@ package enum QueueStatements {
         guard try !row.isNull(column) else { return [:] }
         let stages = JobStatus.allCases.filter(\.isStage).sorted()
         return Dictionary(uniqueKeysWithValues: zip(stages, try row.dataArray(column))).compactMapValues { $0 }
-    }
-}
-
-/// A worker's identity in the database.
-package struct WorkerIdentity: Sendable, Equatable {
-    package var id: Int64
-    package var incarnation: String
-    package var region: Int
-
-    package init(id: Int64, incarnation: String, region: Int) {
-        self.id = id
-        self.incarnation = incarnation
-        self.region = region
-    }
-}
-
-/// Numbers that the database must never give out again.
-package struct SeenNumbers: Sendable {
-    /// The epoch of the floors (`insp.epoch`).
-    package var epoch: Int64 = 0
-    /// The highest fence and the highest place in any answer.
-    package var fence: Int64 = 0
-    package var seq: Int64 = 0
-
-    package mutating func learn(fence: Int64, seq: Int64 = 0) {
-        self.fence = max(self.fence, fence)
-        self.seq = max(self.seq, seq)
     }
 }

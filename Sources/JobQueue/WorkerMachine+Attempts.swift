@@ -163,7 +163,7 @@ extension WorkerMachine {
         actions.wake(0)
     }
 
-    /// Whether the queue is to be asked if anything is left: the worker stops once there is nothing.
+    /// Whether to ask the queue if anything is left: the worker stops once there is nothing.
     var drainCheck: WorkerIdentity? {
         guard self.configuration.drains, self.scan.sawNothing, !self.scan.isUnknown, self.running.isEmpty,
             self.pendingCount == 0
@@ -239,7 +239,7 @@ extension WorkerMachine {
         case failure(any Error, random: Double)
     }
 
-    static let notStorable = InspectError(.internalError, "a result cannot be stored: it is no JSON")
+    static let notStorable = InspectError(.internalError, "a result cannot be stored: it is not JSON")
 
     /// Turns an attempt's outcome into the write that ends its lease; the slot is free from here on.
     mutating func ended(
@@ -295,7 +295,7 @@ extension WorkerMachine {
         }
     }
 
-    /// A stage's result is to be stored.
+    /// A stage's result must be stored.
     ///
     /// - Returns: False if the lease is known to be lost.
     mutating func completed(

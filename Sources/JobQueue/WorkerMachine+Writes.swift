@@ -165,7 +165,7 @@ extension WorkerMachine {
         actions.reports.append(.abandoned(job: job.reference(at: job.status), sqlState: sqlState))
     }
 
-    /// What is to be reported of writes that were answered.
+    /// What to report of writes that were answered.
     static func reports(
         of writes: [QueueWrite], held: Set<Int64>, at now: ContinuousClock.Instant, _ report: (JobQueueEvent) -> Void
     ) {
@@ -289,7 +289,7 @@ extension WorkerMachine {
         self.parked[job]?.wait(from: now, random: random)
     }
 
-    /// A parked job's first writes have arrived, or something else is to be written in their place.
+    /// A parked job's first writes have arrived, or something else must be written instead.
     mutating func unpark(
         _ job: Int64, after count: Int, writing other: QueueWrite? = nil, at now: ContinuousClock.Instant
     ) {

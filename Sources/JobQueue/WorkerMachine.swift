@@ -355,3 +355,16 @@ struct WorkerActions: Sendable {
 
     func wakes(_ pump: Int) -> Bool { self.wakesAll || self.pumps & (1 << UInt64(pump & 63)) != 0 }
 }
+
+/// A worker's identity in the database.
+package struct WorkerIdentity: Sendable, Equatable {
+    package var id: Int64
+    package var incarnation: String
+    package var region: Int
+
+    package init(id: Int64, incarnation: String, region: Int) {
+        self.id = id
+        self.incarnation = incarnation
+        self.region = region
+    }
+}

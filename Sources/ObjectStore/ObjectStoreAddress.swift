@@ -26,7 +26,7 @@ package struct ObjectStoreAddress: Sendable {
         else { throw Self.refusal("no URL, or one with a login or a fragment") }
         let isLocal = ["127.0.0.1", "[::1]", "localhost"].contains(host)
         guard scheme == "https" || scheme == "http" && isLocal else {
-            throw Self.refusal("http leads to this host alone")
+            throw Self.refusal("http is only for this host")
         }
         let path = parts.path.split(separator: "/").map(String.init)
         // Characters that need no escape: libcurl signs a path as it is written.
@@ -39,7 +39,7 @@ package struct ObjectStoreAddress: Sendable {
                 let value = item.value, !value.isEmpty, settings.updateValue(value, forKey: item.name) == nil
             else { throw Self.refusal("\(item.name) is unknown, empty or given twice") }
         }
-        guard Self.isWord(settings["region"] ?? "us-east-1") else { throw Self.refusal("region is no word") }
+        guard Self.isWord(settings["region"] ?? "us-east-1") else { throw Self.refusal("region is not a word") }
         guard [nil, "path", "host"].contains(settings["style"]) else {
             throw Self.refusal("style is path or host")
         }

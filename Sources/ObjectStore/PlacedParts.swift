@@ -81,8 +81,8 @@ extension PlacedParts {
 extension ObjectStore {
     /// Why a program with an object store and without keys does not start.
     package static let needsKeys = InspectError(
-        .keyMissing, "an object store gets sealed parts alone, and no key store is configured",
-        hint: "--keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
+        .keyMissing, "an object store takes only sealed parts, and no key store is configured",
+        hint: "Set --keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
 
     /// In a function of its own, which frees the bytes before the request goes to the database.
     fileprivate func upload(_ parts: [PartKind: [Data]], as object: String) async throws -> PlacedParts {

@@ -109,7 +109,7 @@ struct MigrationFolder: Sendable {
         let names = Set(files.map(\.name))
         for file in files {
             guard let unknown = file.after.subtracting(names).min() else { continue }
-            throw PostgresError(.migration, "\(file.name) comes after \(unknown), which is no file of the folder")
+            throw PostgresError(.migration, "\(file.name) comes after \(unknown), which is not a file of the folder")
         }
         var waiting = files.sorted { $0.name < $1.name }
         var ordered: [Script] = []

@@ -3,8 +3,8 @@ internal import InspectCore
 /// Migrates a database to a folder's schema: the missing numbered scripts, then the changed functions files, all in one
 /// transaction.
 ///
-/// Safe when many processes run it at once: one works, the others wait for it and find nothing left to do. It waits for a table
-/// that is held in turns of two seconds, with pauses in which others get it.
+/// Safe when many processes run it at once: one works, the others wait for it and find nothing left to do. It waits for a
+/// locked table two seconds at a time, with pauses in which others get it.
 /// An applied numbered script must not change; its digest is stored and compared. A functions file may change: it is applied
 /// again, and so are the files after it, which may depend on what it drops. A functions file is also applied again if one of its
 /// objects is missing or was changed in the database. All other differences are reported.

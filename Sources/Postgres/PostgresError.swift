@@ -1,3 +1,5 @@
+package import InspectCore
+
 /// Why a call on a connection failed.
 package struct PostgresError: Error, Sendable {
     package enum Code: String, Sendable {
@@ -90,5 +92,32 @@ extension PostgresError: CustomStringConvertible {
     package var description: String {
         (self.sqlState.map { "\(self.code.rawValue) \($0): " } ?? "\(self.code.rawValue): ") + self.message
             + (self.detail.map { " (\($0))" } ?? "") + (self.hint.map { ". \($0)" } ?? "")
+    }
+}
+
+extension PostgresError {
+    /// The schema's own error that the database raised (`insp.refuse`).
+    package var refusal: InspectError? {
+        self.sqlState.flatMap(ErrorCode.init(sqlState:)).map {
+            InspectError($0, self.detail ?? "", hint: self.hint, field: self.column)
+        }
+    }
+
+    /// For logs: classes 22 and 23 (data and constraint errors) may quote values.
+    package var reason: String {
+        guard let state = self.sqlState else { return "\(self.code.rawValue): \(self.message)" }
+        if state.hasPrefix("22") || state.hasPrefix("23") { return "SQLSTATE \(state)" }
+        return "\(state) \(self.refusal?.description ?? self.message)"
+    }
+
+    /// The caller's error: an ``InspectError`` if there is one for it.
+    package var meaning: any Error {
+        if let refusal = self.refusal { return refusal }
+        switch self.sqlState {
+        // The payload is no JSON, or contains \u0000 or half a surrogate pair.
+        case "22P02", "22P05", "22021": return InspectError(.payloadInvalid, "not JSON that can be stored")
+        case _ where self.isTransient: return InspectError(.databaseUnavailable, self.reason)
+        default: return self
+        }
     }
 }

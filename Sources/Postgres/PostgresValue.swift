@@ -1,5 +1,6 @@
 package import Foundation
 internal import Glibc
+package import InspectCore
 
 /// One parameter of a statement; the server infers the type from the statement.
 package enum PostgresValue: Sendable, Equatable {
@@ -151,4 +152,16 @@ extension [UInt8] {
         UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8,
         UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8
     )
+}
+
+extension PostgresValue {
+    /// JSON as text. `jsonb` cannot hold U+0000, and libpq would cut a text at a zero byte.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/payloadInvalid``.
+    package static func json(_ data: Data) throws(InspectError) -> String {
+        guard !data.contains(0), let text = String(data: data, encoding: .utf8) else {
+            throw InspectError(.payloadInvalid, "not UTF-8, or a zero byte")
+        }
+        return text
+    }
 }

@@ -28,7 +28,7 @@ package final class FaceEngine {
     ///   - models: The folder that `deploy/install-models.sh` fills.
     ///   - contour: The file of dlib's 68-point model, for measures of eyes, mouth and pose; its training data forbids commercial
     ///     use, so only an operator may configure it.
-    ///   - network: A network in place of dlib's descriptor.
+    ///   - network: A network instead of dlib's descriptor.
     /// - Throws: `MODEL_UNAVAILABLE` if a file is missing or is not the one that was calibrated.
     package init(
         models: String, contour: String? = nil, network: FaceNetworkModel? = nil

@@ -56,7 +56,7 @@ final class FaceNetwork: FaceDescriptor {
     init(_ model: FaceNetworkModel) throws(InspectError) {
         let file = URL(fileURLWithPath: model.file).lastPathComponent
         guard model.calibration.isComplete, model.calibration.engine != FaceEmbedding.currentEngine else {
-            throw InspectError(.modelUnavailable, "\(file) has no complete calibration with a name of its own")
+            throw InspectError(.modelUnavailable, "\(file) has no complete calibration with its own name")
         }
         self.network = try OnnxNetwork(OnnxModel(file: model.file, sha256: model.sha256, input: model.input))
         guard self.network.outputLength == FaceEmbedding.length else {

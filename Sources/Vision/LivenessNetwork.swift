@@ -51,7 +51,7 @@ package final class LivenessNetwork {
         }
         let card = try DecodedImage.testCard(width: 160, height: 160)
         guard try self.probability(card, Box(x: 40, y: 40, width: 80, height: 80)) != nil else {
-            throw InspectError(.modelUnavailable, "\(file) has outputs that are no probabilities")
+            throw InspectError(.modelUnavailable, "\(file) has outputs that are not probabilities")
         }
     }
 
@@ -62,7 +62,7 @@ package final class LivenessNetwork {
             live: try self.probability(image, face.box), threshold: self.model.threshold)
     }
 
-    /// `nil` where the network's output is no probability.
+    /// `nil` where the network's output is not a probability.
     private func probability(_ image: DecodedImage, _ box: Box) throws(InspectError) -> Double? {
         let region = Self.crop(
             box, scale: self.model.cropScale, width: Double(image.facts.width), height: Double(image.facts.height))

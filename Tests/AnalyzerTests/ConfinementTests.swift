@@ -7,8 +7,8 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("An analyzer holds nothing and can do nothing but analyse", .serialized)
-struct ConfinementTests {
+/// An analyzer holds nothing and can do nothing but analyse.
+@Suite(.serialized) struct ConfinementTests {
     @Test func `The analyzer's environment holds the allowed variables alone`() async throws {
         setenv("PGPASSWORD", "secret", 1)
         setenv("INSPECTD_DATABASE_URL", "postgresql://user:secret@host/db", 1)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("Processes come and go as they should", .serialized)
-struct LifetimeTests {
+/// Processes come and go as they should.
+@Suite(.serialized) struct LifetimeTests {
     @Test func `Parts that fill the shared memory are accepted, one byte more is refused`() async throws {
         try await withPool(slots: 1, configure: { $0.sharedMemory = 1 << 20 }) { pool, _ in
             let full = Data(repeating: 1, count: 1 << 20)
@@ -83,9 +83,10 @@ struct LifetimeTests {
         try await withPool { pool, log in
             let parent = try #require(pool.parentPID)
             let children = childProcesses(of: parent)
-            let running = Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
-            try await waitUntil("a request is under way") { pool.freeSlots == 1 }
-            try await Task.sleep(for: .milliseconds(100))
+            let running = Task {
+                await inspectError { try await pool.perform("sleep", "300", deadline: .seconds(600)) }
+            }
+            try await pool.waitForWork()
             kill(parent, SIGKILL)
             let error = try await running.value(within: .seconds(120))
             #expect(error?.code == .analyzerCrashed)

@@ -103,6 +103,16 @@ extension AnalyzerPool {
         return self.reserve.processIDs
     }
 
+    /// Waits until a process works on a request that uses at least 300 ms of processor time.
+    func waitForWork() async throws {
+        try await waitUntil("a request is under way") {
+            guard let parent = self.parentPID else { return false }
+            return childProcesses(of: parent).contains {
+                ((try? ProcessorTime.of($0)) ?? .zero) > .milliseconds(150)
+            }
+        }
+    }
+
     /// Slots without a job.
     var freeSlots: Int { self.state.withLock { $0.free.count } }
 
@@ -136,7 +146,7 @@ func startWorker(slots: Int, through wrapper: [String] = []) throws -> (worker: 
     worker.standardOutput = output
     try worker.run()
     var text = Data()
-    let limit = Duration.seconds(60)
+    let limit = Duration.hangDeadline
     let deadline = ContinuousClock.now + limit
     while !text.contains(UInt8(ascii: "\n")) {
         var descriptor = pollfd(

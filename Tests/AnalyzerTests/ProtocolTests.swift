@@ -6,8 +6,8 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("The protocol between worker and analyzer")
-struct ProtocolTests {
+/// The protocol between worker and analyzer.
+@Suite struct ProtocolTests {
     @Test func `Control messages decode to what was encoded, and cut ones are refused`() throws {
         let limits = ChildLimits(
             addressSpace: 1 << 40, cpuSeconds: 60, cpuSecondsInAll: 50, sharedMemory: 1 << 26, largestFrame: 5)

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Analyzer
 
-@Suite("The parent, whose addresses all its forks share, is renewed without a gap", .serialized)
-struct RenewalTests {
+/// The parent, whose addresses all its forks share, is renewed without a gap.
+@Suite(.serialized) struct RenewalTests {
     @Test func `A crash fails one request, and a new parent replaces the old one`() async throws {
         try await withPool(slots: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let old = try #require(pool.parentPID)

@@ -46,7 +46,7 @@ import Testing
 
     @Test func `Two shakes with another motion between are two`() {
         let simulation = MotionSimulation()
-        var random = SeededGenerator(seed: Self.seed)
+        var random = SplitMix64(seed: Self.seed)
         var passed = 0
         for between in [LivenessChallenge.Step.blink, .nod, .smile, .mouthOpen] {
             for _ in 0..<10 {
@@ -61,7 +61,7 @@ import Testing
     /// Living faces in front of a screen that differs from the challenge in one colour.
     @Test func `A sequence that differs in one colour is another`() {
         let simulation = ColourFlashSimulation()
-        var random = SeededGenerator(seed: Self.seed)
+        var random = SplitMix64(seed: Self.seed)
         var passed = 0
         for _ in 0..<200 {
             let shown = simulation.challenge(&random)
@@ -79,7 +79,7 @@ import Testing
 
     @Test func `Burnt-out skin excuses a missing answer, and is no fault where the answer comes through`() {
         let simulation = ColourFlashSimulation()
-        var random = SeededGenerator(seed: 11)
+        var random = SplitMix64(seed: 11)
         func verdict(_ subject: SimulatedSubject) -> LivenessVerdict {
             let challenge = simulation.challenge(&random)
             var capture = simulation.capture(subject, challenge, &random)
@@ -94,7 +94,7 @@ import Testing
     }
 
     private static func still(_ count: Int) -> CaptureFacts {
-        var random = SeededGenerator(seed: 3)
+        var random = SplitMix64(seed: 3)
         var challenge = LivenessChallenge(steps: [.nod])
         let simulation = MotionSimulation()
         var capture = simulation.capture(.plane, &challenge, &random)

@@ -51,7 +51,7 @@ import Testing
         #expect(names.isSuperset(of: ["enqueueRate", "drainRate", "endToEndRate", "roundTripP50", "violations"]))
     }
 
-    @Test func `Pickup is measured from the commit and from the call`() async throws {
+    @Test(.timed) func `Pickup is measured from the commit and from the call`() async throws {
         var benchmark = QueueBenchmark.Pickup(databaseURL: try await ScratchDatabase.migrated().url)
         benchmark.jobs = 20
         benchmark.pause = 0.05...0.08

@@ -103,6 +103,7 @@ struct CallbackBodyTests {
                 // Every other time its claim lapses, and another gets it.
                 if round % 2 == 1 { _ = try await store.settle([Self.delivered(callback)]) }
             }
+            // Past the lease of a millisecond, on the server's clock.
             try await Task.sleep(for: .milliseconds(5))
         }
         #expect(times.map { sent[$0.id] } == wanted)

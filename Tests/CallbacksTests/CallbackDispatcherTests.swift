@@ -318,11 +318,10 @@ struct CallbackDispatcherTests {
         try await self.outbox.add(20, endpoint: endpoint, url: self.receiver.url("/slow?seconds=0.2"))
         try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
             try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
-                let deadline = ContinuousClock.now + .seconds(60)
-                while try self.receiver.received().count < 20, ContinuousClock.now < deadline {
+                try await waitUntil("all are sent") {
                     // Twice as many are the next of whoever has them.
                     #expect(try await self.outbox.countUnderWay() <= 6)
-                    try await Task.sleep(for: .milliseconds(20))
+                    return try self.receiver.received().count >= 20
                 }
             }
         }

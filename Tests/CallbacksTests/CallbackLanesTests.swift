@@ -17,8 +17,8 @@ import Testing
         CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60), holder: holder)
     }
 
-    private func entries(_ claim: CallbackClaim) -> [CallbackLanes.Entry] {
-        claim.callbacks.map { .init(callback: $0, claimed: .now, deadline: .now + .seconds(60)) }
+    private func entries(_ claim: CallbackClaim) -> [WaitingCallback] {
+        claim.callbacks.map { WaitingCallback(callback: $0, claimed: .now, deadline: .now + .seconds(60)) }
     }
 
     /// Together the dispatchers never send more at once than the endpoint allows, whoever claims in whatever order.
@@ -60,8 +60,8 @@ import Testing
         try await self.outbox.add(9, endpoint: wide, url: "https://partner.example/")
         let claim = try await self.store(1).claim(64)
         #expect(claim.callbacks.count == 12)
-        var lanes = CallbackLanes(limit: 3)
-        lanes.add(self.entries(claim), permits: claim.permits)
+        var lanes = CallbackLanes<WaitingCallback>(limit: 3)
+        lanes.add(self.entries(claim), permits: claim.permits, endpoint: \.callback.endpoint.id)
         func begin() -> [Int64] { lanes.begin().map(\.callback.endpoint.id) }
         // Three at once over all: each endpoint's first, then another of the one that may.
         let begun = begin()
@@ -87,8 +87,8 @@ import Testing
         let endpoint = try await self.endpoint(inFlight: 2)
         try await self.outbox.add(4, endpoint: endpoint, url: "https://partner.example/")
         let claim = try await self.store(1).claim(64)
-        var lanes = CallbackLanes(limit: 8)
-        lanes.add(self.entries(claim), permits: [endpoint: 0])
+        var lanes = CallbackLanes<WaitingCallback>(limit: 8)
+        lanes.add(self.entries(claim), permits: [endpoint: 0], endpoint: \.callback.endpoint.id)
         #expect(lanes.count == 1)
         #expect(lanes.abandon(endpoint).count == 4)
         #expect(lanes.count == 0)
@@ -99,12 +99,12 @@ import Testing
         let endpoint = try await self.endpoint(inFlight: 3)
         try await self.outbox.add(6, endpoint: endpoint, url: "https://partner.example/")
         let claim = try await self.store(1).claim(64)
-        var lanes = CallbackLanes(limit: 1)
-        lanes.add(self.entries(claim), permits: claim.permits)
+        var lanes = CallbackLanes<WaitingCallback>(limit: 1)
+        lanes.add(self.entries(claim), permits: claim.permits, endpoint: \.callback.endpoint.id)
         #expect(lanes.begin().count == 1)
         #expect(lanes.abandon(endpoint).count == 5)
         lanes.end(endpoint, holds: false)
-        lanes.add(self.entries(claim), permits: claim.permits)
+        lanes.add(self.entries(claim), permits: claim.permits, endpoint: \.callback.endpoint.id)
         #expect(lanes.readyCount == 1)
         #expect(lanes.begin().count == 1 && lanes.abandon(endpoint).count == 5)
         lanes.end(endpoint, holds: false)
@@ -112,7 +112,7 @@ import Testing
     }
 }
 
-extension CallbackLanes.Entry {
+extension WaitingCallback {
     fileprivate var delivered: CallbackSettlement {
         CallbackSettlement(
             callback: self.callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,

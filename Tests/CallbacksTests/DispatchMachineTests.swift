@@ -29,7 +29,7 @@ import Testing
         if case .claim(let order) = machine.claimTurn(at: now) { order } else { nil }
     }
 
-    private func begin(_ machine: inout DispatchMachine, at now: ContinuousClock.Instant) -> [CallbackLanes.Entry] {
+    private func begin(_ machine: inout DispatchMachine, at now: ContinuousClock.Instant) -> [WaitingCallback] {
         if case .begin(let entries, _) = machine.sendTurn(at: now) { entries } else { [] }
     }
 
@@ -40,7 +40,7 @@ import Testing
     }
 
     private func settlement(
-        _ entry: CallbackLanes.Entry, _ outcome: CallbackRetryPolicy.Outcome = .delivered
+        _ entry: WaitingCallback, _ outcome: CallbackRetryPolicy.Outcome = .delivered
     ) -> CallbackSettlement {
         CallbackSettlement(
             callback: entry.callback, outcome: outcome, started: Date(), milliseconds: 1, status: 200, code: nil,

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 
 @testable import Callbacks
@@ -14,7 +15,7 @@ struct DispatchSimulation {
         let holder: Int64
         let known = CallbackEndpoints()
         var floors = CallbackFloors()
-        var running: [CallbackLanes.Entry] = []
+        var running: [WaitingCallback] = []
     }
 
     private let outbox: Outbox
@@ -22,7 +23,7 @@ struct DispatchSimulation {
     private let other: PostgresConnection
     private let fault: Fault?
     private let inFlight: Int
-    private var random: Seeded
+    private var random: SplitMix64
     private var now = ContinuousClock.now
     private var dispatchers: [Dispatcher] = []
     private var holders: Int64 = 0
@@ -40,7 +41,7 @@ struct DispatchSimulation {
         self.other = try await outbox.database.connect()
         self.inFlight = inFlight
         self.fault = fault
-        self.random = Seeded(seed)
+        self.random = SplitMix64(seed: seed)
     }
 
     mutating func run(endpoints: Int, callbacks: Int, steps: Int) async throws {
@@ -217,20 +218,5 @@ struct DispatchSimulation {
         }
         _ = self.dispatchers[index].machine.settled(
             batch, of: order, at: self.now, retryAfter: isLost ? .milliseconds(100) : nil)
-    }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -45,10 +45,7 @@ struct HTTP2Tests {
         try process.run()
         defer { kill(process.processIdentifier, SIGKILL) }
         let portFile = folder.appendingPathComponent("port")
-        let deadline = ContinuousClock.now + .seconds(60)
-        while !FileManager.default.fileExists(atPath: portFile.path), ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await waitUntil("the server has a port") { FileManager.default.fileExists(atPath: portFile.path) }
         let port = try String(contentsOf: portFile, encoding: .utf8)
 
         let outbox = try await Outbox()

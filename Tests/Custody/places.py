@@ -4,7 +4,6 @@ import glob
 import http.client
 import os
 import subprocess
-import time
 
 from Custody.inputs import names, places as scans
 from Custody.marks import Family, Mark, manual, search
@@ -49,8 +48,7 @@ def hits(trial, others, plain_numbers):
     trial.main.query("SELECT pg_switch_wal()")
     trial.backup = os.path.join(trial.folder, "main", "backup")
     trial.main.backup(trial.backup)
-    trial.main.query("SELECT pg_switch_wal()")
-    time.sleep(1)
+    trial.main.archive()
     places = {
         "dump": [dump], "wal": [os.path.join(trial.main.folder, "archive")], "baseBackup": [trial.backup],
         "serverLog": [os.path.join(trial.main.folder, "log")], "statements": [os.path.join(trial.folder, "statements")],

@@ -122,12 +122,12 @@ import Testing
             #expect(flags.contains("dd") && flags.contains("wf"), "\(flags)")
             #expect(flags.contains("lo") == KeyStore.isMemoryLocked)
         }
-        // Another test may have the slot already, and nobody gets the same key.
+        // Another test may have the cell already, and nobody gets the same key.
         let again = (0..<2_000).map { _ in SecretKey.random() }
         #expect(Set(again.map { $0.withBytes { Data($0) } }).count == 2_000)
-        let slot = SecretMemory.allocate()
-        #expect(UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: slot), count: 32).allSatisfy { $0 == 0 })
-        SecretMemory.free(slot)
+        let cell = SecretMemory.allocate()
+        #expect(UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: cell), count: 32).allSatisfy { $0 == 0 })
+        SecretMemory.free(cell)
         #expect(address != 0)
     }
 

@@ -56,7 +56,7 @@ import Testing
             for round in 0..<8 {
                 let store = try fixture.store()
                 let list = round % 2 == 0 ? owners : owners.reversed()
-                group.addTask { try await store.personKeys(list) }
+                group.addTask { try await store.keys(of: list).persons }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }

@@ -38,6 +38,8 @@ import Testing
         #expect(verdict.outcome == .broken)
         #expect(RecordPlace(seq: 999_999_999_999_999_999, hash: Self.zeros) != nil)
         #expect(RecordPlace(seq: 1_000_000_000_000_000_000, hash: Self.zeros) == nil)
+        // Swift's own reading of numbers takes a sign.
+        for sign in ["-0", "+0"] { #expect(RecordPlace(seq: 1, hash: sign + Self.zeros.dropFirst(2)) == nil) }
     }
 
     @Test func `The largest places overflow nothing`() {

@@ -26,16 +26,7 @@ final class StubKMS: Sendable {
             ])
         self.process = process
         self.folder = folder
-        let deadline = Date(timeIntervalSinceNow: 60)
-        var port = ""
-        while port.isEmpty, Date() < deadline, waitpid(process, nil, WNOHANG) == 0 {
-            port = (try? String(contentsOf: file("port"), encoding: .utf8)) ?? ""
-            if port.isEmpty { Thread.sleep(forTimeInterval: 0.02) }
-        }
-        guard !port.isEmpty else {
-            kill(process, SIGKILL)
-            throw ProgramFailed(description: "the KMS did not start")
-        }
+        let port = try ChildProcess(pid: self.process).words(from: file("port"))[0]
         self.mount = "https://localhost:\(port)/v1/transit"
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing
@@ -197,7 +198,7 @@ import Testing
         let done = try await site.run(["key"], key: "rfc.pem")
         let body = String(decoding: done.output, as: UTF8.self).split(separator: "\n")[1]
         #expect(
-            Data(base64Encoded: String(body))?.suffix(32).map { String(format: "%02x", $0) }.joined()
+            Data(base64Encoded: String(body))?.suffix(32).hexadecimal
                 == "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
     }
 

@@ -151,7 +151,7 @@ import Testing
 
         let dump = try await site.dump()
         for plain in [secret, next, "c0rrect-h0rse", "battery-stapl3", String(token)] {
-            #expect(!dump.contains(plain) && !dump.contains(Data(plain.utf8).hexadecimalText))
+            #expect(!dump.contains(plain) && !dump.contains(plain.utf8.hexadecimal))
         }
         let purposes = try await site.connection.query(
             "SELECT purpose, seal FROM insp.secret WHERE owner LIKE 'endpoint%' ORDER BY purpose, id")
@@ -161,7 +161,7 @@ import Testing
             ])
         #expect(try purposes.allSatisfy { try $0.int(1) == 1 })
         let all = [secret, next, "c0rrect-h0rse", "battery-stapl3"]
-        let bytes = all.map { Data($0.utf8).base64EncodedString() } + all.map { Data($0.utf8).hexadecimalText }
+        let bytes = all.map { Data($0.utf8).base64EncodedString() } + all.map { $0.utf8.hexadecimal }
         #expect(try await site.found(all + bytes + ["hooks.example.com"]) == ["hooks.example.com"])
         // One that PostgreSQL has made is found.
         let plain = try await site.connection.query(
@@ -358,12 +358,5 @@ import Testing
             let done = try await site.run(["endpoint", "seal", "1", option, "-"], input: value)
             #expect(done.status == 1 && done.errors.contains(code), "\(option): \(done.errors)")
         }
-    }
-}
-
-extension Data {
-    /// As `pg_dump` writes `bytea`.
-    fileprivate var hexadecimalText: String {
-        self.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 }

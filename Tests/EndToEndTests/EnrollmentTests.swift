@@ -43,7 +43,7 @@ import Testing
             #expect(tables.count > 20)
             var found: [String] = []
             for table in tables {
-                for needle in hex + bytes.map({ $0.map { String(format: "%02x", $0) }.joined() }) {
+                for needle in hex + bytes.map(\.hexadecimal) {
                     // bytea prints as hex, so one search finds both forms.
                     let count = try await self.service.connection.query(
                         "SELECT count(*) FROM \(table) t WHERE position($1 IN lower(t::text)) > 0", [.text(needle)])[0]

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing
@@ -157,7 +158,7 @@ import Testing
         #expect(secret.hasPrefix("whsec_") && Data(base64Encoded: String(secret.dropFirst(6)))?.count == 32)
         let stored = try await gateway.connection.query("SELECT string_agg(s::text, ' ') FROM insp.secret s")[0].string(
             0)
-        #expect(!isSealed || !stored.contains(Data(secret.utf8).map { String(format: "%02x", $0) }.joined()))
+        #expect(!isSealed || !stored.contains(secret.utf8.hexadecimal))
         #expect(
             try await gateway.connection.query(
                 "SELECT count(*) FROM insp.secrets('endpoint ' || (SELECT id FROM insp.endpoint), '{signing_secret}')")[

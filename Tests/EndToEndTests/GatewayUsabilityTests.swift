@@ -18,11 +18,13 @@ import Testing
         let gateway = try await Gateway.start(scopes: "{create}")
         let good = try await gateway.form(
             [("FRONT", TestInputs.specimen("id_front.jpg")), ("BACK", TestInputs.specimen("id_back.jpg"))],
-            path: "/usability")
+            path: "/usability", headers: ["Idempotency-Key": "order-16"])
+        // A key means nothing here, so that even one that is none is ignored.
         #expect(good.status == 200 && Self.decision(good) == "PASSED", "\(good.document)")
         #expect((good.document["usability"] as? [Any])?.count == 2 && Self.codes(good) == [])
         let blurred = try await gateway.form(
-            [("FRONT", TestInputs.specimen("blurred.jpg"))], path: "/usability?language=de-AT")
+            [("FRONT", TestInputs.specimen("blurred.jpg"))], path: "/usability?language=de-AT",
+            headers: ["Idempotency-Key": "a b"])
         #expect(Self.codes(blurred).contains("BLURRY"), "\(blurred.document)")
         let advice = (blurred.document["reasons"] as? [[String: Any]])?.first?["advice"] as? String
         #expect(advice == "Halten Sie die Kamera ruhig und lassen Sie sie scharfstellen.")

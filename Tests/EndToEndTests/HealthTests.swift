@@ -13,16 +13,7 @@ import Testing
 
         /// Waits for the line in which the worker names its port.
         init(of worker: Program) async throws {
-            let deadline = ContinuousClock.now + .seconds(60)
-            while ContinuousClock.now < deadline {
-                let line = try? HealthTests.lines(worker).first { $0["message"] as? String == "health port open" }
-                if let port = line?["port"] as? Int {
-                    self.port = port
-                    return
-                }
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            throw Program.Failed(message: "the worker opened no port: \(worker.standardError)")
+            self.port = try await worker.port("health port open")
         }
 
         func get(_ path: String) async throws -> (status: Int, type: String?, text: String) {
@@ -43,16 +34,14 @@ import Testing
 
         /// Waits until `/readyz` answers with a status; returns the checks that it names.
         func waitFor(_ status: Int) async throws -> [String] {
-            let deadline = ContinuousClock.now + .seconds(40)
-            while true {
-                let answer = try await self.get("/readyz")
-                if answer.status == status || ContinuousClock.now > deadline {
-                    #expect(answer.status == status && answer.type == "application/json", "\(answer.text)")
-                    let reasons = try members(Data(answer.text.utf8))["reasons"] as? [[String: Any]] ?? []
-                    return reasons.compactMap { $0["check"] as? String }
-                }
-                try await Task.sleep(for: .milliseconds(100))
+            var answer = try await self.get("/readyz")
+            try await waitUntil("/readyz answers \(status)", every: .milliseconds(100)) {
+                answer = try await self.get("/readyz")
+                return answer.status == status
             }
+            #expect(answer.type == "application/json", "\(answer.text)")
+            let reasons = try members(Data(answer.text.utf8))["reasons"] as? [[String: Any]] ?? []
+            return reasons.compactMap { $0["check"] as? String }
         }
     }
 
@@ -91,20 +80,14 @@ import Testing
 
         // The queue is polled every five seconds.
         var metrics = try await port.metrics()
-        let deadline = ContinuousClock.now + .seconds(60)
-        while ContinuousClock.now < deadline {
-            let isThere =
-                metrics.value("inspectd_queue_waiting_jobs", ["lane": "bulk"]) == 3
+        try await waitUntil("the queue was polled", every: .milliseconds(200)) {
+            metrics = try await port.metrics()
+            return metrics.value("inspectd_queue_waiting_jobs", ["lane": "bulk"]) == 3
                 // For a while also the job that crashed, in addition to the scheduled one.
                 && metrics.value("inspectd_queue_delayed_jobs", ["lane": "normal"]) == 1
                 && metrics.value("inspectd_callback_attempts_total", ["outcome": "delivered"]) == 2
-            if isThere { break }
-            try await Task.sleep(for: .milliseconds(200))
-            metrics = try await port.metrics()
         }
-        #expect(metrics.value("inspectd_queue_waiting_jobs", ["lane": "bulk"]) == 3)
         #expect(metrics.value("inspectd_queue_waiting_jobs", ["lane": "normal"]) == 0)
-        #expect(metrics.value("inspectd_queue_delayed_jobs", ["lane": "normal"]) == 1)
         #expect(metrics.value("inspectd_queue_paused", ["lane": "bulk"]) == 1)
         let age = try #require(metrics.value("inspectd_queue_oldest_seconds", ["lane": "bulk"]))
         #expect(age > 0 && age < 120)
@@ -172,20 +155,18 @@ import Testing
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [.text(name)])
         // The dispatcher notices at once, the worker when its heartbeat is too old.
         var checks = try await port.waitFor(503)
-        let deadline = ContinuousClock.now + .seconds(60)
-        while !checks.contains("database"), ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(200))
+        try await waitUntil("the worker notices", every: .milliseconds(200)) {
             checks = try await port.waitFor(503)
+            return checks.contains("database")
         }
         #expect(Set(checks) == ["database", "callbacks"])
         #expect(try await port.get("/healthz").status == 200)
         var away = try await port.metrics()
-        while away.value("inspectd_workers_live") != nil, ContinuousClock.now < deadline + .seconds(60) {
-            try await Task.sleep(for: .milliseconds(200))
+        try await waitUntil("what is not known is not said", every: .milliseconds(200)) {
             away = try await port.metrics()
+            return away.value("inspectd_workers_live") == nil
         }
         #expect(away.value("inspectd_ready") == 0)
-        #expect(away.value("inspectd_workers_live") == nil, "what is not known is not said")
 
         try await administrator.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
         await administrator.close()
@@ -296,18 +277,13 @@ import Testing
             try await service.waitForNone(
                 "SELECT 3 - count(*) FROM insp.job WHERE status = 128", within: .seconds(120)))
         var metrics = try await port.metrics()
-        let deadline = ContinuousClock.now + .seconds(60)
-        func isComplete(_ metrics: MetricsText) -> Bool {
-            (metrics.value("inspectd_test_callback_attempts_total", ["outcome": "failed"]) ?? 0) >= 2
+        try await waitUntil("the metrics are complete", every: .milliseconds(200)) {
+            metrics = try await port.metrics()
+            return (metrics.value("inspectd_test_callback_attempts_total", ["outcome": "failed"]) ?? 0) >= 2
                 && metrics.value("inspectd_callback_attempts_total", ["outcome": "delivered"]) == 1
                 && metrics.value("inspectd_callbacks_pending") == 0
                 && metrics.value("inspectd_jobs_finished_total", ["outcome": "completed"]) == 1
         }
-        while !isComplete(metrics), ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(200))
-            metrics = try await port.metrics()
-        }
-        #expect(isComplete(metrics))
         // A specimen's error is its result: nobody need look at it.
         for (outcome, count) in [("completed", 2.0), ("dead_lettered", 0)] {
             #expect(metrics.value("inspectd_test_jobs_finished_total", ["outcome": outcome]) == count, "\(outcome)")

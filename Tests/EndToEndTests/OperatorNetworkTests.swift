@@ -108,7 +108,7 @@ import Testing
             (["name": nil], "without name"),
             (["input": nil], "without input"), (["threshold": 1.5], "no valid description"),
             (["liveIndex": 3], "none of index 3"),
-            (["output": "probabilities"], "no probabilities"), (["file": "none.onnx"], "none.onnx is missing"),
+            (["output": "probabilities"], "not probabilities"), (["file": "none.onnx"], "none.onnx is missing"),
         ]
         for (change, says) in cases {
             let refused = try await Self.inspect(Self.livenessEngine(change))

@@ -83,7 +83,7 @@ struct Program {
 
     /// Waits for the line of the log in which the process names a port.
     func port(_ message: String) async throws -> Int {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .hangDeadline
         while ContinuousClock.now < deadline {
             for line in self.standardError.split(separator: "\n") {
                 let fields = try? members(Data(line.utf8))

@@ -116,4 +116,31 @@ import Testing
         #expect(try await worker.wait() == 0)
         #expect(try await gateway.stop() == 0)
     }
+
+    @Test func `A test that waits, is cancelled or is withdrawn says that it is one, and nothing real does`()
+        async throws
+    {
+        let scopes = "{create,session,persons}"
+        let gateway = try await Gateway.start(["--longest-wait", "1"], scopes: scopes)
+        let test = try await gateway.connection.query(
+            "SELECT bearer FROM insp.create_test_credential('bank', $1)", [.text(scopes)])[0].string(0)
+        for (bearer, mark) in [(test, true), (gateway.bearer, nil)] as [(String, Bool?)] {
+            // Nobody works on it.
+            let late = try await gateway.call(
+                "POST", "/facetec/session", ["sessionRequestBlob": "live.1"], bearer: bearer)
+            let place = try #require(late.headers["Location"])
+            let waiting = try await gateway.call("GET", place, bearer: bearer)
+            let id = try #require(waiting.id)
+            let cancelled = try await gateway.call("DELETE", "/inspectionjob/\(id)", bearer: bearer)
+            let ended = try await gateway.call("GET", place, bearer: bearer)
+            let withdrawn = try await gateway.call("DELETE", "/inspectionjob/\(id)/consent", bearer: bearer)
+            #expect((late.status, waiting.status, ended.status) == (202, 202, 200))
+            #expect(cancelled.document["cancelled"] as? Bool == true)
+            #expect(withdrawn.document["withdrawn"] as? Bool == true)
+            for answer in [late, waiting, cancelled, ended, withdrawn] {
+                #expect(answer.document["test"] as? Bool == mark, "\(answer.document)")
+            }
+        }
+        #expect(try await gateway.stop() == 0)
+    }
 }

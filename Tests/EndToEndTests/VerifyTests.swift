@@ -21,11 +21,13 @@ struct VerifyTests {
         [
             ("as published", Callback(), true),
             ("beside other versions", Callback(signature: "v1a,AAAA v2,x \(Callback().signature)"), true),
+            ("beside letters that are no Base64", Callback(signature: "v1,ä \(Callback().signature)"), true),
             ("another body", Callback(body: #"{"test":2432232314}"#), false),
             ("another id", Callback(id: "msg_x"), false),
             ("too old", Callback(now: "1614265700"), false),
             ("too new", Callback(now: "1614264000"), false),
             ("no time", Callback(timestamp: "soon"), false),
+            ("a time in other digits", Callback(timestamp: "²"), false),
             ("another signature", Callback(signature: "v1,AAAA"), false),
         ]
     }

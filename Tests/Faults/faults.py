@@ -42,6 +42,7 @@ class World:
     def __init__(self, arguments):
         self.short = arguments.short
         self.seed = arguments.seed
+        self.peace = random.Random(self.seed + 3)
         self.disk = arguments.disk
         self.folder = arguments.folder
         self.rate = arguments.rate
@@ -192,7 +193,7 @@ class World:
     def kill(self, worker):
         """Kills a worker and remembers what it held."""
         # Now and then the database is left in peace until the jobs are rescued, so that the time can be taken.
-        if not self.disturbed and (not self.rescue_seconds or random.random() < 0.4):
+        if not self.disturbed and (not self.rescue_seconds or self.peace.random() < 0.4):
             self.quiet_until = time.monotonic() + 25
         leases = []
         try:

@@ -84,6 +84,12 @@ struct FaultyEngine: AnalyzerEngine {
         self.marker.isEmpty || String(decoding: request, as: UTF8.self).contains(self.marker)
     }
 
+    /// Uses as many milliseconds of processor time as the request says, if any.
+    private static func burn(_ request: [UInt8]) {
+        let end = clock() + (Int(String(decoding: request, as: UTF8.self)) ?? 0) * 1000
+        while clock() < end {}
+    }
+
     private mutating func commit(
         _ fault: Fault, _ request: [UInt8], _ parts: [PartView]
     ) throws(InspectError) -> [UInt8] {
@@ -96,14 +102,14 @@ struct FaultyEngine: AnalyzerEngine {
             var value: UInt64 = 1
             while value != 0 { value = value &* 6_364_136_223_846_793_005 | 1 }
             return [UInt8(truncatingIfNeeded: value)]
-        case .burn:
-            let milliseconds = Int(String(decoding: request, as: UTF8.self)) ?? 0
-            let end = clock() + milliseconds * 1000
-            while clock() < end {}
+        case .burn: Self.burn(request)
         case .noise:
             let line = [UInt8](repeating: 0x2E, count: 1 << 20)
             _ = Glibc.write(STDERR_FILENO, line, line.count)
-        case .sleep: Glibc.sleep(3600)
+        case .sleep:
+            // What a request burns first shows a test that it has begun.
+            Self.burn(request)
+            Glibc.sleep(3600)
         case .garbage: write([UInt8](repeating: 0x47, count: 64))
         case .trickle:
             write([64, 0, 0, 0])

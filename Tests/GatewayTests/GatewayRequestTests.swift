@@ -2,6 +2,7 @@ import Foundation
 import HTTPServer
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Gateway
@@ -88,28 +89,23 @@ import Testing
         #expect(blob.blob == Data((long + "ä/").utf8))
     }
 
-    @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async {
+    @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async throws {
         let gate = FairGate(1)
         final class Order: Sendable {
-            let asked = Mutex(0)
             let names = Mutex<[String]>([])
         }
         let order = Order()
-        await withTaskGroup(of: Void.self) { group in
-            await gate.run("first") {
-                for name in ["a", "a", "a", "a", "b"] {
-                    let asked = order.asked.withLock { $0 }
-                    group.addTask {
-                        order.asked.withLock { $0 += 1 }
-                        await gate.run(name) { order.names.withLock { $0.append(name) } }
-                    }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            try await gate.run("first") {
+                for (before, name) in ["a", "a", "a", "a", "b"].enumerated() {
+                    group.addTask { await gate.run(name) { order.names.withLock { $0.append(name) } } }
                     // In this order, so that the backlog exists first.
-                    for _ in 0..<600 where order.asked.withLock({ $0 }) == asked {
-                        try? await Task.sleep(for: .milliseconds(100))
+                    try await waitUntil("it waits") {
+                        gate.state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } } == before + 1
                     }
-                    try? await Task.sleep(for: .milliseconds(20))
                 }
             }
+            try await group.waitForAll()
         }
         let seen = order.names.withLock { $0 }
         #expect(seen.count == 5 && (seen.firstIndex(of: "b") ?? 9) <= 1, "\(seen)")
@@ -130,7 +126,7 @@ import Testing
             return try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
         }
         let problem = try document(InspectError(.documentFormatUnknown, "'td3'"))
-        #expect(problem["detail"] as? String == "no document format of that name exists ('td3')")
+        #expect(problem["detail"] as? String == "no document format has that name ('td3')")
         #expect(problem["hint"] as? String == "A document format is TD1, TD2 or TD3.")
         let given = try document(InspectError(.payloadInvalid, "unknown key 'x'", hint: "Keys are a, b."))
         #expect(given["hint"] as? String == "Keys are a, b.")
@@ -215,6 +211,18 @@ import Testing
         #expect(Self.code { _ = try SessionRequest(Data(strange.utf8)) } == .jobUnknown)
         let payload = try JSONSerialization.jsonObject(with: session.payload) as? [String: String]
         #expect(payload == ["workflow": "liveness", "userReference": "12345", "reportingCriteria": "cardRequest"])
+        #expect(!session.scansDocument && !session.hasKey)
+        let scanning = try SessionRequest(
+            Data(#"{"sessionRequestBlob":"blob","documentScan":true}"#.utf8), idempotencyKey: "k")
+        #expect(scanning.scansDocument && scanning.hasKey)
+        let keyed = try JSONSerialization.jsonObject(with: scanning.payload) as? [String: String]
+        #expect(keyed == ["workflow": "liveness", "idempotencyKey": "k"])
+        for (value, code) in [
+            ("false", nil), ("null", nil), ("1", .payloadInvalid), (#""true""#, .payloadInvalid),
+        ] as [(String, ErrorCode?)] {
+            let text = #"{"sessionRequestBlob":"blob","documentScan":\#(value)}"#
+            #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == code, "\(value)")
+        }
         for old in ["faceScan", "auditTrailImage", "faceScanBase64", "lowQualityAuditTrailImage"] {
             let text = #"{"sessionRequestBlob":"blob","\#(old)":"x"}"#
             #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == .sessionShapeRefused)

@@ -96,9 +96,10 @@ struct CurlMultiTests {
 
     @Test(arguments: ["/hang", "/drip-headers"])
     func `A server that does not answer in time fails`(_ path: String) async throws {
-        let failure = await self.failure(of: self.receiver.url(path), milliseconds: 700)
+        let asking = Task { await self.failure(of: self.receiver.url(path), milliseconds: 700) }
+        let failure = try await asking.value(within: .hangDeadline)
         #expect(failure.code == .timedOut)
-        #expect((600...30_000).contains(failure.milliseconds))
+        #expect(failure.milliseconds >= 600)
     }
 
     @Test func `A body that drips is cut off, and the status counts`() async throws {

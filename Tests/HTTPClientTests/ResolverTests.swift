@@ -12,6 +12,8 @@ struct ResolverTests {
     private final class Silence: Sendable {
         private let isOver = Mutex(false)
         let asked = Mutex<[String]>([])
+        /// Callers that have begun to ask.
+        let callers = Mutex(0)
 
         var resolver: Resolver {
             Resolver { name in
@@ -47,7 +49,7 @@ struct ResolverTests {
         for task in hung { #expect((try? await task.value(within: .seconds(120)).get()) == [Self.address]) }
     }
 
-    @Test func `A look-up takes no longer than its caller allows`() async {
+    @Test func `A look-up takes no longer than its caller allows`() async throws {
         let silence = Silence()
         defer { silence.end() }
         let resolver = silence.resolver
@@ -55,7 +57,7 @@ struct ResolverTests {
             Issue.record("an answer came from nowhere")
             return
         }
-        for _ in 0..<600 where silence.asked.withLock({ $0.isEmpty }) { try? await Task.sleep(for: .milliseconds(100)) }
+        try await waitUntil("the name is asked for") { silence.asked.withLock { !$0.isEmpty } }
         // A second caller does not ask a second time.
         _ = await resolver.addresses(of: "hung.example", within: .milliseconds(100))
         #expect(silence.asked.withLock { $0 } == ["hung.example"])
@@ -74,19 +76,24 @@ struct ResolverTests {
         }
     }
 
-    @Test func `One look-up serves all who ask for a name`() async {
-        let count = Mutex(0)
-        let resolver = Resolver { _ in
-            count.withLock { $0 += 1 }
-            Thread.sleep(forTimeInterval: 0.05)
-            return .success([Self.address])
-        }
-        await withTaskGroup(of: Void.self) { group in
+    @Test func `One look-up serves all who ask for a name`() async throws {
+        let silence = Silence()
+        defer { silence.end() }
+        let resolver = silence.resolver
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<50 {
-                group.addTask { _ = await resolver.addresses(of: "partner.example", within: .seconds(60)) }
+                group.addTask {
+                    silence.callers.withLock { $0 += 1 }
+                    return (try? await resolver.addresses(of: "hung.example", within: .seconds(600)).get()) != nil
+                }
             }
+            try await waitUntil("all ask") {
+                silence.callers.withLock { $0 } == 50 && silence.asked.withLock { !$0.isEmpty }
+            }
+            silence.end()
+            for try await isFound in group { #expect(isFound) }
         }
-        #expect(count.withLock { $0 } == 1)
+        #expect(silence.asked.withLock { $0 } == ["hung.example"])
     }
 
     @Test func `The system's resolver knows local names`() throws {

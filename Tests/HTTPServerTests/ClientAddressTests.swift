@@ -2,7 +2,8 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("By whose address a client is known") struct ClientAddressTests {
+/// By whose address a client is known.
+@Suite struct ClientAddressTests {
     @Test func `A forwarded address counts only from a trusted proxy, and only its last part`() throws {
         let proxies = try #require(TrustedProxies(["10.0.0.0/8", "::1"]))
         func client(_ peer: String, _ forwarded: String?) -> String {

@@ -112,7 +112,13 @@ import Testing
             "GET /a HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "a", count: 40_000))\r\n\r\n")
         #expect(long.answer.hasPrefix("HTTP/1.1 431 ") && long.requests.isEmpty)
         let many = (0..<200).map { "X\($0): y\r\n" }.joined()
-        #expect(try await Self.exchange("GET /a HTTP/1.1\r\nHost: x\r\n\(many)\r\n").answer.hasPrefix("HTTP/1.1 431 "))
+        let crowded = try await Self.exchange("GET /a HTTP/1.1\r\nHost: x\r\n\(many)\r\n").answer
+        let strange = try await Self.exchange("POST /a HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\n\r\n").answer
+        // As every refusal, a problem document.
+        for (answer, status) in [(long.answer, 431), (crowded, 431), (strange, 417)] {
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) ") && answer.contains("application/problem+json"), "\(answer)")
+            #expect(answer.contains(#""status":\#(status),"#) && answer.contains("PARAMETER_INVALID"), "\(answer)")
+        }
         #expect(
             try await Self.exchange("GET /\(String(repeating: "a", count: 40_000))").answer.hasPrefix("HTTP/1.1 400 "))
         let server = try HTTPServer(try #require(ListenAddress("0"))) { _ in

@@ -40,6 +40,7 @@ import Testing
         await client.send("POST /drops HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in 0..<3 {
             await client.send("5\r\nhello\r\n")
+            // So that each chunk arrives alone; nothing tells when the server has read it.
             try await Task.sleep(for: .milliseconds(20))
         }
         await client.send("0\r\n\r\n")
@@ -99,15 +100,13 @@ import Testing
         }
         await head.send("GET /x HTTP/1.1\r\n")
         await body.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
-        let deadline = ContinuousClock.now + .seconds(60)
         var isHeadOpen = true
         var isBodyOpen = true
-        while isHeadOpen || isBodyOpen, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(100))
+        try await waitUntil("both are cut off", every: .milliseconds(100)) {
             if isHeadOpen { isHeadOpen = await head.send("X: y\r\n") }
             if isBodyOpen { isBodyOpen = await body.send("x") }
+            return !isHeadOpen && !isBodyOpen
         }
-        #expect(!isHeadOpen && !isBodyOpen)
         try await waitUntil("no request is in flight") { server.requestsInFlight == 0 }
         #expect(server.heldBytes == 0)
         await server.stop(within: .seconds(5))
@@ -188,7 +187,7 @@ import Testing
         // Behind a proxy, so that it is the share that counts.
         let proxies = try #require(TrustedProxies(["127.0.0.1"]))
         let server = try HTTPServer(try #require(ListenAddress("0")), limits: limits, proxies: proxies) { request in
-            .accept(share: request.query["share"]) { _ in HTTPResponse(status: 200) }
+            .accept(share: request.query["share"], headers: [("X-Known", "yes")]) { _ in HTTPResponse(status: 200) }
         }
         func begin(_ bytes: Int, of count: Int) async throws -> HTTPClient {
             let client = try HTTPClient(server.port)
@@ -202,6 +201,10 @@ import Testing
         let third = try await HTTPClient.exchange(
             server.port, "POST /x?share=a", body: String(repeating: "x", count: 90_000))
         #expect(third.hasPrefix("HTTP/1.1 503 "))
+        // The server's own refusals say what the admission gave them.
+        let large = try await HTTPClient.exchange(
+            server.port, "POST /x?share=b", body: String(repeating: "x", count: 100_001))
+        #expect(large.hasPrefix("HTTP/1.1 413 "))
         let other = try await HTTPClient.exchange(
             server.port, "POST /x?share=b", body: String(repeating: "x", count: 100_000))
         #expect(other.hasPrefix("HTTP/1.1 200 "))
@@ -209,6 +212,8 @@ import Testing
         try await waitUntil("the requests are in flight") { server.requestsInFlight >= 10 }
         let crowded = try await HTTPClient.exchange(server.port, "GET /x?share=a")
         #expect(crowded.hasPrefix("HTTP/1.1 429 ") && crowded.contains("Retry-After: "))
+        for refusal in [third, large, crowded] { #expect(refusal.contains("X-Known: yes"), "\(refusal)") }
+        #expect(!other.contains("X-Known"))
         #expect(try await HTTPClient.exchange(server.port, "GET /x?share=b").hasPrefix("HTTP/1.1 200 "))
         held.forEach { $0.close() }
         held = []

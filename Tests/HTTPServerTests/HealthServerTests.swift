@@ -182,7 +182,7 @@ extension Thread {
     fileprivate static func answer(_ body: @escaping @Sendable () -> String) -> Answer {
         let answer = Answer()
         Self.detachNewThread {
-            // The pool is full by then.
+            // The pool is full by then; it cannot be asked.
             Thread.sleep(forTimeInterval: 0.3)
             answer.set(body())
         }

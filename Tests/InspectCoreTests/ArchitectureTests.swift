@@ -240,6 +240,21 @@ import Testing
         }
     }
 
+    /// `--filter` chooses by it, and so does `Tests/run.sh`, which repeats no suite whose faults count at once.
+    @Test func `No two suites have the same name, and none has another one`() throws {
+        let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")
+        var files: [String: String] = [:]
+        for name in try FileManager.default.subpathsOfDirectory(atPath: tests.path) where name.hasSuffix(".swift") {
+            let text = try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
+            for found in text.matches(of: /\b(?:struct|class|actor|enum) ([A-Za-z0-9]+Tests)\b/) {
+                let other = files.updateValue(name, forKey: String(found.1))
+                #expect(other == nil, "\(found.1) is in \(other ?? "") and in \(name)")
+            }
+            #expect(!text.contains("@Suite(\u{22}"), "\(name): the suite is known by its type's name")
+        }
+        #expect(files.count > 150)
+    }
+
     /// It says what holds, and the log of a run reads as a list of that.
     @Test func `The name of a test is a sentence`() throws {
         let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")
@@ -276,10 +291,17 @@ import Testing
         }
     }
 
-    @Test func `ARCHITECTURE.md is short and has every target, and the tests that it names exist`() throws {
+    @Test(arguments: [("README.md", 120), ("ARCHITECTURE.md", 250)])
+    func `The pages that everybody reads are short`(page: String, limit: Int) throws {
+        let file = Self.sources.deletingLastPathComponent().appendingPathComponent(page)
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text.hasSuffix("\n"))
+        #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count - 1 <= limit)
+    }
+
+    @Test func `ARCHITECTURE.md has every target, and the tests that it names exist`() throws {
         let root = Self.sources.deletingLastPathComponent()
         let page = try String(contentsOf: root.appendingPathComponent("ARCHITECTURE.md"), encoding: .utf8)
-        #expect(page.split(separator: "\n", omittingEmptySubsequences: false).count <= 251)
         for target in try self.targets().keys { #expect(page.contains("`\(target)`"), "\(target)") }
         let tests = root.appendingPathComponent("Tests")
         let files = try FileManager.default.subpathsOfDirectory(atPath: tests.path)

@@ -6,10 +6,10 @@ import Testing
 /// What is made of a vendor's answers, in both spellings.
 @Suite struct VendorSessionRulesTests {
     private static func answer(
-        _ json: String, after previous: VendorSessionAnswer? = nil
+        _ json: String, after previous: VendorSessionAnswer? = nil, scansDocument: Bool = false
     ) throws(InspectError) -> VendorSessionAnswer {
         let members = (try? JSONDecoder().decode([String: VendorValue].self, from: Data(json.utf8))) ?? [:]
-        return try VendorSessionAnswer(members: members, after: previous)
+        return try VendorSessionAnswer(members: members, after: previous, scansDocument: scansDocument)
     }
 
     private static func decision(_ json: String) throws -> DecisionType {
@@ -79,6 +79,23 @@ import Testing
         let again = try Self.answer(
             #"{"responseBlob":"b","success":true,"result":{"livenessProven":true,"matchLevel":9}}"#, after: other)
         #expect(other.facts.matched == false && again.facts.matched == nil)
+    }
+
+    @Test func `Where the client scans a document, proven liveness is no end, and the complete scan is`() throws {
+        let live = try Self.answer(
+            #"{"responseBlob":"b","success":true,"result":{"livenessProven":true}}"#, scansDocument: true)
+        #expect(live.isOpen && live.facts.livenessPassed == true)
+        #expect(VendorSessionRules.decide(live.facts, isOpen: true).type == .warning)
+        for (step, isOpen) in [(0, true), (1, true), (2, true), (3, true), (4, false), (5, true)] {
+            let scan = try Self.answer(
+                #"{"responseBlob":"b","success":true,"idScanResultsSoFar":{"photoIDNextStepEnumInt":\#(step)}}"#,
+                after: live, scansDocument: true)
+            #expect(scan.isOpen == isOpen, "\(step)")
+            #expect(VendorSessionRules.decide(scan.facts, isOpen: isOpen).type == (isOpen ? .warning : .passed))
+        }
+        let guide = try Self.answer(
+            #"{"sessionResponseBlob":"b","success":true,"livenessPassed":true}"#, scansDocument: true)
+        #expect(!guide.isOpen)
     }
 
     @Test func `An error that the server reports is a refusal`() {

@@ -54,7 +54,7 @@ import Testing
             0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45, 0x36, 0xb9, 0xa9, 0x63, 0xb4, 0xf1, 0xc4, 0xcb, 0x73, 0x8b,
         ]
         func open(key: Int = 32, nonce: Int = 12, tag count: Int = 16) -> Data? {
-            PartDecryption.open(
+            AES256GCM.open(
                 Data(), secret: Array(secret.prefix(key)) + Array(repeating: 0, count: max(0, key - 32)),
                 nonce: Data(count: nonce), tag: Data(tag.prefix(count)), associated: Data())
         }

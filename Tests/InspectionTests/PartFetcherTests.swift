@@ -21,7 +21,7 @@ struct PartFetcherTests {
         self.receiver = try CallbackReceiver(files: self.folder)
     }
 
-    private var digest: String { SHA256.digest(self.content).map { String(format: "%02x", $0) }.joined() }
+    private var digest: String { SHA256.digest(self.content).hexadecimal }
 
     private func code(
         _ path: String, digest: String? = nil, limit: Int = 20_000_000, allowHTTP: Bool = true,

@@ -249,7 +249,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(2)))
     func `Whatever the arguments are, a call succeeds or is refused with a code of the error table`() async throws {
-        var random = SeededRandom(TestRandom.seed)
+        var random = SplitMix64(seed: TestRandom.seed)
         let fixture = try await Self.fixture()
         let routines = try await Self.routines(fixture.admin)
         #expect(routines.count > 70)

@@ -145,7 +145,7 @@ import Testing
         ("threshold", [nil, "0.9", "2"]), ("strange", [nil, "1"]),
     ]
 
-    private static func request(_ random: inout SeededRandom) -> String {
+    private static func request(_ random: inout SplitMix64) -> String {
         func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
         if chance(60) { return Self.junk.randomElement(using: &random)! }
         var members = Self.members.compactMap { key, values -> String? in
@@ -182,7 +182,7 @@ import Testing
             """)
         try await fixture.admin.execute(Self.judge)
         let batches = ProcessInfo.processInfo.environment["INSPECTD_FUZZ_BATCHES"].flatMap { Int($0) } ?? 1_000
-        var random = SeededRandom(20_261_123)
+        var random = SplitMix64(seed: 20_261_123)
         var outcomes: [String: Int] = [:]
         for number in 0..<batches {
             // What was undone is still there to wade through.

@@ -165,7 +165,7 @@ import Testing
         #expect(try await fixture.count("insp.lease") == 0)
     }
 
-    /// The one is no JSON, another has U+0000, which PostgreSQL does not store; the others say nothing of a decision.
+    /// The one is not JSON, another has U+0000, which PostgreSQL does not store; the others say nothing of a decision.
     @Test(arguments: ["{", #"{"decision":{"type":"PASSED"},"x":"\u0000"}"#, "null", "[]", "7", nil])
     func `A summary that cannot be stored, or is not an object, affects only its own job`(summary: String?) async throws
     {

@@ -1,6 +1,7 @@
 import Foundation
 import InspectCore
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -64,7 +65,9 @@ import Testing
         let (holder, contender) = (try await fixture.database.connect(), try await fixture.database.connect())
         try await holder.execute("BEGIN; \(open)")
         let pid = try await contender.query("SELECT pg_backend_pid()")[0].int(0)
+        let isDone = Mutex(false)
         let trying = Task {
+            defer { isDone.withLock { $0 = true } }
             // Refused, in vain, not waited for or chosen as a deadlock's victim: all are answers.
             do { for sql in other.split(separator: ";") { _ = try await contender.query(String(sql)) } } catch let error
                 as PostgresError
@@ -73,12 +76,10 @@ import Testing
                     error.sqlState?.hasPrefix("IN") == true || ["40P01", "55P03"].contains(error.sqlState), "\(error)")
             }
         }
-        // Until it waits for the holder, or is done.
-        for _ in 0..<12 {
-            let waits = try await fixture.admin.query(
+        try await waitUntil("it waits for the holder, or is done") {
+            if isDone.withLock({ $0 }) { return true }
+            return try await fixture.admin.query(
                 "SELECT cardinality(pg_blocking_pids($1::int)) > 0", [.int(pid)])[0].bool(0)
-            if waits { break }
-            try await Task.sleep(for: .milliseconds(10))
         }
         try await holder.execute("COMMIT")
         try await trying.value(within: .seconds(120))
@@ -198,6 +199,63 @@ import Testing
         try await second.value(within: .seconds(120))
         #expect(try await fixture.holding() == [])
         for connection in [holder, person, job] { await connection.close() }
+    }
+
+    @Test(arguments: [
+        "SELECT * FROM insp.withdraw_person('acme', 'zqmark user')", "SELECT insp.withdraw_consent('OLD')",
+        "SELECT insp.face_delete('acme', 'zqmark face')",
+    ])
+    func `A call that ends open jobs holds none of them while it waits for one that is finished`(
+        _ call: String
+    ) async throws {
+        let fixture = try await QueueFixture()
+        let payload =
+            #"{"partner":"acme","workflow":"authentication","userReference":"zqmark user","faceId":"zqmark face"}"#
+        let old = try await fixture.client.enqueue(
+            payload: Data(payload.utf8), parts: [.face: [PersonalMarks.image]])
+        #expect(try await fixture.client.cancel(old))
+        let open = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(old)])[0].string(0)
+        let (holder, caller) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await holder.execute("BEGIN; SELECT FROM insp.job WHERE public_id = '\(old)' FOR UPDATE")
+        let pid = try await caller.query("SELECT pg_backend_pid()")[0].int(0)
+        let calling = Task { _ = try await caller.query(call.replacing("OLD", with: old)) }
+        try await fixture.wait(for: "cardinality(pg_blocking_pids(\(pid))) > 0")
+        // In the order of the numbers, as an erasure. If the call held the open one, each would wait for the other.
+        #expect(try await holder.query("SELECT insp.cancel($1)", [.text(open)])[0].bool(0))
+        try await holder.execute("COMMIT")
+        try await calling.value(within: .seconds(120))
+        #expect(try await fixture.count("insp.job WHERE status < 128") == 0)
+        for connection in [holder, caller] { await connection.close() }
+    }
+
+    @Test(arguments: ["erase", "withdraw"])
+    func `A call for both spellings of a person locks all jobs in one order`(_ call: String) async throws {
+        let fixture = try await QueueFixture()
+        func job(_ user: String) async throws -> String {
+            let payload = #"{"partner":"acme","workflow":"id","userReference":"\#(user)"}"#
+            let id = try await fixture.client.enqueue(
+                payload: Data(payload.utf8), parts: [.front: [PersonalMarks.image]])
+            #expect(try await fixture.client.cancel(id))
+            return id
+        }
+        let (low, high) = (try await job("second"), try await job("first"))
+        let secret = try await fixture.admin.query(
+            "SELECT secret FROM insp.create_credential('acme', '{persons}')")[0].string(0)
+        let (holder, caller) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await holder.execute("BEGIN; SELECT FROM insp.job WHERE public_id = '\(low)' FOR UPDATE")
+        let pid = try await caller.query("SELECT pg_backend_pid()")[0].int(0)
+        let calling = Task {
+            _ = try await caller.query(
+                """
+                SELECT insp.gateway_\(call)((SELECT max(id) FROM insp.credential),
+                    sha256(convert_to('\(secret)', 'UTF8')), ARRAY[sha256('first'), sha256('second')])
+                """)
+        }
+        try await fixture.wait(for: "cardinality(pg_blocking_pids(\(pid))) > 0")
+        try await holder.execute("SELECT FROM insp.job WHERE public_id = '\(high)' FOR UPDATE NOWAIT; COMMIT")
+        try await calling.value(within: .seconds(120))
+        for connection in [holder, caller] { await connection.close() }
+        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL") == 0)
     }
 
     @Test func `A template that is handed over while its job is cancelled is not left behind`() async throws {

@@ -209,14 +209,18 @@ import Testing
         try await withWorker(settings, handler) { _ in
             try await withWorker(settings, handler) { _ in
                 let killer = Task {
+                    var victims = TestRandom("victims among connections")
                     var killed = 0
                     while !Task.isCancelled {
+                        let first = Int.random(in: 0..<1000, using: &victims)
                         killed += try await fixture.admin.query(
                             """
-                            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                            WHERE datname = current_database() AND application_name LIKE 'inspectd %'
-                            ORDER BY random() LIMIT 2
-                            """
+                            WITH a AS (
+                                SELECT pid, row_number() OVER (ORDER BY backend_start, pid) AS place, count(*) OVER () AS most
+                                FROM pg_stat_activity
+                                WHERE datname = current_database() AND application_name LIKE 'inspectd %')
+                            SELECT pg_terminate_backend(pid) FROM a ORDER BY (place + $1) % most LIMIT 2
+                            """, [.int(Int64(first))]
                         ).count
                         try? await Task.sleep(for: .milliseconds(80))
                     }

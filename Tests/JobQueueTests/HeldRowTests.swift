@@ -70,6 +70,7 @@ import Testing
             var samples: [Int] = []
             for _ in 0..<20 {
                 samples.append(try await fixture.count(Self.blocked))
+                // Between samples: a wait lasts 50 ms.
                 try await Task.sleep(for: .milliseconds(20))
             }
             #expect(samples.min()! == 0)
@@ -101,6 +102,7 @@ import Testing
         let gate = Gate()
         let handler = ClosureHandler { _, context in
             try await gate.wait()
+            // So that stages and result do not come in one batch of writes.
             try await context.complete(.acquired, output: Data("{}".utf8))
             try await Task.sleep(for: .milliseconds(100))
             try await context.complete(.document, output: Data("{}".utf8))
@@ -142,7 +144,7 @@ import Testing
                 return attempts == 1
             }
             try await begin.wait()
-            // What is no JSON is refused, and ends the job: of the claim that it was written for.
+            // What is not JSON is refused, and ends the job: of the claim that it was written for.
             let output = !isFirst && first == "hangs" ? "{" : "{}"
             try await context.complete(.acquired, output: Data(output.utf8))
             if !isFirst || first == "hangs" { try await end.wait() }

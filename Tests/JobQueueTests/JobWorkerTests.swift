@@ -157,7 +157,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A stage's result that is no JSON ends its job`() async throws {
+    @Test func `A stage's result that is not JSON ends its job`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let handler = ClosureHandler { _, context in
@@ -200,7 +200,7 @@ import Testing
         var configuration = fixture.configuration(slots: 4)
         configuration.shutdownDeadline = .seconds(6)
         let first = Mutex(0)
-        let isStopping = Mutex(false)
+        let log = EventLog()
         let handler = ClosureHandler { _, _ in
             let number = first.withLock { value in
                 value += 1; return value
@@ -209,13 +209,13 @@ import Testing
                 try await Task.sleep(for: .seconds(600))
                 return ClosureHandler.passed
             }
-            try await waitUntil("the test lets it end", within: .seconds(300)) { isStopping.withLock { $0 } }
-            try await Task.sleep(for: .milliseconds(200))
+            try await waitUntil("the worker stops", within: .seconds(300)) {
+                log.count { if case .stopping = $0 { true } else { false } } > 0
+            }
             return ClosureHandler.passed
         }
-        try await withWorker(configuration, handler) { _ in
+        try await withWorker(configuration, handler, log: log) { _ in
             try await fixture.wait(for: "(SELECT count(*) FROM insp.lease) = 4")
-            isStopping.withLock { $0 = true }
         }
         #expect(try await fixture.count("insp.job WHERE status = 128") == 2)
         #expect(try await fixture.count("insp.lease") == 0)

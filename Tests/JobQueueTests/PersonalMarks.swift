@@ -11,7 +11,7 @@ import Testing
 struct PersonalMarks: Sendable {
     /// What every marked value has in it. As hexadecimal digits it is a trace's id, a template and a digest as well.
     static let mark = "zqmark"
-    static let hex = mark.utf8.map { String(format: "%02x", $0) }.joined()
+    static let hex = mark.utf8.hexadecimal
     private static let digest = String((Self.hex + String(repeating: Self.hex, count: 8)).prefix(64))
     private static let embedding = String(String(repeating: Self.hex, count: 100).prefix(1024))
 

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing
@@ -34,7 +35,7 @@ import Testing
         "https://images.example.com/ä", "https://-x.example.com/",
     ]
 
-    private static func payload(_ random: inout SeededRandom) -> String {
+    private static func payload(_ random: inout SplitMix64) -> String {
         // Mostly the usual, so that what is wrong is mostly one thing.
         var members = Self.values.compactMap { key, values in
             let value = Int.random(in: 0..<8, using: &random) > 0 ? values[0] : values.randomElement(using: &random)!
@@ -79,7 +80,7 @@ import Testing
             END
             $$
             """)
-        var random = SeededRandom(20_261_121)
+        var random = SplitMix64(seed: 20_261_121)
         var outcomes: [String: Int] = [:]
         for _ in 0..<40 {
             let payloads = (0..<100).map { _ in Self.payload(&random) }

@@ -141,7 +141,7 @@ struct ClosureHandler: JobHandler {
 }
 
 extension JobResult {
-    /// A result document taken apart as a worker's is; what is no JSON object is all body.
+    /// A result document taken apart as a worker's is; what is not a JSON object is all body.
     init(document: Data) {
         let object = (try? JSONSerialization.jsonObject(with: document)) as? [String: Any]
         let decision = (object?["decision"] as? [String: Any])?["type"] as? String

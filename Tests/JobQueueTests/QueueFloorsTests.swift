@@ -1,3 +1,4 @@
+import InspectCore
 import Testing
 
 @testable import JobQueue
@@ -51,7 +52,7 @@ import Testing
     @Test func `However many come late, none is passed by the floor`() {
         var floors = self.floors([QueueFloors.Queue(id: 1, region: 0, lane: 1, partner: 1)])
         var waiting = Waiting()
-        var random = SeededRandom(7)
+        var random = SplitMix64(seed: 7)
         var claimed = 0
         var delayed: [(round: Int, seqs: [Int64])] = []
         for round in 0..<600 {

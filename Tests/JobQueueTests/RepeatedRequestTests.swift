@@ -12,7 +12,7 @@ import Testing
     }
 
     /// The key is found taken, retention removes it, and only then the job behind it is looked up.
-    @Test func `A key that retention removes meanwhile is no job's id`() async throws {
+    @Test func `A key that retention removes meanwhile is not a job's id`() async throws {
         let fixture = try await QueueFixture()
         let first = try await fixture.enqueue(many: [Data(Self.keyed("a").utf8)])[0]
         try await fixture.admin.execute("UPDATE insp.job_key SET created_at = now() - interval '31 days'")

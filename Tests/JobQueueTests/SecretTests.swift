@@ -379,7 +379,7 @@ import Testing
         let digest = try credential.string(1)
         let rows = try await self.fixture.dumpedRows()
         for secret in secrets {
-            let hex = secret.utf8.map { String(format: "%02x", $0) }.joined()
+            let hex = secret.utf8.hexadecimal
             let bare = secret.split(separator: "_").last.map(String.init) ?? secret
             let tables = Set(rows.filter { $0.row.contains(hex) || $0.row.contains(bare) }.map(\.table))
             #expect(tables == ["insp.secret"], "\(secret)")

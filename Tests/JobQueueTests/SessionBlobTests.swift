@@ -127,6 +127,70 @@ import Testing
         #expect(try await fixture.count("insp.content WHERE bytes = 'blob0'") == 0)
     }
 
+    @Test func `A blob is added once under its idempotency key, and no other under the same`() async throws {
+        let client = try await Client()
+        let fixture = client.fixture
+        let id = try await client.begin()
+        @Sendable func add(_ ordinal: Int, _ request: String) async throws -> Bool {
+            try await fixture.admin.query(
+                """
+                SELECT repeated FROM insp.gateway_session_add(\(client.credential), '\(id)', \(ordinal), 'blob', 'key',
+                    sha256('\(request)'))
+                """)[0].bool(0)
+        }
+        /// How many jobs the request repeats.
+        @Sendable func find(_ session: String, _ payload: String, _ blob: String) async throws -> Int {
+            try await fixture.count(
+                """
+                insp.gateway_session_find(\(client.credential), \(session), '\(payload)', '\(blob)')
+                WHERE repeated IS NOT NULL
+                """)
+        }
+        try await withWorker(fixture.configuration(), Self.handler(9)) { _ in
+            try await fixture.wait(for: client.waits)
+            #expect(try await !add(1, "a"))
+            // Also while the session is busy with it, or waits for the one after it.
+            #expect(try await add(1, "a"))
+            try await fixture.wait(for: client.waits)
+            #expect(try await add(1, "a"))
+            #expect(await client.state { _ = try await add(2, "b") } == "IDEMPOTENCY_CONFLICT")
+            // Found before anything is added: the whole request counts.
+            let (payload, other) = (
+                #"{"userReference":"u","idempotencyKey":"k2"}"#, #"{"userReference":"u","idempotencyKey":"key"}"#
+            )
+            #expect(try await find("'\(id)'", payload, "c") == 0)
+            _ = try await fixture.admin.query(
+                """
+                SELECT a.job FROM insp.gateway_session_find(\(client.credential), '\(id)', '\(payload)', 'c') f,
+                    LATERAL insp.gateway_session_add(\(client.credential), f.id, f.blobs, 'c', f.idempotency_key,
+                        f.request_sha256) a
+                """)
+            #expect(try await find("'\(id)'", payload, "c") == 1)
+            for (session, payload, blob) in [("'\(id)'", payload, "d"), ("'\(id)'", other, "c")] {
+                #expect(
+                    await client.state { _ = try await find(session, payload, blob) } == "IDEMPOTENCY_CONFLICT")
+            }
+            // Perhaps a session's first blob under that key: whoever makes it finds that it is not.
+            #expect(try await client.found(payload).isEmpty)
+        }
+        #expect(try await fixture.count("insp.part WHERE kind = 'SESSION_BLOB'") == 3)
+        #expect(try await fixture.count("insp.job") == 1)
+    }
+
+    @Test func `A session takes no blob of another user`() async throws {
+        let client = try await Client()
+        let id = try await client.begin()
+        try await withWorker(client.fixture.configuration(), Self.handler(9)) { _ in
+            try await client.fixture.wait(for: client.waits)
+        }
+        func find(_ payload: String) async throws {
+            _ = try await client.fixture.admin.query(
+                "SELECT * FROM insp.gateway_session_find(\(client.credential), '\(id)', '\(payload)')")
+        }
+        #expect(await client.state { try await find(#"{"userReference":"v"}"#) } == "PAYLOAD_INVALID")
+        for same in [#"{"userReference":"u"}"#, "{}"] { #expect(await client.state { try await find(same) } == nil) }
+    }
+
     @Test func `A session takes sixteen blobs`() async throws {
         let client = try await Client()
         let id = try await client.begin()

@@ -147,9 +147,9 @@ import Testing
         let cases: [(WorkerMachine.Outcome, String)] = [
             (.success(Self.stored, waitsForReview: false), "finish"),
             (.success(Self.stored, waitsForReview: true), "review"),
-            (.success(nil, waitsForReview: false), "give up"), (.failure(NoPermit(), random: 0), "release"),
+            (.success(nil, waitsForReview: false), "dead-letter"), (.failure(NoPermit(), random: 0), "release"),
             (.failure(InspectError(.partUnreachable), random: 0), "retry"),
-            (.failure(InspectError(.corruptImage), random: 0), "give up"),
+            (.failure(InspectError(.corruptImage), random: 0), "dead-letter"),
             (.failure(InspectError(.leaseLost), random: 0), "nothing"),
         ]
         for (outcome, expected) in cases {
@@ -160,7 +160,7 @@ import Testing
                 switch Self.sent(&machine).writes.first?.kind {
                 case .finish: "finish"
                 case .holdForReview: "review"
-                case .deadLetter: "give up"
+                case .deadLetter: "dead-letter"
                 case .retry: "retry"
                 case .release: "release"
                 case .step: "step"

@@ -48,9 +48,6 @@ struct ObjectSite: Sendable {
         .front: [Data("front".utf8)], .face: [Data("face".utf8)], .frames: (0..<5).map { Data("frame \($0)".utf8) },
     ]
 
-    /// A client of the same database without the object store.
-    func plainClient() -> JobClient { JobClient(databaseURL: self.main.url, keys: self.keys) }
-
     /// The objects in the store.
     func objects() async throws -> [String] {
         try await self.store.list(after: nil).keys.map { self.store.address.object($0) }

@@ -102,20 +102,18 @@ struct ObjectStoreTests {
         ("torn 1", .objectStoreUnavailable, ""),
     ]
 
-    @Test(.timed, arguments: Self.hostile)
+    @Test(arguments: Self.hostile)
     func `A hostile or failing server costs an error`(_ mode: String, code: ErrorCode, detail: String) async throws {
         let stub = try StubObjectStore()
         let store = try self.store(stub)
         let object = store.address.newObject(key: Self.key)
         try await store.put(self.bytes(65_536), at: object)
         try stub.behave(mode)
-        let start = ContinuousClock.now
-        let error = await #expect(throws: InspectError.self) {
-            try await store.get([self.piece(object, 0, 65_536)], until: .now + .seconds(20))
-        }
+        // Each fault is noticed long before the deadline of the parts.
+        let asking = Task { try await store.get([self.piece(object, 0, 65_536)], until: .now + .seconds(3600)) }
+        let error = await #expect(throws: InspectError.self) { try await asking.value(within: .hangDeadline) }
         #expect(error?.code == code, "\(mode): \(error?.detail ?? "")")
         if !detail.isEmpty { #expect(error?.detail == detail) }
-        #expect(ContinuousClock.now - start < .seconds(20))
         try stub.behave("ok")
         #expect(try await store.get([self.piece(object, 0, 65_536)], until: self.soon)[0].count == 65_536)
     }

@@ -1,4 +1,4 @@
-"""Measures inspectd, the other queues and the bare SQL's floor in turns, and writes RESULTS.md and results.png.
+"""Measures inspectd, the other queues and the floor of bare SQL alternately, and writes RESULTS.md and results.png.
 
 Started by run.sh, which brings the server, the program and the Python packages. The last line on stdout is JSON.
 """

@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["a": "nobody"], "functions/a comes after functions/nobody, which is no file of the folder"),
+        (["a": "nobody"], "functions/a comes after functions/nobody, which is not a file of the folder"),
         (["a": "a"], "each of these comes after another of them: functions/a"),
         (["a": "b", "b": "c", "c": "b"], "each of these comes after another of them: functions/b, functions/c"),
     ])

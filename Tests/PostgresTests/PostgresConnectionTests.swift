@@ -219,17 +219,13 @@ import Testing
             }
             #expect(error?.code == .timeout)
         }
-        let deadline = ContinuousClock.now + .seconds(60)
-        var left: Int64 = 3
-        while left > 0, ContinuousClock.now < deadline {
-            left = try await observer.query(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")[
-                    0
-                ]
-                .int(0)
-            try await Task.sleep(for: .milliseconds(50))
+        try await waitUntil("no statement waits for the table") {
+            try await observer.query(
+                """
+                SELECT count(*) = 0 FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """)[0].bool(0)
         }
-        #expect(left == 0)
         try await holder.execute("COMMIT")
     }
 

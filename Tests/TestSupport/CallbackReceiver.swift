@@ -68,19 +68,9 @@ package final class CallbackReceiver: Sendable {
         self.process = try Self.spawn("/usr/bin/python3", arguments)
         self.folder = folder
         self.certificate = certificate
-        let deadline = Date(timeIntervalSinceNow: 60)
-        var port: Int?
-        while port == nil, Date() < deadline, waitpid(self.process, nil, WNOHANG) == 0 {
-            port = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap {
-                Int($0.trimmingCharacters(in: .whitespacesAndNewlines))
-            }
-            if port == nil { Thread.sleep(forTimeInterval: 0.02) }
-        }
-        guard let port else {
-            kill(self.process, SIGKILL)
-            throw Failure(description: "the receiver did not start")
-        }
-        self.port = port
+        let port = try ChildProcess(pid: self.process).words(from: portFile)[0]
+        guard let number = Int(port) else { throw Failure(description: "the receiver's port is \(port)") }
+        self.port = number
     }
 
     deinit {

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Glibc
 
 /// A child process that was started with `posix_spawn`. It is killed if it takes longer than its test allows.
@@ -28,7 +28,7 @@ package struct ChildProcess {
     ///
     /// - Returns: The exit status, or minus the signal's number.
     package func blockingExitStatus() throws -> Int32 {
-        let limit = Duration.seconds(60)
+        let limit = Duration.hangDeadline
         let deadline = ContinuousClock.now + limit
         while true {
             if let status = try self.endedStatus() { return status }
@@ -38,6 +38,21 @@ package struct ChildProcess {
             }
             Thread.sleep(forTimeInterval: 0.005)
         }
+    }
+
+    /// Blocks the thread until the process has written so many words to a file, such as the port on which it listens.
+    ///
+    /// - Throws: ``WaitTimedOut``, also if the process has ended instead.
+    package func words(_ count: Int = 1, from file: URL) throws -> [String] {
+        let deadline = ContinuousClock.now + .hangDeadline
+        while try self.endedStatus() == nil, .now < deadline {
+            let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+            let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
+            if words.count >= count { return words }
+            Thread.sleep(forTimeInterval: 0.02)
+        }
+        self.end()
+        throw WaitTimedOut(what: "process \(self.pid) writes to \(file.path)", limit: .hangDeadline)
     }
 
     /// - Returns: `nil` while the process runs.
@@ -66,7 +81,7 @@ extension ChildProcess {
     /// - Parameter input: What it reads from its standard input.
     package static func run(
         _ program: String, _ arguments: [String], environment: [String: String]? = nil, input: String = "",
-        within limit: Duration = .seconds(60)
+        within limit: Duration = .hangDeadline
     ) async throws -> (status: Int32, output: String, errors: String) {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("child-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -23,17 +23,7 @@ package final class StubObjectStore: Sendable {
                 "--log", path("log"), "--access", keys[0], "--secret", keys[1],
             ] + (token.map { ["--token", $0] } ?? []))
         self.folder = folder
-        let deadline = Date(timeIntervalSinceNow: 60)
-        var port = ""
-        while port.isEmpty, Date() < deadline, waitpid(self.process, nil, WNOHANG) == 0 {
-            port = (try? String(contentsOfFile: path("port"), encoding: .utf8)) ?? ""
-            if port.isEmpty { Thread.sleep(forTimeInterval: 0.02) }
-        }
-        self.port = port
-        guard !port.isEmpty else {
-            kill(self.process, SIGKILL)
-            throw CallbackReceiver.Failure(description: "the object store did not start")
-        }
+        self.port = try ChildProcess(pid: self.process).words(from: folder.appendingPathComponent("port"))[0]
     }
 
     deinit {

@@ -30,20 +30,9 @@ package final class StubVendor: Sendable {
             ])
         self.folder = folder
         self.certificate = file("certificate.pem")
-        let deadline = Date(timeIntervalSinceNow: 60)
-        var words: [Substring] = []
-        while words.count < 2, Date() < deadline, waitpid(self.process, nil, WNOHANG) == 0 {
-            words = ((try? String(contentsOf: file("port"), encoding: .utf8)) ?? "").split(
-                whereSeparator: \.isWhitespace)[...]
-                .map { $0 }
-            if words.count < 2 { Thread.sleep(forTimeInterval: 0.02) }
-        }
-        guard words.count == 2 else {
-            kill(self.process, SIGKILL)
-            throw CallbackReceiver.Failure(description: "the vendor's server did not start")
-        }
+        let words = try ChildProcess(pid: self.process).words(2, from: file("port"))
         self.url = "https://localhost:\(words[0])"
-        self.pin = String(words[1])
+        self.pin = words[1]
     }
 
     deinit {

@@ -8,15 +8,7 @@ package enum TestInputs {
     /// What is true of one specimen; a subset of `specimens/manifest.json`.
     package struct Specimen: Decodable, Sendable {
         package var file: String
-        /// `mrz_td1`, `mrz_td2`, `mrz_td3`, `td1_front`, `dl_front`, `pdf417_photo`, `derived_quality`, `negative`, `broken`.
-        package var kind: String
         package var mrzLines: [String]?
-        package var barcodeText: String?
-        /// Jumio's usability labels, `OK` for a good image.
-        package var qualityLabels: [String]?
-        /// Corners of the document in pixels, clockwise from its top left.
-        package var documentQuad: [[Double]]?
-        package var rejectCode: Int?
         /// The error code that a broken file ends with.
         package var error: String?
     }

@@ -19,17 +19,8 @@ package final class TunnelProxy: Sendable {
             [script.path, "--port-file", port.path, "--log", folder.appendingPathComponent("log").path]
                 + (answer.map { ["--answer", "\($0)"] } ?? []))
         self.folder = folder
-        let deadline = Date(timeIntervalSinceNow: 60)
-        var text: String?
-        while text == nil, Date() < deadline, waitpid(self.process, nil, WNOHANG) == 0 {
-            text = try? String(contentsOf: port, encoding: .utf8)
-            if text == nil { Thread.sleep(forTimeInterval: 0.02) }
-        }
-        guard let text else {
-            kill(self.process, SIGKILL)
-            throw CallbackReceiver.Failure(description: "the proxy did not start")
-        }
-        self.url = "http://127.0.0.1:\(text)"
+        let number = try ChildProcess(pid: self.process).words(from: port)[0]
+        self.url = "http://127.0.0.1:\(number)"
     }
 
     deinit {

@@ -1,10 +1,15 @@
 import Synchronization
 
+extension Duration {
+    /// After this long, a test takes what it waits for to hang. It says nothing of how long that should take.
+    package static var hangDeadline: Duration { .seconds(60) }
+}
+
 /// Waits until a condition holds.
 ///
 /// - Throws: ``WaitTimedOut`` once the time is over, so that a test fails where it waits instead of hanging.
 package func waitUntil(
-    _ what: String, within limit: Duration = .seconds(60), every interval: Duration = .milliseconds(10),
+    _ what: String, within limit: Duration = .hangDeadline, every interval: Duration = .milliseconds(10),
     isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + limit

@@ -15,8 +15,7 @@ import Testing
         #expect(barcodes.count == 1)
         #expect(barcode.format == "PDF417")
         #expect(barcode.text == BarcodeImage.text)
-        let hex = BarcodeImage.text.utf8.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }
-        #expect(barcode.bytesHex == hex.joined())
+        #expect(barcode.bytesHex == BarcodeImage.text.utf8.hexadecimal)
         #expect(abs(barcode.quad.topLeft.x - 30) < 10 && abs(barcode.quad.topLeft.y - 30) < 10)
         #expect(AAMVACard(barcode.text)?.surname == "MUSTER")
     }

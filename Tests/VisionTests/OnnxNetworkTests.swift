@@ -116,6 +116,6 @@ import Testing
         words.sha256 = try SmallNetwork.sha256(text)
         #expect(
             refusal(words)
-                == InspectError(.modelUnavailable, "text.onnx is no network that can be run on its input"))
+                == InspectError(.modelUnavailable, "text.onnx is not a network that can be run on its input"))
     }
 }

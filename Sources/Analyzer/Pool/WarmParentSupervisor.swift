@@ -5,7 +5,7 @@ internal import InspectCore
 internal import Synchronization
 
 /// Keeps one warm parent running, and starts the next when it ends: at once the first time, then with growing delays. A parent
-/// that is to be renewed serves until the next one has loaded its models.
+/// that is due for renewal serves until the next one has loaded its models.
 final class WarmParentSupervisor: Sendable {
     private let configuration: AnalyzerConfiguration
     private let onEvent: @Sendable (AnalyzerEvent) -> Void

@@ -1,6 +1,5 @@
 internal import CSystem
 internal import Glibc
-internal import InspectCore
 
 /// One message between the worker and an analyzer, over a stream socket.
 ///
@@ -139,24 +138,6 @@ struct PartTable {
                 PartView(kind: kind, bytes: UnsafeRawBufferPointer(rebasing: memory[offset..<offset + byteCount])))
         }
         return views
-    }
-}
-
-extension InspectError {
-    /// The longest detail that is sent, in UTF-8 bytes.
-    private static let longestDetail = 512
-
-    var encoded: [UInt8] {
-        var writer = ByteWriter()
-        writer.append(self.code.rawValue)
-        writer.append(self.detail.utf8.prefix(Self.longestDetail))
-        return writer.bytes
-    }
-
-    init(encoded: [UInt8]) throws(MalformedMessage) {
-        var reader = ByteReader(encoded)
-        guard let code = ErrorCode(rawValue: try reader.readString()) else { throw MalformedMessage() }
-        self.init(code, printable(try reader.readBytes(), limit: Self.longestDetail))
     }
 }
 

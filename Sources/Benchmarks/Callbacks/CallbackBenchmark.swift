@@ -105,7 +105,7 @@ package struct CallbackBenchmark: Sendable {
             callbacks: rounds.map(\.count).reduce(0, +), endpoints: self.endpoints)
     }
 
-    /// Measures in turns without and beside a partner that hangs, so that a machine that becomes busy affects both.
+    /// Measures alternately without and beside a partner that hangs, so that a machine that becomes busy affects both.
     package func runHung() async throws -> HungReport {
         guard let mode = self.hung.flatMap({ HungPartner.Mode(rawValue: $0) }) else {
             throw HTTPError(.requestInvalid, "the mode is tcp, tls, dns or drip")
@@ -273,7 +273,7 @@ package struct CallbackBenchmark: Sendable {
     }
 
     private func add(_ count: Int, endpoint: Int64, url: String, _ connection: PostgresConnection) async throws {
-        // As finished jobs leave them, with a key as long as the body is to be.
+        // As finished jobs leave them, with a key that makes the body as long as intended.
         _ = try await connection.query(
             """
             INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, decision, definition_key)

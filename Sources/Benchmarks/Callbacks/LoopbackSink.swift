@@ -14,7 +14,6 @@ final class LoopbackSink: Sendable {
     private let certificate: LoopbackCertificate
     private let listener: CInt
     private let isStopped = Atomic<Bool>(false)
-    private let answered = Atomic<Int>(0)
     private let isHolding = Atomic<Bool>(false)
     private let held = Atomic<Int>(0)
     /// The clock of the server's own thread; `nil` before it runs.
@@ -33,7 +32,6 @@ final class LoopbackSink: Sendable {
 
     /// The certificate that a client must trust.
     var certificateFile: String { self.certificate.file.path }
-    var requests: Int { self.answered.load(ordering: .acquiring) }
 
     /// Requests that wait for an answer.
     var waiting: Int { self.held.load(ordering: .acquiring) }
@@ -76,7 +74,7 @@ final class LoopbackSink: Sendable {
         var clock = clockid_t()
         if pthread_getcpuclockid(pthread_self(), &clock) == 0 { self.clock.withLock { $0 = clock } }
         while !self.isStopped.load(ordering: .acquiring) {
-            self.answered.add(state.wait(isHolding: self.isHolding.load(ordering: .acquiring)), ordering: .releasing)
+            state.wait(isHolding: self.isHolding.load(ordering: .acquiring))
             self.held.store(state.held.count, ordering: .releasing)
         }
         state.end()
@@ -117,11 +115,9 @@ private struct SinkState {
     /// Serves what is ready, for a tenth of a second at most.
     ///
     /// - Parameter isHolding: Whether requests are read and not answered.
-    /// - Returns: Requests answered.
-    mutating func wait(isHolding: Bool) -> Int {
-        var answered = 0
+    mutating func wait(isHolding: Bool) {
         if !isHolding, !self.held.isEmpty {
-            for descriptor in self.held { answered += self.answer(descriptor) }
+            for descriptor in self.held { self.answer(descriptor) }
             self.held = []
         }
         let count = epoll_wait(self.epoll, &self.events, CInt(self.events.count), 100)
@@ -129,7 +125,7 @@ private struct SinkState {
             if event.data.fd == self.listener {
                 self.accept()
             } else {
-                answered += self.read(event.data.fd, isHolding: isHolding)
+                self.read(event.data.fd, isHolding: isHolding)
             }
         }
         if !self.dripping.isEmpty, self.nextDrip <= .now {
@@ -139,7 +135,6 @@ private struct SinkState {
                 if SSL_write(session, ".", 1) <= 0 { self.drop(descriptor) }
             }
         }
-        return answered
     }
 
     mutating func end() {
@@ -176,22 +171,19 @@ private struct SinkState {
     private static let headEnd = Array("\r\n\r\n".utf8)
     private static let lengthName = Array("\r\nContent-Length: ".utf8)
 
-    /// - Returns: 1, or 0 if the client has gone.
-    private func answer(_ descriptor: CInt) -> Int {
-        guard let session = self.connections[descriptor]?.session else { return 0 }
+    private func answer(_ descriptor: CInt) {
+        guard let session = self.connections[descriptor]?.session else { return }
         _ = SSL_write(session, Self.answer, CInt(Self.answer.count))
-        return 1
     }
 
-    private mutating func read(_ descriptor: CInt, isHolding: Bool) -> Int {
-        guard let session = self.connections[descriptor]?.session else { return 0 }
-        var answered = 0
+    private mutating func read(_ descriptor: CInt, isHolding: Bool) {
+        guard let session = self.connections[descriptor]?.session else { return }
         while true {
             let count = SSL_read(session, &self.chunk, CInt(self.chunk.count))
             guard count > 0 else {
                 let error = SSL_get_error(session, count)
                 if error != SSL_ERROR_WANT_READ, error != SSL_ERROR_WANT_WRITE { self.drop(descriptor) }
-                return answered
+                return
             }
             self.connections[descriptor]?.buffer.append(contentsOf: self.chunk[..<Int(count)])
             guard let buffer = self.connections[descriptor]?.buffer, let length = Self.requestLength(buffer),
@@ -204,10 +196,10 @@ private struct SinkState {
             } else if isHolding {
                 self.held.append(descriptor)
             } else {
-                answered += self.answer(descriptor)
+                self.answer(descriptor)
             }
             // Usually nothing: a read to find out would be another system call for each request.
-            guard SSL_has_pending(session) == 1 else { return answered }
+            guard SSL_has_pending(session) == 1 else { return }
         }
     }
 

@@ -12,7 +12,7 @@ package struct ColourFlashSimulation: Sendable {
 
     package init() {}
 
-    package func challenge(_ random: inout SeededGenerator) -> LivenessChallenge {
+    package func challenge(_ random: inout SplitMix64) -> LivenessChallenge {
         let rate = random.uniform(15...30)
         let total = Double(self.colours) * self.colourMs + 450
         var times: [Double] = []
@@ -29,7 +29,7 @@ package struct ColourFlashSimulation: Sendable {
 
     /// The frames of a subject before a challenge.
     package func capture(
-        _ subject: SimulatedSubject, _ challenge: LivenessChallenge, _ random: inout SeededGenerator
+        _ subject: SimulatedSubject, _ challenge: LivenessChallenge, _ random: inout SplitMix64
     ) -> CaptureFacts {
         var shown = challenge.colours
         if [.replay, .wrongSequence, .guess].contains(subject) {
@@ -95,7 +95,7 @@ private struct Room {
         var background: Double
 
         /// A head: the nose is nearer and faces the screen, the cheeks turn away, the wall is far.
-        static func relief(_ random: inout SeededGenerator) -> Gains {
+        static func relief(_ random: inout SplitMix64) -> Gains {
             Gains(
                 forehead: random.uniform(0.85...1.15), cheeks: 1, nose: random.uniform(1.15...1.6),
                 background: random.uniform(0.02...0.25))
@@ -104,7 +104,7 @@ private struct Room {
         static let none = Gains(forehead: 0, cheeks: 0, nose: 0, background: 0)
     }
 
-    init(_ subject: SimulatedSubject, _ random: inout SeededGenerator) {
+    init(_ subject: SimulatedSubject, _ random: inout SplitMix64) {
         let warmth = random.uniform(-0.35...0.35)
         self.ambient = LinearColour(red: 1 + warmth, green: 1, blue: 1 - warmth)
         self.strength = random.logarithmic(0.05...0.6)
@@ -139,7 +139,7 @@ private struct Room {
 
     func face(
         answer: LinearColour, flash: LinearColour, camera: inout Camera, elapsed: Double,
-        random: inout SeededGenerator
+        random: inout SplitMix64
     ) -> CaptureFacts.Face {
         func light(_ albedo: LinearColour, _ answerGain: Double, _ flashGain: Double) -> LinearColour {
             func channel(_ path: KeyPath<LinearColour, Double>) -> Double {
@@ -177,7 +177,7 @@ private struct Camera {
     private let wobble: Double
     private var drift = 0.0
 
-    init(_ random: inout SeededGenerator) {
+    init(_ random: inout SplitMix64) {
         let isLocked = random.uniform(0...1) < 0.5
         self.exposureMs = isLocked ? nil : random.uniform(300...1500)
         self.balanceMs = isLocked ? nil : random.uniform(800...4000)
@@ -187,7 +187,7 @@ private struct Camera {
     }
 
     mutating func expose(
-        _ scene: [LinearColour], elapsed: Double, random: inout SeededGenerator
+        _ scene: [LinearColour], elapsed: Double, random: inout SplitMix64
     ) -> [LinearColour] {
         let mean = [\LinearColour.red, \.green, \.blue].map { channel in
             scene.map { $0[keyPath: channel] }.reduce(0, +) / Double(scene.count)

@@ -36,7 +36,7 @@ package enum LivenessSimulation {
         let simulation = ColourFlashSimulation()
         var result = Result(guessRate: 0)
         for (number, subject) in SimulatedSubject.allCases.enumerated() {
-            var random = SeededGenerator(seed: seed &+ UInt64(number))
+            var random = SplitMix64(seed: seed &+ UInt64(number))
             var tally = SimulationTally()
             for run in 0..<runs {
                 let challenge = simulation.challenge(&random)
@@ -53,7 +53,7 @@ package enum LivenessSimulation {
         let simulation = MotionSimulation()
         var result = Result(guessRate: 0)
         for (number, subject) in SimulatedSubject.allCases.enumerated() {
-            var random = SeededGenerator(seed: seed &+ 1000 &+ UInt64(number))
+            var random = SplitMix64(seed: seed &+ 1000 &+ UInt64(number))
             var tally = SimulationTally()
             for run in 0..<runs {
                 var challenge = simulation.challenge(&random)

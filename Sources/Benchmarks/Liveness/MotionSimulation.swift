@@ -11,13 +11,13 @@ package struct MotionSimulation: Sendable {
 
     package init() {}
 
-    package func challenge(_ random: inout SeededGenerator) -> LivenessChallenge {
+    package func challenge(_ random: inout SplitMix64) -> LivenessChallenge {
         LivenessChallenge(steps: random.sequence(of: self.motions, count: self.steps), stepTimeoutMs: 7000)
     }
 
     /// The frames of a subject before a challenge, with their times.
     package func capture(
-        _ subject: SimulatedSubject, _ challenge: inout LivenessChallenge, _ random: inout SeededGenerator
+        _ subject: SimulatedSubject, _ challenge: inout LivenessChallenge, _ random: inout SplitMix64
     ) -> CaptureFacts {
         var made = challenge.steps
         if [.replay, .wrongSequence, .guess].contains(subject) {
@@ -69,7 +69,7 @@ private struct Act {
     var end: Double
     var strength: Double
 
-    init(_ step: LivenessChallenge.Step, at start: Double, _ random: inout SeededGenerator) {
+    init(_ step: LivenessChallenge.Step, at start: Double, _ random: inout SplitMix64) {
         self.step = step
         self.start = start
         switch step {
@@ -120,7 +120,7 @@ private struct SimulatedFace {
     /// How a plane is waved: amplitudes in radians and pixels, periods in milliseconds.
     private let wave: (turn: Double, tilt: Double, shift: Double, periods: [Double], phases: [Double])
 
-    init(_ subject: SimulatedSubject, _ random: inout SeededGenerator) {
+    init(_ subject: SimulatedSubject, _ random: inout SplitMix64) {
         self.isPlane = subject == .plane
         self.eyeOpening = random.uniform(0.28...0.55)
         self.mouthWidth = random.uniform(0.75...1.05)
@@ -134,7 +134,7 @@ private struct SimulatedFace {
         )
     }
 
-    mutating func next(at time: Double, _ acts: [Act], _ random: inout SeededGenerator) -> CaptureFacts.Face {
+    mutating func next(at time: Double, _ acts: [Act], _ random: inout SplitMix64) -> CaptureFacts.Face {
         self.sway = (0.9 * self.sway.x + 0.8 * random.normal(), 0.9 * self.sway.y + 0.8 * random.normal())
         let distance = 80.0
         var eyes = self.eyeOpening

@@ -5,7 +5,7 @@ internal import JobQueue
 internal import Postgres
 
 extension QueueBenchmark {
-    /// What sealing costs the queue alone: jobs that are plain, that have a key each, and that share their person's key, in turns.
+    /// What sealing costs the queue: jobs that are plain, that have a key each, and that share their person's key, alternately.
     package struct Sealed: Sendable {
         /// A connection string or URL.
         package var databaseURL: String

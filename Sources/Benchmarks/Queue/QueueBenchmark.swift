@@ -10,7 +10,8 @@ package enum QueueBenchmark {
     /// Told what is being done; a benchmark may take minutes.
     package typealias Progress = @Sendable (String) -> Void
 
-    /// The value below which a share of the values lies; 0 if there are none.
+    /// The value below which a share of the values lies; 0 if there are none. One of the values themselves, as in the peers' driver
+    /// (`Tests/Peers/peers/common.py`), with which it is compared; `Statistics.percentile` interpolates.
     static func percentile(_ values: [Double], _ share: Double) -> Double {
         guard !values.isEmpty else { return 0 }
         let sorted = values.sorted()

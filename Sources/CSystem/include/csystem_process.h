@@ -57,7 +57,7 @@ int csys_prepare_parent(int last_open);
 int csys_disable_core_dumps(void);
 /// Readies the parent's memory for its forks, once all that they share is there: the heap has no holes, and comes with its next
 /// 30 MB in pages of 2 MB where the kernel can, so that a fork shares what is there and gets what is new by one entry or one fault
-/// in place of 512.
+/// instead of 512.
 int csys_prepare_forks(void);
 /// Limits a freshly forked analyzer, after `csys_prepare_forks`. It dies with `parent`, dumps no core, writes no file.
 ///

@@ -34,7 +34,6 @@ package struct AuthorizationRequest: Sendable {
         package var body: [UInt8]
     }
 
-    package let endpoint: Int64
     package let tokenURL: String?
     /// Where tokens are revoked (RFC 7009).
     package let revocationURL: String?

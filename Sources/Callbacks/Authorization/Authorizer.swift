@@ -149,10 +149,10 @@ actor Authorizer {
         }
         do throws(AuthorizationError) {
             guard let provider = self.providers[key.authorization.provider] else {
-                throw AuthorizationError(.authorizationFailed, "there is no provider of that name")
+                throw AuthorizationError(.authorizationFailed, "no provider has that name")
             }
             let request = AuthorizationRequest(
-                endpoint: key.endpoint, key.authorization, options,
+                key.authorization, options,
                 allows: .init(http: endpoint.allowsHTTP, private: endpoint.allowsPrivate), by: self.client)
             let token = try await provider.authorize(request)
             let early = Self.early(lifetime: token.lifetime)
@@ -163,10 +163,12 @@ actor Authorizer {
             } catch {
                 return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
             }
-            guard let stored else {
-                // The authorization was removed or replaced meanwhile, and nobody else has this token. In the background: the
-                // callback must not wait for it.
-                if request.revocationURL != nil { Task { try? await provider.revoke(token.value, request) } }
+            guard let stored, stored > 0 else {
+                // 0: the authorization was removed or replaced meanwhile, and the token waits for its revocation. Otherwise
+                // nobody else has it. In the background: the callback must not wait for it.
+                if stored == nil, request.revocationURL != nil {
+                    Task { try? await provider.revoke(token.value, request) }
+                }
                 return .failure(HTTPError(.localFault, "the right to refresh the token had lapsed"))
             }
             let kept = Token(value: token.value, generation: stored)
@@ -195,11 +197,11 @@ extension AuthorizationRequest {
 
     /// A request that goes out by a client under an endpoint's egress policy.
     init(
-        endpoint: Int64, _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Allowances,
+        _ authorization: EndpointOptions.Authorization, _ options: EndpointOptions, allows: Allowances,
         by client: HTTPClient
     ) {
         self.init(
-            endpoint: endpoint, tokenURL: authorization.tokenURL, revocationURL: authorization.revocationURL,
+            tokenURL: authorization.tokenURL, revocationURL: authorization.revocationURL,
             clientID: authorization.clientID, clientSecret: authorization.clientSecret,
             grantType: authorization.grantType, assertion: authorization.assertion, scope: authorization.scope,
             method: Method(rawValue: authorization.method) ?? .basic, parameters: authorization.parameters ?? [:],

@@ -5,7 +5,7 @@ struct ClientCredentialsProvider: AuthorizationProvider {
     }
 }
 
-/// An assertion in place of a person's consent (RFC 7521 section 4.1): the partner issued it, such as an API key that is a signed
+/// An assertion instead of a person's consent (RFC 7521 section 4.1): the partner issued it, such as an API key that is a signed
 /// token, and its server exchanges it.
 struct AssertionProvider: AuthorizationProvider {
     /// Of JSON Web Tokens (RFC 7523 section 2.1).

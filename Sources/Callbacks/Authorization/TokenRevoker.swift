@@ -12,6 +12,8 @@ struct TokenRevoker: Sendable {
     let providers: [String: any AuthorizationProvider]
     /// Opens what is sealed; `nil`: there is no key store.
     let keys: PatientKeys?
+    /// The region whose partners' tokens are revoked, besides those of partners without one.
+    let region: String?
     let onEvent: @Sendable (CallbackEvent) -> Void
 
     /// How often to look without a notification.
@@ -48,7 +50,9 @@ struct TokenRevoker: Sendable {
     private func round() async throws -> Duration? {
         while !Task.isCancelled {
             let connection = try await self.source.open()
-            let row = try await connection.query("SELECT * FROM insp.revocation_take()").single()
+            let row = try await connection.query(
+                "SELECT * FROM insp.revocation_take($1)", [.optional(self.region)]
+            ).single()
             guard let id = try row.optionalInt("id"), let lease = try row.optionalInt("lease") else {
                 return try row.optionalDouble("due_in").map { .seconds(max(0.1, $0)) }
             }
@@ -86,7 +90,7 @@ struct TokenRevoker: Sendable {
         }
         guard let authorization = options.authorization else { return nil }
         let request = AuthorizationRequest(
-            endpoint: endpoint, authorization, options,
+            authorization, options,
             allows: .init(http: taken.allowsHTTP, private: taken.allowsPrivate), by: self.client)
         do throws(AuthorizationError) {
             try await provider.revoke(token, request)

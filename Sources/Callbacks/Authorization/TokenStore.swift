@@ -55,7 +55,8 @@ actor TokenStore {
         return SecretSeal(try await keys.partnerKey(partner), endpoint: endpoint)
     }
 
-    /// - Returns: The token's generation; `nil` if the right had lapsed.
+    /// - Returns: The token's generation; 0 if its authorization was removed meanwhile, so that it will be revoked; `nil` if the
+    ///   right had lapsed.
     func store(
         _ endpoint: Int64, lease: Int64, token: AccessToken, early: Duration, sealing seal: SecretSeal? = nil
     ) async throws -> Int64? {

@@ -58,7 +58,8 @@ package final class CallbackDispatcher: Sendable {
         options.preparesStatements = configuration.preparesStatements
         self.revoker = TokenRevoker(
             source: ReconnectingConnection(configuration.databaseURL, options: options), client: client,
-            providers: Authorizer.all(configuration.providers), keys: self.keys, onEvent: onEvent)
+            providers: Authorizer.all(configuration.providers), keys: self.keys, region: configuration.region,
+            onEvent: onEvent)
     }
 
     /// Dispatches until the task is cancelled, or until ``drain()`` has found nothing more to do. Call it once.
@@ -170,7 +171,7 @@ package final class CallbackDispatcher: Sendable {
         }
     }
 
-    private func begin(_ entries: [CallbackLanes.Entry]) {
+    private func begin(_ entries: [WaitingCallback]) {
         var transfers: [CurlTransfer] = []
         var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
         for entry in entries {

@@ -1,25 +1,8 @@
-/// Tracks which claimed callbacks are being sent, and which are next.
+/// Tracks which claimed callbacks are being sent, and which are next. It knows of each only its endpoint.
 ///
-/// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_claim`), so that
+/// A dispatcher claims more of an endpoint's callbacks than it may send at once (``DispatchMachine/claimedAhead``), so that
 /// the next can start when one ends, without waiting for the round trips that record the one and claim the other.
-struct CallbackLanes {
-    /// A callback that waits for its turn.
-    struct Entry {
-        let callback: ClaimedCallback
-        /// When the claim's commit was known.
-        let claimed: ContinuousClock.Instant
-        /// When the claim lapses.
-        let deadline: ContinuousClock.Instant
-
-        /// The settlement if it is not sent after all.
-        var released: CallbackSettlement {
-            CallbackSettlement(
-                callback: self.callback, outcome: .release(after: .zero, isCounted: false), started: nil,
-                milliseconds: 0, status: nil, code: nil, error: nil, trace: nil, deadline: self.deadline, sent: nil,
-                claimed: self.claimed)
-        }
-    }
-
+struct CallbackLanes<Entry> {
     /// The callbacks of one endpoint.
     private struct Lane {
         var atOnce: Int
@@ -40,9 +23,6 @@ struct CallbackLanes {
         }
     }
 
-    /// How many are held for each that is sent at once; must equal the factor in `insp.callback_claim`.
-    static let held = 3
-
     private let limit: Int
     private var lanes: [Int64: Lane] = [:]
     /// Endpoints that may start another callback, in the order of their turns, each once.
@@ -61,12 +41,11 @@ struct CallbackLanes {
 
     /// Takes claimed callbacks.
     ///
-    /// - Parameter permits: How many callbacks of each claimed endpoint may be sent at once from now on.
-    mutating func add(_ entries: [Entry], permits: [Int64: Int]) {
-        for entry in entries {
-            let endpoint = entry.callback.endpoint.id
-            self.lanes[endpoint, default: Lane(atOnce: 1)].waiting.append(entry)
-        }
+    /// - Parameters:
+    ///   - permits: How many callbacks of each claimed endpoint may be sent at once from now on.
+    ///   - endpoint: A callback's endpoint.
+    mutating func add(_ entries: [Entry], permits: [Int64: Int], endpoint: (Entry) -> Int64) {
+        for entry in entries { self.lanes[endpoint(entry), default: Lane(atOnce: 1)].waiting.append(entry) }
         for (endpoint, permits) in permits {
             guard let index = self.lanes.index(forKey: endpoint) else { continue }
             self.lanes.values[index].atOnce = permits

@@ -22,7 +22,7 @@ struct CallbackSender: Sendable {
     ///   - transfers: Gets the transfer to be submitted, if one is ready.
     ///   - onEnd: Called once, on any thread: must return at once.
     func start(
-        _ entry: CallbackLanes.Entry, transfers: inout [CurlTransfer],
+        _ entry: WaitingCallback, transfers: inout [CurlTransfer],
         onEnd: @escaping @Sendable (CallbackSettlement) -> Void
     ) -> CallbackAttempt {
         let begun = Begun(entry)
@@ -56,7 +56,7 @@ struct CallbackSender: Sendable {
     }
 
     /// Makes an attempt, including one that must first wait for a name or a token.
-    func attempt(_ entry: CallbackLanes.Entry) async -> CallbackSettlement {
+    func attempt(_ entry: WaitingCallback) async -> CallbackSettlement {
         let begun = Begun(entry)
         let result: Result<HTTPResponse, HTTPError>
         do throws(HTTPError) {
@@ -69,13 +69,13 @@ struct CallbackSender: Sendable {
 
     /// An attempt's start.
     private struct Begun: Sendable {
-        let entry: CallbackLanes.Entry
+        let entry: WaitingCallback
         let started = Date()
         let clock = ContinuousClock.now
         /// Each attempt has its own span: a receiver's work belongs to the attempt that reached it.
         let trace: TraceContext?
 
-        init(_ entry: CallbackLanes.Entry) {
+        init(_ entry: WaitingCallback) {
             self.entry = entry
             var generator = SystemRandomNumberGenerator()
             self.trace = entry.callback.trace?.child(using: &generator)
@@ -141,7 +141,7 @@ struct CallbackSender: Sendable {
     ) throws(HTTPError) -> HTTPRequest {
         // An overlap of keys may have ended since the claim, which does no harm.
         guard let keys = callback.endpoint.keys else {
-            throw Self.fault(of: callback.endpoint, "the endpoint has no key, or one that is no Standard Webhooks key")
+            throw Self.fault(of: callback.endpoint, "the endpoint has no key, or not a Standard Webhooks key")
         }
         guard let body = callback.body else {
             throw HTTPError(.localFault, callback.fault ?? "the callback has no body")

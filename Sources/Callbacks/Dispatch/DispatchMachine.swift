@@ -68,7 +68,7 @@ struct DispatchMachine {
     }
 
     enum SendAction {
-        case begin([CallbackLanes.Entry], wakes: Loops)
+        case begin([WaitingCallback], wakes: Loops)
         case wait(until: Instant?)
         case over
     }
@@ -88,7 +88,7 @@ struct DispatchMachine {
     }
 
     private let configuration: CallbackConfiguration
-    private var lanes: CallbackLanes
+    private var lanes: CallbackLanes<WaitingCallback>
     /// The time from the claim until the settling loop takes the settlement; `nil` until the attempt begins.
     private var underWay: [ClaimedCallback.Key: CallbackAttempt?] = [:]
     /// How many of those under way are retries.
@@ -115,6 +115,8 @@ struct DispatchMachine {
     /// When each loop last ran; `nil` before its first run.
     private var claimTurnAt, settleTurnAt: Instant?
 
+    /// How many are claimed for each that is sent at once; must equal the factor in `insp.callback_claim`.
+    static let claimedAhead = 3
     /// The answers, or the free room, that are worth a round trip: with 50 endpoints, a settling round trip costs about as
     /// much as 20 callbacks, a claiming one about as much as 100.
     static let gathered = 512
@@ -188,7 +190,7 @@ struct DispatchMachine {
         self.claimTurnAt = now
         self.freed = 0
         self.hasMore = false
-        let room = CallbackLanes.held * self.configuration.maximumInFlight
+        let room = Self.claimedAhead * self.configuration.maximumInFlight
         let limit = min(self.configuration.batch, room - self.underWay.count)
         guard limit > 0 else { return .wait(until: nil) }
         return .claim(
@@ -222,7 +224,9 @@ struct DispatchMachine {
         }
         let deadline = order.begun + self.configuration.lease
         self.lanes.add(
-            claim.callbacks.map { .init(callback: $0, claimed: now, deadline: deadline) }, permits: claim.permits)
+            claim.callbacks.map { WaitingCallback(callback: $0, claimed: now, deadline: deadline) },
+            permits: claim.permits
+        ) { $0.callback.endpoint.id }
         effects.wakes.insert(.send)
         // Where other dispatchers have all the room, they send what still waits here.
         for (endpoint, permits) in claim.permits where permits <= 0 {
@@ -380,7 +384,7 @@ struct DispatchMachine {
     }
 
     /// - Returns: Whether there was anything.
-    private mutating func release(_ entries: [CallbackLanes.Entry]) -> Bool {
+    private mutating func release(_ entries: [WaitingCallback]) -> Bool {
         self.finished += entries.map(\.released)
         return !entries.isEmpty
     }

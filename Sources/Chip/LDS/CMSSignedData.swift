@@ -69,7 +69,7 @@ package struct CMSSignedData: Sendable {
 
 extension CMSSignedData.SignerInfo {
     init(_ element: TLV) throws(LDSError) {
-        guard element.tag == TLV.Tag.sequence else { throw .malformed("a signer is no sequence") }
+        guard element.tag == TLV.Tag.sequence else { throw .malformed("a signer is not a sequence") }
         var fields = try element.children(most: 7)[...]
         guard fields.count >= 5, try (1...3).contains(fields.removeFirst().integer()) else {
             throw .malformed("a signer is incomplete")

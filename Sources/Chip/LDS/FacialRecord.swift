@@ -25,7 +25,7 @@ package struct FacialRecord: Sendable {
 
         // Facial record header (ISO/IEC 19794-5:2005 §5.4): "FAC", "010", length, number of images.
         guard try reader.bytes(8) == Array("FAC\u{0}010\u{0}".utf8) else {
-            throw .unsupported("the biometric data are no ISO/IEC 19794-5:2005 record")
+            throw .unsupported("the biometric data are not an ISO/IEC 19794-5:2005 record")
         }
         guard try reader.number(4) <= block.content.count else { throw .malformed("the facial record is cut off") }
         self.count = try reader.number(2)

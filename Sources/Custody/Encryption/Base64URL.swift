@@ -22,10 +22,23 @@ package enum Base64URL {
     }
 
     /// - Returns: `nil` for what ``encode(_:)`` does not write: each value has one text.
-    package static func decode(_ text: String) -> Data? {
-        var plain = text.replacing("-", with: "+").replacing("_", with: "/")
-        plain += String(repeating: "=", count: (4 - plain.utf8.count % 4) % 4)
-        guard let bytes = Data(base64Encoded: plain), Self.encode(bytes) == Data(text.utf8) else { return nil }
-        return bytes
+    package static func decode(_ text: some Collection<UInt8>) -> Data? {
+        var plain = [UInt8]()
+        plain.reserveCapacity(text.count + 3)
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "-"): plain.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): plain.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
+            default: plain.append(byte)
+            }
+        }
+        while plain.count % 4 != 0 { plain.append(UInt8(ascii: "=")) }
+        guard let bytes = Data(base64Encoded: Data(plain)) else { return nil }
+        // Bits of the last character that no byte needs are zero (RFC 4648, section 3.5).
+        let rest = bytes.suffix(bytes.count % 3)
+        return rest.isEmpty || rest.base64EncodedData() == Data(plain.suffix(4)) ? bytes : nil
     }
+
+    package static func decode(_ text: String) -> Data? { self.decode(text.utf8) }
 }

@@ -27,7 +27,7 @@ package final class PartnerKey: Sendable {
     }
 
     let algorithm: Algorithm
-    /// The name that stands in what is encrypted: the JWK's own, or else its thumbprint (RFC 7638).
+    /// The name in the header of what is encrypted: the JWK's own, or else its thumbprint (RFC 7638).
     package let keyID: String
     /// `nil`: RSA.
     let curve: Curve?
@@ -49,7 +49,7 @@ package final class PartnerKey: Sendable {
             let members = try Self.members(text)
             func member(_ name: String) throws(Refusal) -> Data {
                 guard let bytes = Base64URL.decode(members[name] ?? ""), !bytes.isEmpty else {
-                    throw Refusal(detail: "\(name) is no Base64url", field: name)
+                    throw Refusal(detail: "\(name) is not Base64url", field: name)
                 }
                 return bytes
             }
@@ -102,7 +102,7 @@ package final class PartnerKey: Sendable {
             }
             guard let key else {
                 ERR_clear_error()
-                throw Refusal(detail: "it is no key, or its point is not on the curve")
+                throw Refusal(detail: "it is not a key, or its point is not on the curve")
             }
             self.key = key
         } catch {
@@ -118,7 +118,7 @@ package final class PartnerKey: Sendable {
     /// The members that are texts. A private key is refused: its owner should know that it has left the house.
     private static func members(_ text: Data) throws(Refusal) -> [String: String] {
         guard text.count <= 8192, let object = (try? JSONSerialization.jsonObject(with: text)) as? [String: Any] else {
-            throw Refusal(detail: "it is no JSON object")
+            throw Refusal(detail: "it is not a JSON object")
         }
         if let name = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"].first(where: { object[$0] != nil }) {
             throw Refusal(detail: "it has the private member \(name): it must not be used any more", field: name)

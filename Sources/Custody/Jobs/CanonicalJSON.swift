@@ -10,7 +10,7 @@ indirect enum CanonicalJSON: Decodable {
     case array([CanonicalJSON])
     case object([String: CanonicalJSON])
 
-    /// - Throws: ``InspectError`` with ``ErrorCode/payloadInvalid``: it is no JSON, or has a number that no double is, or a text that
+    /// - Throws: ``InspectError`` with ``ErrorCode/payloadInvalid``: it is not JSON, or has a number that no double is, or a text that
     ///   is not Unicode.
     init(parsing json: Data) throws(InspectError) {
         guard let value = try? JSONDecoder().decode(CanonicalJSON.self, from: json) else {

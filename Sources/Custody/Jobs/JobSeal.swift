@@ -69,7 +69,7 @@ package struct JobSeal: Sendable {
         try Seal.open(bytes, under: self.key, for: .part(kind, ordinal, of: self.key.partner))
     }
 
-    /// The values that a request had in place of its pseudonyms, by their keys.
+    /// The values that a request had instead of its pseudonyms, by their keys.
     ///
     /// - Parameter sealed: The job's `sealed`.
     /// - Throws: ``InspectError`` with ``ErrorCode/sealBroken``.

@@ -3,7 +3,7 @@ package import InspectCore
 
 /// A request as `insp.enqueue_parts` takes it from a program that seals.
 package struct SealedRequest: Sendable {
-    /// The payload with pseudonyms in place of what may identify a person.
+    /// The payload with pseudonyms instead of what may identify a person.
     package var payload: Data
     /// The parts, each sealed.
     package var parts: [PartKind: [Data]]
@@ -30,7 +30,7 @@ package struct RequestSealer: Sendable {
 
     /// A request that can be sealed, before it has a key.
     package struct Draft: Sendable {
-        /// The payload with pseudonyms in place of what may identify a person.
+        /// The payload with pseudonyms instead of what may identify a person.
         package let payload: Data
         /// The kind of each part.
         package let kinds: [PartKind]
@@ -368,24 +368,11 @@ extension BlindIndex {
     package static func ofStored(_ spelling: String) -> Data { Data(SHA256.digest(Array(spelling.utf8))) }
 
     /// What stands for a value where the database compares and finds it: 43 characters of Base64 for URLs (RFC 4648 section 5).
-    package func pseudonym(_ value: String, use: String) -> String { Data(self.index(value, use: use)).base64URL }
+    package func pseudonym(_ value: String, use: String) -> String { Base64URL.text(self.index(value, use: use)) }
 
     /// The index of which a pseudonym is made; `nil` if the value is not a pseudonym.
     static func bytes(of pseudonym: String) -> [UInt8]? {
-        guard pseudonym.utf8.count == 43, let bytes = Data(base64URL: pseudonym), bytes.count == 32 else { return nil }
+        guard pseudonym.utf8.count == 43, let bytes = Base64URL.decode(pseudonym), bytes.count == 32 else { return nil }
         return [UInt8](bytes)
-    }
-}
-
-extension Data {
-    /// In Base64 for URLs without padding (RFC 4648 section 5).
-    var base64URL: String {
-        self.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-    }
-
-    init?(base64URL text: String) {
-        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-        guard !text.utf8.contains(where: { "+/=".utf8.contains($0) }) else { return nil }
-        self.init(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
     }
 }

@@ -1,7 +1,8 @@
 internal import COpenSSL
+package import Foundation
 
 /// AES-256-GCM (NIST SP 800-38D) with nonces of 96 bits and tags of 128.
-enum AES256GCM {
+package enum AES256GCM {
     static let nonceCount = 12
     static let tagCount = 16
 
@@ -62,6 +63,24 @@ enum AES256GCM {
             if let base = target.baseAddress { OPENSSL_cleanse(base, target.count) }
         }
         return isGenuine
+    }
+
+    /// Opens what comes in pieces, as in a JWE (RFC 7518, section 5.3).
+    ///
+    /// - Returns: `nil` if a piece has another length than it must have, or the pieces do not belong together.
+    package static func open(_ sealed: Data, secret: [UInt8], nonce: Data, tag: Data, associated: Data) -> Data? {
+        guard let key = SecretKey(secret), nonce.count == self.nonceCount, tag.count == self.tagCount else {
+            return nil
+        }
+        var opened = Data(count: sealed.count)
+        let isGenuine = opened.withUnsafeMutableBytes { target in
+            (sealed + tag).withUnsafeBytes { sealed in
+                nonce.withUnsafeBytes { nonce in
+                    self.open(sealed, under: key, nonce: nonce, associated: Array(associated), into: target)
+                }
+            }
+        }
+        return isGenuine ? opened : nil
     }
 
     private static func run(

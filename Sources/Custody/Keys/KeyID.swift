@@ -5,8 +5,6 @@ package import Foundation
 package struct KeyID: Hashable, Sendable {
     package let uuid: UUID
 
-    package init(_ uuid: UUID) { self.uuid = uuid }
-
     /// - Returns: `nil` unless it is a UUID's text.
     package init?(_ text: String) {
         guard let uuid = UUID(uuidString: text) else { return nil }

@@ -4,7 +4,7 @@ internal import Glibc
 /// The 256 bits of a key, in memory that is locked where that is allowed and overwritten at the end.
 package final class SecretKey: Sendable {
     /// Bytes of a key.
-    static let count = SecretMemory.slot
+    static let count = SecretMemory.cell
 
     private let address: UInt
 

@@ -3,13 +3,13 @@ internal import Synchronization
 
 /// Memory for keys: locked where the system allows that, in no core file, zeros in a forked child, overwritten when freed.
 enum SecretMemory {
-    /// Bytes of a slot: those of every key.
-    static let slot = 32
+    /// Bytes of a cell: those of every key.
+    static let cell = 32
     /// Bytes that are mapped at once, half of the smallest limit for locked memory that is in use (64 KiB).
     private static let arena = 32_768
 
     private struct State {
-        /// Addresses of slots that nobody uses.
+        /// Addresses of free cells.
         var free: [UInt] = []
         var isLocked = true
     }
@@ -19,7 +19,7 @@ enum SecretMemory {
     /// Whether no key can reach the swap space so far.
     static var isLocked: Bool { self.state.withLock { $0.isLocked } }
 
-    /// The address of a slot of zeros.
+    /// The address of a cell of zeros.
     static func allocate() -> UInt {
         self.state.withLock { state in
             if let address = state.free.popLast() { return address }
@@ -32,13 +32,13 @@ enum SecretMemory {
             madvise(base, self.arena, MADV_DONTDUMP)
             madvise(base, self.arena, MADV_WIPEONFORK)
             let first = UInt(bitPattern: base)
-            state.free = stride(from: first + UInt(self.slot), to: first + UInt(self.arena), by: self.slot).reversed()
+            state.free = stride(from: first + UInt(self.cell), to: first + UInt(self.arena), by: self.cell).reversed()
             return first
         }
     }
 
     static func free(_ address: UInt) {
-        explicit_bzero(UnsafeMutableRawPointer(bitPattern: address)!, self.slot)
+        explicit_bzero(UnsafeMutableRawPointer(bitPattern: address)!, self.cell)
         self.state.withLock { $0.free.append(address) }
     }
 }

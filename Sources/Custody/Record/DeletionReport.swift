@@ -1,4 +1,5 @@
 package import Foundation
+internal import InspectCore
 
 /// What was erased of one partner within a time, as the record has it, by day and cause.
 ///

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import InspectCore
 
 /// Verifies the rows of one chain.
 struct RecordChainVerifier {

@@ -1,4 +1,5 @@
 package import Foundation
+internal import InspectCore
 
 /// One end of a chain: a place and the hash of the row there.
 package struct RecordPlace: Sendable, Equatable {
@@ -23,26 +24,6 @@ package struct RecordPlace: Sendable, Equatable {
             return nil
         }
         self.init(seq: seq, hash: bytes)
-    }
-}
-
-extension [UInt8] {
-    /// - Returns: `nil` unless the text is lower-case hexadecimal digits, two for each byte.
-    package init?(hexadecimal text: String) {
-        let digits = Array(text.utf8)
-        self = []
-        guard digits.count % 2 == 0 else { return nil }
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let byte = UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16),
-                !digits[index...index + 1].contains(where: { $0 == 0x2b || (0x41...0x46).contains($0) })
-            else { return nil }
-            self.append(byte)
-        }
-    }
-
-    /// Lower-case digits, two for each byte.
-    package var hexadecimal: String {
-        self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 

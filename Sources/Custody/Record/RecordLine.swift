@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A reader of the exact lines that the database makes of the record (`insp.record_rows`, `insp.record_checkpoints`).
 ///
-/// Stricter than JSON: members stand in one order with one spacing, as `jsonb` prints values, so that a line that is read has
+/// Stricter than JSON: members come in one order with one spacing, as `jsonb` prints values, so that a line that is read has
 /// nothing in it that was not hashed or signed. It works on pointers, as a million lines take seconds even in debug builds.
 struct LineReader {
     private let base: UnsafePointer<UInt8>

@@ -227,7 +227,7 @@ package struct RecordVerifier {
                 RecordFault(
                     kind: .checkpoint, chain: nil, seq: nil,
                     message: "there are rows and no checkpoint, nothing that was kept and no public key: "
-                        + "whoever has the database can have written all of them"))
+                        + "anyone who controls the database may have written all of them"))
         }
         verdict.faults += self.missingChains(all) + self.faults
         return verdict

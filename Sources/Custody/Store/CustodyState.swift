@@ -40,7 +40,7 @@ package struct CustodyState: Sendable, Equatable {
         guard self.database == database else {
             throw InspectError(
                 .keyMismatch, "the key store serves the main database \(self.database), and this is \(database)",
-                hint: "A second database needs a key store of its own (deploy/SEALING.md, \"Wrapping keys\").")
+                hint: "A second database needs its own key store (deploy/SEALING.md, \"Wrapping keys\").")
         }
     }
 

@@ -21,7 +21,7 @@ enum KeyFault: Error {
         // Others may have the right one, so jobs wait for them.
         case .foreign:
             InspectError(
-                .keyMismatch, "a wrapping key of this process is another one of that name, or a key is damaged")
+                .keyMismatch, "a wrapping key of this process is a different one with that name, or a key is damaged")
         case .failure(let error): error
         }
     }

@@ -38,7 +38,7 @@ extension KeyStore {
         // A rotation may begin between the question and the answer; twice is enough, since the next one waits for this one's end.
         for _ in 0..<3 {
             guard let state = try await self.state() else {
-                throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+                throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
             }
             let (id, secret) = (KeyID.new(), SecretKey.random())
             let wrapped = try await self.wrappingKeys.key(state.wrappingKey).wrap(
@@ -62,14 +62,9 @@ extension KeyStore {
         return try await self.partnerKey(partner)
     }
 
-    /// The keys of persons or faces; missing ones are created.
+    /// The keys of these persons or faces, and of their partners; missing ones are created.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/keyUnknown`` if the partner's key was destroyed meanwhile.
-    package func personKeys(_ owners: [KeyOwner]) async throws(InspectError) -> [KeyOwner: CustodyKey] {
-        try await self.keys(of: owners).persons
-    }
-
-    /// The keys of these persons or faces, and of their partners.
     func keys(
         of owners: [KeyOwner]
     ) async throws(InspectError) -> (persons: [KeyOwner: CustodyKey], partners: [Int64: CustodyKey]) {

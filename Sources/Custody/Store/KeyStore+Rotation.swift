@@ -44,7 +44,7 @@ extension KeyStore {
         let state = try await self.changed("begin_rotation($1, $2)", [.text(wrappingKey), .bytes(proof)])
         guard state.wrappingKey == wrappingKey else {
             throw InspectError(
-                .keyMismatch, "a rotation to \(state.wrappingKey) is under way", hint: "inspectd keys rewrap ends it.")
+                .keyMismatch, "a rotation to \(state.wrappingKey) is under way", hint: "Run inspectd keys rewrap.")
         }
         return state
     }
@@ -113,7 +113,7 @@ extension KeyStore {
             try await connection.query("SELECT * FROM insp.\(call)", parameters).first.map { try CustodyState($0) }
         }
         guard let state else {
-            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
         }
         return state
     }

@@ -208,7 +208,7 @@ package final class KeyStore: Sendable {
     @discardableResult
     package func checkWrappingKeys() async throws(InspectError) -> CustodyState {
         guard let state = try await self.state() else {
-            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "inspectd keys init.")
+            throw InspectError(.keyMissing, "the key store has no wrapping key", hint: "Run inspectd keys init.")
         }
         try await self.prove(state)
         return state
@@ -222,7 +222,7 @@ package final class KeyStore: Sendable {
         } catch {
             guard error.code == .sealBroken else { throw error }
             throw InspectError(
-                .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is another one of that name")
+                .keyMismatch, "the wrapping key \(state.wrappingKey) of this process is a different one with that name")
         }
     }
 }

@@ -26,7 +26,7 @@ final class PKCS11Module: Sendable {
             loaded[path] = module
             return module
         }
-        guard let module else { throw InspectError(.keyMissing, "\(path) is no PKCS#11 module") }
+        guard let module else { throw InspectError(.keyMissing, "\(path) is not a PKCS#11 module") }
         return module
     }
 

@@ -23,7 +23,7 @@ final class VaultWrappingKey: WrappingKey {
     /// - Parameters:
     ///   - url: The key in the API, such as `https://vault.example:8200/v1/transit/keys/inspectd`; its last part is the key's name.
     ///   - tokenFile: A file with the token, read for each request: an agent may renew it.
-    ///   - certificateAuthorities: A PEM file in place of the system's certificates.
+    ///   - certificateAuthorities: A PEM file instead of the system's certificates.
     ///   - timeout: For one request.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMissing`` if the URL names no key of a transit engine over HTTPS.
     package init(

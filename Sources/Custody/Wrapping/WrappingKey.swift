@@ -59,7 +59,7 @@ package struct WrappingKeys: Sendable {
 }
 
 /// Stops asking a holder of keys that does not answer: for 0.5 s after the first failure, twice as long after each further one, up
-/// to 30 s. Meanwhile, callers are refused at once in place of waiting for a time-out each.
+/// to 30 s. Meanwhile, callers are refused at once instead of waiting for a time-out each.
 struct Breather: Sendable {
     private var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
     private var until: ContinuousClock.Instant?

@@ -30,8 +30,8 @@ enum OpenAPIDocument {
                 "description": "An access token from /oauth2/token",
                 "flows": { "clientCredentials": { "tokenUrl": "/oauth2/token", "scopes": { \#(Self.scopes) } } }
               },
-              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret. Deprecated but for /oauth2/token: answered until \#(Deprecation.credentialSecret.end)" },
-              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, point, secret of a credential. Deprecated: answered until \#(Deprecation.credentialSecret.end)" }
+              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret. Deprecated except for /oauth2/token: answered until \#(Deprecation.credentialSecret.end)" },
+              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, dot, secret of a credential. Deprecated: answered until \#(Deprecation.credentialSecret.end)" }
             },
             "parameters": {
               "id": { "name": "id", "in": "path", "required": true, "description": "A job's id", "schema": { "type": "string", "format": "uuid" } },
@@ -40,7 +40,7 @@ enum OpenAPIDocument {
               "webhookId": { "name": "webhookId", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^msg_[0-9a-z_]{1,60}$" } },
               "endpoint": { "name": "endpoint", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1, "maximum": 9007199254740991 } },
               "kind": { "name": "kind", "in": "path", "required": true, "schema": { "enum": [\#(Self.kinds)] } },
-              "after": { "name": "after", "in": "query", "description": "next of the page before", "schema": { "type": "string", "format": "uuid" } },
+              "after": { "name": "after", "in": "query", "description": "next from the previous page", "schema": { "type": "string", "format": "uuid" } },
               "idempotencyKey": { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
               "wait": {
                 "name": "wait",
@@ -49,26 +49,37 @@ enum OpenAPIDocument {
                 "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWaitSeconds) }
               }
             },
+            "headers": {
+              "RateLimit": { "description": "How many requests are left (r), and in how many seconds all are (t)", "schema": { "type": "string" } },
+              "RateLimit-Policy": { "description": "How many requests may come at once (q), and in how many seconds that many come back (w)", "schema": { "type": "string" } },
+              "Deprecation": { "description": "Since when there is something to use in place of what the request used, such as a token in place of the secret (RFC 9745)", "schema": { "type": "string" } },
+              "Sunset": { "description": "Until when that works at least (RFC 8594)", "schema": { "type": "string" } },
+              "Link": { "description": "Where that is described, as rel=deprecation (RFC 8288)", "schema": { "type": "string" } }
+            },
             "responses": {
               "Problem": {
                 "description": "Refused (RFC 9457)",
-                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
+                "headers": { \#(Self.usual(isScoped: true)) },
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" }\#(OpenAPIExample.member([.refused])) } }
               },
               "Unauthorized": {
                 "description": "No valid credential",
-                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" } } },
+                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" }, "description": "Basic and Bearer" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "MethodNotAllowed": {
                 "description": "The path takes another method",
-                "headers": { "Allow": { "required": true, "schema": { "type": "string" } } },
+                "headers": { "Allow": { "required": true, "schema": { "type": "string" }, "description": "The methods that it takes" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "Later": {
-                "description": "Not now: too many requests, or no database",
-                "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" } } },
+                "description": "Not now: too many requests, no room for this one, or no database",
+                "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" }, "description": "Seconds" }, \#(Self.usual(isScoped: true)) },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               }
+            },
+            "examples": {
+        \#(OpenAPIExample.components)
             },
             "schemas": {
         \#(Self.schemas.joined(separator: ",\n"))
@@ -77,6 +88,14 @@ enum OpenAPIDocument {
         }
 
         """#
+    }
+
+    /// The headers that every answer to a known credential has.
+    ///
+    /// - Parameter isScoped: Whether the call has a scope, so that a secret in place of a token is deprecated.
+    static func usual(isScoped: Bool) -> String {
+        (["RateLimit", "RateLimit-Policy"] + (isScoped ? ["Deprecation", "Sunset", "Link"] : []))
+            .map { ##""\##($0)": { "$ref": "#/components/headers/\##($0)" }"## }.joined(separator: ", ")
     }
 
     /// What requests and answers consist of.
@@ -112,10 +131,10 @@ enum OpenAPIDocument {
     /// What is sent to endpoints (Standard Webhooks).
     private static var webhooks: String {
         [
-            ("jobEvent", "JobEvent", "Something happened to a job"),
-            ("endpointEvent", "EndpointEvent", "Something happened to an endpoint"),
+            ("jobEvent", "JobEvent", "Something happened to a job", [OpenAPIExample.finished]),
+            ("endpointEvent", "EndpointEvent", "Something happened to an endpoint", []),
         ]
-        .map { name, schema, summary in
+        .map { name, schema, summary, examples in
             let headers = [
                 ("webhook-id", "The same in every attempt"),
                 ("webhook-timestamp", "Seconds since 1970, of this attempt"),
@@ -128,8 +147,15 @@ enum OpenAPIDocument {
                         "summary": "\##(summary)",
                         "security": [],
                         "parameters": [\##(headers)],
-                        "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" } } } },
-                        "responses": { "2XX": { "description": "Received; any other status is tried again" } }
+                        "requestBody": {
+                          "required": true,
+                          "description": "Where you have registered a public key, a JWE of it",
+                          "content": {
+                            "application/json": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(OpenAPIExample.member(examples)) },
+                            "application/jose": { "schema": { "type": "string", "description": "A JWE in compact form, of the same JSON: verify the signature over it, then decrypt" } }
+                          }
+                        },
+                        "responses": { "2XX": { "description": "Received; after any other status it is sent again" } }
                       }
                     }
                 """##

@@ -8,6 +8,8 @@ struct Operation: Sendable {
     var parameters: [Parameter] = []
     /// Name of the schema of a JSON body or of an OAuth 2.0 form.
     var request: String?
+    /// Bodies of that schema.
+    var requestExamples: [OpenAPIExample] = []
     /// Name of the schema of a form with files.
     var form: String?
     var answers: [Answer]
@@ -16,7 +18,7 @@ struct Operation: Sendable {
     /// Whether a call that everyone may make looks at a credential.
     var takesCredential = false
 
-    /// A parameter of the query or a header; those of the path stand in the path.
+    /// A parameter of the query or a header; those of the path are in the path.
     struct Parameter: Sendable {
         /// A JSON object, or a reference to one.
         var text: String
@@ -50,6 +52,9 @@ struct Operation: Sendable {
         }
     }
 
+    /// What to know of answers with the status 410, where a job is sealed.
+    static let destroyed = "410 KEY_DESTROYED: the key was destroyed with an erasure, and nothing opens it any more."
+
     /// An answer to a request that was not refused.
     struct Answer: Sendable {
         var status = 200
@@ -63,6 +68,15 @@ struct Operation: Sendable {
         var isJob = false
         /// Whether the body is encrypted where the partner has registered a key.
         var isEncrypted = false
+        /// Bodies of the schema.
+        var examples: [OpenAPIExample] = []
+
+        /// The same with these examples.
+        func showing(_ examples: OpenAPIExample...) -> Answer {
+            var answer = self
+            answer.examples = examples
+            return answer
+        }
 
         /// The same, encrypted where the partner has registered a key.
         var encrypted: Answer {
@@ -88,11 +102,17 @@ struct Operation: Sendable {
         case entityTag
         /// Only of a job that is not finished.
         case retryAfter
+        /// Not of an encrypted answer.
+        case disposition
 
         var text: String {
             switch self {
-            case .location: #""Location": { "required": true, "schema": { "type": "string" } }"#
-            case .entityTag: #""ETag": { "required": true, "schema": { "type": "string" } }"#
+            case .location:
+                #""Location": { "required": true, "schema": { "type": "string" }, "description": "Where to ask for it" }"#
+            case .entityTag:
+                #""ETag": { "required": true, "schema": { "type": "string" }, "description": "For If-None-Match" }"#
+            case .disposition:
+                #""Content-Disposition": { "schema": { "type": "string" }, "description": "attachment, where it is not encrypted" }"#
             case .retryAfter:
                 #""Retry-After": { "schema": { "type": "integer" }, "description": "While it is not finished" }"#
             }
@@ -118,7 +138,14 @@ extension GatewayRoute {
             members.append(#""parameters": [\#(parameters.map(\.text).joined(separator: ", "))]"#)
         }
         if let body = self.body { members.append(body) }
-        let responses = operation.answers.map(\.described) + self.refusals.map(OpenAPIDocument.refusal)
+        let usual: String? =
+            if case .scope = self.access {
+                OpenAPIDocument.usual(isScoped: true)
+            } else {
+                operation.takesCredential ? OpenAPIDocument.usual(isScoped: false) : nil
+            }
+        let responses =
+            operation.answers.map { $0.described(usual) } + self.refusals.map(OpenAPIDocument.refusal)
         members.append("\"responses\": {\n          \(responses.joined(separator: ",\n          "))\n        }")
         return "\"\(self.method.lowercased())\": {\n        \(members.joined(separator: ",\n        "))\n      }"
     }
@@ -135,8 +162,11 @@ extension GatewayRoute {
         let contents = self.content.types.compactMap { type -> String? in
             let isForm = type.hasPrefix("multipart/")
             guard let schema = isForm ? self.operation.form : self.operation.request else { return nil }
-            let encoding = isForm ? #", "encoding": { "request": { "contentType": "application/json" } }"# : ""
-            return ##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(encoding) }"##
+            let rest =
+                isForm
+                ? #", "encoding": { "request": { "contentType": "application/json" } }"#
+                : OpenAPIExample.member(self.operation.requestExamples)
+            return ##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(rest) }"##
         }
         guard !contents.isEmpty else { return nil }
         let isRequired = if case .optionalJSON = self.content { false } else { true }
@@ -144,7 +174,7 @@ extension GatewayRoute {
     }
 
     private var refusals: [Int] {
-        var statuses: Set = [400, 405, 429]
+        var statuses: Set = [400, 405, 417, 429, 431]
         if case .scope = self.access { statuses.formUnion([401, 403, 503]) }
         if !self.content.types.isEmpty { statuses.formUnion([413, 415]) }
         return statuses.union(self.operation.refusals).subtracting(self.operation.answers.map(\.status)).sorted()
@@ -152,11 +182,11 @@ extension GatewayRoute {
 }
 
 extension Operation.Answer {
-    fileprivate var described: String {
+    /// - Parameter usual: Headers that each answer to the call has.
+    fileprivate func described(_ usual: String?) -> String {
         var members = [#""description": "\#(self.description)""#]
-        if !self.headers.isEmpty {
-            members.append(#""headers": { \#(self.headers.map(\.text).joined(separator: ", ")) }"#)
-        }
+        let headers = self.headers.map(\.text) + (usual.map { [$0] } ?? [])
+        if !headers.isEmpty { members.append(#""headers": { \#(headers.joined(separator: ", ")) }"#) }
         if self.isJob {
             members.append(
                 #""links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } }"#
@@ -165,7 +195,8 @@ extension Operation.Answer {
         var contents: [String] = []
         if let schema = self.schema {
             let type = self.type ?? "application/json"
-            contents.append(##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" } }"##)
+            let shown = OpenAPIExample.member(self.examples)
+            contents.append(##""\##(type)": { "schema": { "$ref": "#/components/schemas/\##(schema)" }\##(shown) }"##)
         } else if let type = self.type {
             contents.append(#""\#(type)": {}"#)
         }

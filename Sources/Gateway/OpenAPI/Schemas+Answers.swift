@@ -40,7 +40,8 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "id": { "type": "string", "format": "uuid" },
-            "cancelled": { "type": "boolean", "description": "False: the job was finished already" }
+            "cancelled": { "type": "boolean", "description": "False: the job was finished already" },
+            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
           }
         },
         "SessionAnswer": {
@@ -52,7 +53,9 @@ extension OpenAPIDocument {
             "sessionResponseBlob": { "type": "string" },
             "success": { "type": "boolean" },
             "livenessPassed": { "type": "boolean" },
-            "reason": { "type": "string" }
+            "reason": { "type": "string" },
+            "isRepeated": { "type": "boolean", "description": "Whether the blob had been accepted before, under the same idempotency key; the answer is that to the session's last blob" },
+            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
           }
         },
         "Challenge": {
@@ -103,7 +106,7 @@ extension OpenAPIDocument {
               "type": "string",
               "description": "The member, parameter, header or part that is wrong; members of members after a dot"
             },
-            "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
+            "code": { "type": "string", "description": "Stable code; GET /errors lists them all" },
             "retryable": { "type": "boolean" },
             "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
           }

@@ -86,7 +86,7 @@ extension OpenAPIDocument {
         "RotateRequest": {
           "type": "object",
           "additionalProperties": false,
-          "properties": { "overlapSeconds": { "type": "integer", "minimum": 0, "maximum": 31536000, "default": 86400, "description": "How long the old secret goes on signing" } }
+          "properties": { "overlapSeconds": { "type": "integer", "minimum": 0, "maximum": 31536000, "default": 86400, "description": "How long the old secret also signs" } }
         },
         "Secret": {
           "type": "object",

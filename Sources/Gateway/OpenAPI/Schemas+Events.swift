@@ -9,22 +9,7 @@ extension OpenAPIDocument {
           "properties": {
             "events": { "type": "array", "maxItems": 1000, "items": { "$ref": "#/components/schemas/Event" } },
             "next": { "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$", "description": "What to send as after, also if there were no events" }
-          },
-          "examples": [
-            {
-              "events": [
-                {
-                  "headers": {
-                    "webhook-id": "msg_01a21595536f778ebb5b30f041536296",
-                    "webhook-timestamp": "1769860801",
-                    "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-                  },
-                  "body": "{\"type\":\"job.finished\",\"timestamp\":\"2026-01-31T12:00:00.000Z\"}"
-                }
-              ],
-              "next": "q7hZ0mB1xT9fKc2LwVdE5nRgYsJ3uOaPi8Xt4vQ6kMzHbCyFeDlWrSjUoGpNtIA1x-_2Lq7hZ0mB1xT9fKc2LwVdE5nRgYsJ3uOaPi8Xt4v"
-            }
-          ]
+          }
         },
         "Event": {
           "type": "object",

@@ -50,7 +50,8 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "id": { "type": "string", "format": "uuid" },
-            "withdrawn": { "type": "boolean", "description": "False: there was nothing to stop and nothing to erase" }
+            "withdrawn": { "type": "boolean", "description": "False: there was nothing to stop and nothing to erase" },
+            "test": { "type": "boolean", "description": "Whether it is a test with a fixed outcome; absent: it is real" }
           }
         },
         "Export": {
@@ -69,7 +70,7 @@ extension OpenAPIDocument {
                   "request": { "type": "object", "description": "What the request said of the person" },
                   "unreadable": {
                     "type": "string",
-                    "description": "Why result and request lack what is sealed: the code KEY_UNKNOWN; absent: they are whole"
+                    "enum": ["KEY_UNKNOWN", "KEY_DESTROYED"], "description": "Why result and request lack what is sealed: no key for it is found, or it was destroyed with an erasure and nothing opens it any more; absent: they are whole"
                   },
                   "parts": {
                     "type": "array",

@@ -50,7 +50,7 @@ extension OpenAPIDocument {
             "workflow": { "anyOf": [{ "type": "string", "enum": [\#(Self.workflowWords)] }, { "type": "integer", "enum": [\#(Self.workflowNumbers)] }] },
             "workflowDefinition": {
               "type": "object",
-              "description": "In place of workflow, countries and documentTypes, as Jumio's API has them",
+              "description": "Instead of workflow, countries and documentTypes, as Jumio's API has them",
               "required": ["key"],
               "additionalProperties": false,
               "properties": {
@@ -145,9 +145,10 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": {
             "sessionRequestBlob": { "type": "string", "minLength": 1 },
-            "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "Of the answer to the session's former blob" },
+            "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "From the answer to the session's previous blob" },
             "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
             "flow": { "type": ["string", "null"], "maxLength": 100 },
+            "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
               "type": "object",
               "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",

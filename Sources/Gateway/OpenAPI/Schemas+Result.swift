@@ -8,7 +8,7 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["id", "status"],
           "properties": {
-            "schemaVersion": { "type": "integer", "enum": [1], "description": "Rises when a member goes or changes its meaning" },
+            "schemaVersion": { "type": "integer", "enum": [1], "description": "Rises when a member is removed or changes its meaning" },
             "id": { "type": "string", "format": "uuid" },
             "status": { "$ref": "#/components/schemas/Status" },
             "isRepeated": { "type": "boolean", "description": "Whether the request had been accepted before, under the same idempotency key" },

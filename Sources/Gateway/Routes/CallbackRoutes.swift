@@ -16,7 +16,7 @@ extension GatewayRoute {
                     .query("state", #"{ "enum": ["pending", "held", "dead"] }"#),
                     .query(
                         "after", #"{ "type": "string", "pattern": "^[0-9]{1,18}_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
-                        "next of the page before"), .limit(50),
+                        "next from the previous page"), .limit(50),
                 ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in
                 let search = try CallbackSearch(call)
@@ -39,7 +39,7 @@ extension GatewayRoute {
         GatewayRoute(
             "GET", "/endpoints", .none,
             Operation(
-                id: "listEndpoints", summary: "Where callbacks go, and how it is going",
+                id: "listEndpoints", summary: "Where callbacks go, and whether delivery works",
                 answers: [.json("The endpoints", "EndpointList")]),
             .scope(.callbacks) { (call) throws(InspectError) in
                 { _ in
@@ -65,12 +65,12 @@ extension GatewayRoute {
         Self.action(
             .replay,
             Operation(
-                id: "replayEndpoint", summary: "Sends dead callbacks of a period again; with delivered, all of them",
+                id: "replayEndpoint", summary: "Sends dead callbacks of a period again; with delivered, those as well",
                 request: "ReplayRequest", answers: [.json("How many", "Replay")], refusals: [404, 409])),
         Self.action(
             .rotate,
             Operation(
-                id: "rotateSecret", summary: "A new signing secret; the old one goes on signing for a while",
+                id: "rotateSecret", summary: "A new signing secret; the old one also signs for a while",
                 detail: "The secret is shown only here.", request: "RotateRequest",
                 answers: [.json("The secret", "Secret")], refusals: [404])),
     ]
@@ -121,7 +121,7 @@ struct CallbackSearch: Sendable {
             guard halves.count == 2, halves[0].utf8.count <= 18, let moment = Int64(halves[0]), moment >= 0,
                 halves[1].utf8.count <= 60
             else {
-                throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.", field: "after")
+                throw InspectError(.parameterInvalid, "after", hint: "Send next of the last page.", field: "after")
             }
             self.after = (moment, String(halves[1]))
         }
@@ -171,7 +171,7 @@ private enum EndpointOptions {
             guard let text else { continue }
             guard Self.isTime(text) else {
                 throw InspectError(
-                    .payloadInvalid, "\(name) is no time", hint: "A time is written as 2026-01-31T12:00:00Z.",
+                    .payloadInvalid, "\(name) is not a time", hint: "A time is written as 2026-01-31T12:00:00Z.",
                     field: name)
             }
         }

@@ -33,7 +33,7 @@ private struct ErrorEntry: Encodable {
     var message: String
     var hint: String?
     var retryable: Bool
-    /// HTTP status of a refusal; errors of jobs stand in results.
+    /// HTTP status of a refusal; errors of jobs are in results.
     var status: Int
     var contractCodes: ContractCodes
 

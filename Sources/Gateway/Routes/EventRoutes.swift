@@ -9,14 +9,14 @@ extension GatewayRoute {
         GatewayRoute(
             "GET", "/events", .none,
             Operation(
-                id: "pullEvents", summary: "Events in their order, with the headers and bodies of callbacks",
+                id: "pullEvents", summary: "Events in order, with the headers and bodies of callbacks",
                 detail:
-                    "For endpoints whose URL is pull:. Begin without after, then send next of the page before. "
+                    "For endpoints whose URL is pull:. Begin without after, then send next from the previous page. "
                     + "Store next after you have processed a page: an event may come twice, and none is missed.",
                 parameters: [
                     .query(
                         "after", #"{ "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$" }"#,
-                        "next of the page before; absent: from the oldest event on that is kept"),
+                        "next from the previous page; absent: from the oldest event on that is kept"),
                     .limit(100, most: 1000), .wait,
                     .query(
                         "endpoint", #"{ "type": "integer", "minimum": 1, "maximum": 9007199254740991 }"#,
@@ -24,6 +24,7 @@ extension GatewayRoute {
                 ],
                 answers: [
                     .json("A page; empty: there was nothing until the wait was over", "EventPage").encrypted
+                        .showing(.pulled)
                 ],
                 refusals: [404, 409, 410]),
             .scope(.events) { (call) throws(InspectError) in
@@ -74,7 +75,7 @@ extension EventSearch {
     init(_ call: GatewayCall) throws(InspectError) {
         self.after = call.request.query["after"]
         if let after, after.wholeMatch(of: /[A-Za-z0-9_-]{107}/) == nil {
-            throw InspectError(.parameterInvalid, "after", hint: "Send next of the page before.", field: "after")
+            throw InspectError(.parameterInvalid, "after", hint: "Send next of the last page.", field: "after")
         }
         self.limit = try call.number("limit", 1...1000) ?? 100
         self.endpoint = try call.number("endpoint", 1...9_007_199_254_740_991)

@@ -147,7 +147,7 @@ struct GatewayCall: Sendable {
         guard let id = self.request.query["after"] else { return nil }
         guard UUID(uuidString: id) != nil else {
             throw InspectError(
-                .parameterInvalid, "after is no job's id", hint: "Send next of the page before.", field: "after")
+                .parameterInvalid, "after is not a job's id", hint: "Send next of the last page.", field: "after")
         }
         return id
     }

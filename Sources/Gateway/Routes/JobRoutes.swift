@@ -10,14 +10,15 @@ extension GatewayRoute {
             Operation(
                 id: "createInspectionJob", summary: "Accepts an inspection",
                 detail: "With wait, also read. The same request under the same idempotency key is one job.",
-                parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest", form: "CreateForm",
+                parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest",
+                requestExamples: [.specimen], form: "CreateForm",
                 answers: [
                     .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location)
                         .encrypted,
                     .json(
                         201, "Accepted; with wait, the job as it is at the end of the wait", "Job", .location,
                         isJob: true
-                    ).encrypted,
+                    ).encrypted.showing(.created),
                 ], refusals: [409]),
             .scope(.create) { (call) throws(InspectError) in
                 try call.create(.create)
@@ -27,7 +28,7 @@ extension GatewayRoute {
             Operation(
                 id: "listInspectionJobs", summary: "The jobs that have all of the given references, newest first",
                 detail:
-                    "Give at least one reference. A page may have fewer jobs than limit, or none, and a next one all the same.",
+                    "Give at least one reference. A page may have fewer jobs than limit, or none, and still have next.",
                 parameters: JobSearch.Reference.allCases.map {
                     .query($0.parameter, ##"{ "$ref": "#/components/schemas/Reference" }"##)
                 } + [
@@ -41,10 +42,11 @@ extension GatewayRoute {
             "GET", "/inspectionjob/{id}", .none,
             Operation(
                 id: "getInspectionJob", summary: "How far a job is, and its results once status is 128",
-                detail: "Another partner's job is unknown.",
+                detail: "Another partner's job is unknown. \(Operation.destroyed)",
                 parameters: [.wait, .header("If-None-Match", "ETag of an earlier answer")],
                 answers: [
-                    .json("The job", "Job", .entityTag, .retryAfter).encrypted,
+                    .json("The job", "Job", .entityTag, .retryAfter).encrypted
+                        .showing(.passed, .rejected, .liveness),
                     .init(status: 304, description: "The job is as it was", headers: [.entityTag]),
                 ], refusals: [404, 410]),
             .scope(.read) { (call) throws(InspectError) in
@@ -61,14 +63,17 @@ extension GatewayRoute {
                 let id = try call.jobID()
                 return { _ in
                     let isCancelled = try await call.store.cancel(call.credential, id: id)
-                    return GatewayAnswer(response: try .json(Cancellation(id: id, cancelled: isCancelled)), job: id)
+                    return GatewayAnswer(
+                        response: try .json(
+                            Cancellation(
+                                id: id, cancelled: isCancelled, test: call.credential.isTest ? true : nil)), job: id)
                 }
             }),
         GatewayRoute(
             "POST", "/inspectionjob/{id}/rerun", .none,
             Operation(
                 id: "rerunInspectionJob", summary: "Runs a finished job again, as a new job",
-                detail: "Each call creates a job, but for one that is repeated under its idempotency key.",
+                detail: "Each call creates a job, unless it repeats one under its idempotency key.",
                 parameters: [.idempotencyKey],
                 answers: [
                     .json("Accepted before, under the same idempotency key", "Job", .location),
@@ -91,13 +96,17 @@ extension GatewayRoute {
             "GET", "/inspectionjob/{id}/parts/{kind}", .none,
             Operation(
                 id: "getPart", summary: "The bytes of a part, as they were received",
-                detail: "Parts that were given by URL are not kept.",
+                detail: "Parts that were given by URL are not kept. \(Operation.destroyed)",
                 parameters: [
                     .query(
                         "ordinal", #"{ "type": "integer", "minimum": 0, "maximum": \#(PartKind.countLimit - 1) }"#,
                         "Which of several parts of the kind, from 0")
                 ],
-                answers: [.init(description: "The bytes", type: "application/octet-stream", isEncrypted: true)],
+                answers: [
+                    .init(
+                        description: "The bytes", type: "application/octet-stream", headers: [.disposition],
+                        isEncrypted: true)
+                ],
                 refusals: [404, 409, 410]),
             .scope(.images) { (call) throws(InspectError) in
                 let id = try call.jobID()
@@ -120,7 +129,7 @@ extension GatewayRoute {
 }
 
 /// A job before its result.
-private struct JobProgress: Encodable {
+struct JobProgress: Encodable {
     var id: String
     var status: Int
     /// Present and true where the request had been accepted before, under the same idempotency key.
@@ -133,6 +142,8 @@ private struct Cancellation: Encodable {
     var id: String
     /// False: the job was finished already.
     var cancelled: Bool
+    /// Present and true where it is a test.
+    var test: Bool?
 }
 
 extension GatewayCall {
@@ -142,15 +153,16 @@ extension GatewayCall {
     func create(
         _ scope: GatewayCredential.Scope, fixed: [String: String] = [:]
     ) throws(InspectError) -> GatewayRoute.Work {
-        let (parse, wait) = (try self.creating(fixed: fixed), try self.wait())
+        let (parse, wait) = (try self.parsing(key: try self.idempotencyKey(), fixed: fixed), try self.wait())
         return { body in try await self.create(try await parse(body), scope, wait) }
     }
 
     /// Reads JSON or a form, as the head says which.
-    func creating(
-        fixed: [String: String] = [:]
+    ///
+    /// - Parameter key: The header `Idempotency-Key`, where the call has a use for it; others ignore it.
+    func parsing(
+        key: String? = nil, fixed: [String: String] = [:]
     ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {
-        let key = try self.idempotencyKey()
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
         guard boundary != nil || !type.lowercased().hasPrefix("multipart/") else {

@@ -31,7 +31,7 @@ extension GatewayRoute {
             Operation(
                 id: "setEncryptionKey",
                 summary: "Registers your public key: results and callbacks are encrypted for it from now on",
-                detail: "It takes the place of the former one. Never send a private key.", request: "PublicKey",
+                detail: "It replaces the former one. Never send a private key.", request: "PublicKey",
                 answers: [.json("The key as it is stored", "PublicKey")]),
             .scope(.keys) { (call) throws(InspectError) in
                 { body in
@@ -45,7 +45,7 @@ extension GatewayRoute {
             "DELETE", "/encryption-key", .none,
             Operation(
                 id: "deleteEncryptionKey", summary: "Removes your public key: results and callbacks are sent plain",
-                detail: "Also where there is none.", answers: [.json("There is none now", "Empty")]),
+                detail: "Also if there is none.", answers: [.json("There is none now", "Empty")]),
             .scope(.keys) { (call) throws(InspectError) in
                 { _ in
                     _ = try await call.store.setKey(call.credential, nil)

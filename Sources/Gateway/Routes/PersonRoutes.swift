@@ -22,7 +22,7 @@ extension GatewayRoute {
             "POST", "/faces/{faceId}", .jsonOrFiles,
             Operation(
                 id: "enrolFace", summary: "Enrols a face: a job of the workflow enrollment",
-                detail: "With wait, also read. Takes what /inspectionjob/create takes, FACE among it.",
+                detail: "With wait, also read. Takes what /inspectionjob/create takes, including FACE.",
                 parameters: [.wait, .idempotencyKey], request: "CreateRequest", form: "CreateForm",
                 answers: [
                     .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location)
@@ -42,7 +42,7 @@ extension GatewayRoute {
             "DELETE", "/faces/{faceId}", .none,
             Operation(
                 id: "deleteFace", summary: "Deletes a face id with all its templates, and ends its jobs",
-                detail: "Also where there is nothing to delete.",
+                detail: "Also if there is nothing to delete.",
                 answers: [.json("What was deleted", "FaceDeletion")]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
@@ -57,7 +57,7 @@ extension GatewayRoute {
             Operation(
                 id: "erasePerson", summary: "Erases all that is kept of a person (GDPR, article 17)",
                 detail:
-                    "All jobs with their reruns, faces and references; none while a job is not finished. Also where there is nothing to erase.",
+                    "All jobs with their reruns, faces and references; none while a job is not finished. Also if there is nothing to erase.",
                 answers: [.json("How many jobs were erased, each with its reruns", "Erasure")], refusals: [409]),
             .scope(.persons) { (call) throws(InspectError) in
                 let reference = try call.name("userReference")
@@ -69,7 +69,8 @@ extension GatewayRoute {
         GatewayRoute(
             "DELETE", "/persons/{userReference}/consent", .none,
             Operation(
-                id: "withdrawConsent", summary: "Withdraws a person's consents (GDPR, article 7): stops, and erases",
+                id: "withdrawConsent",
+                summary: "Withdraws a person's consents (GDPR, article 7): cancels jobs, then erases",
                 detail:
                     "Jobs that are not finished are cancelled; then all is erased as erasePerson does. The proof that a consent was given stays, with the time of the withdrawal.",
                 answers: [.json("How many jobs were stopped, and how many erased", "Withdrawal")], refusals: [409]),
@@ -85,13 +86,16 @@ extension GatewayRoute {
             Operation(
                 id: "withdrawJobConsent",
                 summary: "Withdraws the consent of one job: stops it with its reruns, and erases them",
-                detail: "For jobs without a userReference. Also where there is nothing left to erase.",
+                detail: "For jobs without a userReference. Also if there is nothing left to erase.",
                 answers: [.json("The job is stopped and erased now", "JobWithdrawal")], refusals: [404, 409]),
             .scope(.persons) { (call) throws(InspectError) in
                 let id = try call.jobID()
                 return { _ in
                     let isWithdrawn = try await call.store.withdraw(call.credential, job: id)
-                    return GatewayAnswer(response: try .json(JobWithdrawal(id: id, withdrawn: isWithdrawn)), job: id)
+                    return GatewayAnswer(
+                        response: try .json(
+                            JobWithdrawal(
+                                id: id, withdrawn: isWithdrawn, test: call.credential.isTest ? true : nil)), job: id)
                 }
             }),
         GatewayRoute(
@@ -117,6 +121,8 @@ private struct JobWithdrawal: Encodable {
     var id: String
     /// False: there was nothing to stop and nothing to erase.
     var withdrawn: Bool
+    /// Present and true where it is a test.
+    var test: Bool?
 }
 
 extension GatewayCall {

@@ -11,7 +11,8 @@ extension GatewayRoute {
             id: "getReport",
             summary: "The reviewer's page of a finished job: the decision, the images, every measurement",
             detail:
-                "One HTML page without scripts that loads nothing. Each call is recorded with its purpose. Images are shown as long as they are kept.",
+                "One HTML page without scripts that loads nothing. Each call is recorded with its purpose. Images are shown as long as they are kept. "
+                + Operation.destroyed,
             parameters: [
                 .query(
                     "purpose", #"{ "enum": ["review", "support", "export", "delivery"], "default": "review" }"#,

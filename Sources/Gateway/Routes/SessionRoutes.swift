@@ -10,19 +10,20 @@ extension GatewayRoute {
             Operation(
                 id: "runSession", summary: "Turns a session request blob (SDK 10) into a session response blob",
                 detail:
-                    "All blobs of a session are one job: send sessionId back until isFinished. Without it, a blob continues the session of the same userId and flow that waits for one. The raw payload of SDK 9 is refused.",
-                parameters: [.traceparent], request: "SessionRequest",
+                    "All blobs of a session are one job: send sessionId back until isFinished. Without it, a blob continues the session of the same userId and flow that waits for one. A repeat under its idempotency key is the same blob. The raw payload of SDK 9 is refused.",
+                parameters: [.idempotencyKey, .traceparent], request: "SessionRequest",
                 answers: [
                     .json(
                         "The vendor's server answered, or the session could not be run (success is false then)",
                         "SessionAnswer"
                     ).encrypted,
-                    .json(202, "Accepted, but not answered within the time; the job goes on", "Job", .location),
-                ], refusals: [404, 409]),
+                    .json(202, "Accepted, but not answered in time; the job continues", "Job", .location),
+                ], refusals: [404, 409, 410]),
             .scope(.session) { (call) throws(InspectError) in
-                { body in
+                let key = try call.idempotencyKey()
+                return { body in
                     let request = try await call.service.largeBodies.parse(call.credential.partner, body) {
-                        try SessionRequest($0)
+                        try SessionRequest($0, idempotencyKey: key)
                     }
                     return try await call.session(request)
                 }
@@ -31,11 +32,12 @@ extension GatewayRoute {
             "GET", "/facetec/session/{id}", .none,
             Operation(
                 id: "getSession", summary: "The answer to a session that took longer than its request",
+                detail: Operation.destroyed,
                 parameters: [.wait],
                 answers: [
                     .json("The answer to the last blob, as of POST /facetec/session", "SessionAnswer").encrypted,
                     .json(202, "Not answered yet", "Job", .location),
-                ], refusals: [404]),
+                ], refusals: [404, 410]),
             .scope(.session) { (call) throws(InspectError) in
                 let (id, wait) = (try call.jobID(), try call.wait())
                 return { _ in
@@ -52,7 +54,7 @@ extension GatewayRoute {
             "POST", "/liveness/challenge", .optionalJSON,
             Operation(
                 id: "issueChallenge",
-                summary: "Issues a liveness challenge: what a person shall show or do in front of the camera, once",
+                summary: "Issues a liveness challenge for one use: colours to show, or motions to make",
                 detail: "A job answers it with FRAMES and challenge.", request: "ChallengeRequest",
                 answers: [.json(201, "The challenge", "Challenge")]),
             .scope(.create) { (call) throws(InspectError) in
@@ -75,22 +77,26 @@ extension GatewayCall {
         _ = await self.service.waits.wait(
             for: JobWait(job: job.number, endsWithAnswer: true),
             within: .seconds(self.service.configuration.longestWaitSeconds), partner: self.credential.partner)
-        return try await self.sessionAnswer(job.id)
+        return try await self.sessionAnswer(job.id, isRepeated: job.isRepeated)
     }
 
     /// A session's answer, or where to ask for it: with the same scope, as a session's credential need not read jobs.
-    fileprivate func sessionAnswer(_ id: String) async throws -> GatewayAnswer {
+    fileprivate func sessionAnswer(_ id: String, isRepeated: Bool = false) async throws -> GatewayAnswer {
         let answer = try await self.store.result(self.credential, .session, id: id)
         var found = answer.isFinished ? SessionAnswer(answer.document, id: id) : nil
         if found == nil {
             found = try await self.store.sessionFacts(self.credential, id: id).map { SessionAnswer($0, id: id) }
         }
-        guard let found else {
+        let (isRepeated, test) = (isRepeated ? true : nil, self.credential.isTest ? true : nil)
+        guard var found else {
             // The job is accepted and not lost, but the person cannot wait in front of the camera for ever.
-            let body = Data(#"{"id":"\#(id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
             return GatewayAnswer(
-                response: .json(body, status: 202, headers: [("Location", "/facetec/session/\(id)")]), job: id)
+                response: try .json(
+                    JobProgress(id: id, status: answer.status, isRepeated: isRepeated, test: test), status: 202,
+                    headers: [("Location", "/facetec/session/\(id)")]), job: id)
         }
+        found.isRepeated = isRepeated
+        found.test = test
         return GatewayAnswer(response: try .json(found).encrypted(for: answer.key), job: id)
     }
 }

@@ -15,7 +15,7 @@ extension GatewayRoute {
             ], refusals: [503], takesCredential: true),
         .everyone { service, request, body in
             // RFC 6749, section 5.1; every answer has Cache-Control: no-store.
-            let headers = [("Pragma", "no-cache")]
+            var headers = [(name: "Pragma", value: "no-cache")]
             do throws(TokenRefusal) {
                 let form = try TokenRequest(body, authorization: request.headers["authorization"])
                 let credential: GatewayCredential
@@ -26,6 +26,7 @@ extension GatewayRoute {
                 } catch {
                     throw .other(error)
                 }
+                headers += service.rate(of: credential)
                 guard !credential.isToken else { throw .client(request.headers["authorization"] != nil) }
                 let scopes = form.scopes ?? credential.scopes
                 guard !scopes.isEmpty, scopes.isSubset(of: credential.scopes) else { throw .scope(credential.scopes) }
@@ -41,8 +42,10 @@ extension GatewayRoute {
                 }
             } catch {
                 guard let (status, word, text) = error.words else {
-                    if case .other(let error) = error { throw error }
-                    throw InspectError(.internalError)
+                    guard case .other(let error) = error else { throw InspectError(.internalError) }
+                    var response = GatewayService.problem(error)
+                    response.headers += headers
+                    return response
                 }
                 var response = try HTTPResponse.json(
                     ["error": word, "error_description": text], status: status, headers: headers)
@@ -93,7 +96,7 @@ private struct TokenRequest {
         for pair in String(decoding: body, as: UTF8.self).split(separator: "&") {
             let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.plain(halves[0]), let value = Self.plain(halves.count > 1 ? halves[1] : "") else {
-                throw .request("the body is no form")
+                throw .request("the body is not a form")
             }
             // RFC 6749, section 3.2: a parameter is given once, and an empty one counts as missing.
             guard fields[name] == nil else {
@@ -111,7 +114,7 @@ private struct TokenRequest {
             guard let client = PresentedCredential(keyID: id, secret: secret) else { throw .client(false) }
             self.client = client
         case (nil, _, _): throw .client(false)
-        default: throw .request("the credential stands in the header and in the body")
+        default: throw .request("the credential is in both the header and the body")
         }
         self.scopes = fields["scope"].map { Set($0.split(separator: " ").map(String.init)) }
     }

@@ -1,4 +1,4 @@
-/// The header and elements of an AAMVA barcode as they stand in it (AAMVA DL/ID Card Design Standard, Annex D.12).
+/// The header and elements of an AAMVA barcode as they occur in it (AAMVA DL/ID Card Design Standard, Annex D.12).
 ///
 /// Issuers often write wrong subfile offsets into the header, and readers that mangle control characters shift them
 /// further. The parser therefore ignores offsets and finds each element by its three-character identifier at the start of a

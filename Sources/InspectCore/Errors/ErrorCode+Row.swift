@@ -64,11 +64,11 @@ extension ErrorCode {
         return switch self {
         case .payloadInvalid: refusal("IN001", "the request is not valid")
         case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB", status: 413)
-        case .partnerUnknown: refusal("IN003", "no partner of that name exists", jumio: "C00401", iZettle: -300)
+        case .partnerUnknown: refusal("IN003", "no partner has that name", jumio: "C00401", iZettle: -300)
         case .partnerDisabled: refusal("IN004", "the partner is disabled", status: 403, jumio: "C00401")
         case .workflowUnknown:
             refusal(
-                "IN005", "no workflow of that name exists",
+                "IN005", "no workflow has that name",
                 hint: Self.choices(
                     "A workflow",
                     Workflow.allCases.map { workflow in
@@ -79,7 +79,7 @@ extension ErrorCode {
         case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not use")
         case .partUnknown:
             refusal(
-                "IN008", "no part of that name exists",
+                "IN008", "no part has that name",
                 hint: Self.choices("A part", PartKind.allCases.map(\.rawValue)))
         case .partEmpty: refusal("IN009", "a part has no bytes")
         case .partTooLarge:
@@ -100,18 +100,18 @@ extension ErrorCode {
                 hint: "A country is three upper-case letters, such as DEU.")
         case .documentTypeUnknown:
             refusal(
-                "IN018", "no document type of that name exists",
+                "IN018", "no document type has that name",
                 hint: "A document type is PASSPORT, VISA, DRIVING_LICENSE or ID_CARD.")
         case .documentFormatUnknown:
-            refusal("IN019", "no document format of that name exists", hint: "A document format is TD1, TD2 or TD3.")
-        case .laneUnknown: refusal("IN020", "no lane of that name exists", hint: "A lane is urgent, normal or bulk.")
-        case .regionInvalid: refusal("IN021", "no region of that name exists")
-        case .regionMissing: refusal("IN097", "the deployment names regions, and none was given")
+            refusal("IN019", "no document format has that name", hint: "A document format is TD1, TD2 or TD3.")
+        case .laneUnknown: refusal("IN020", "no lane has that name", hint: "A lane is urgent, normal or bulk.")
+        case .regionInvalid: refusal("IN021", "no region has that name")
+        case .regionMissing: refusal("IN097", "the deployment has regions, and none was specified")
         case .regionRefused: refusal("IN098", "the partner's jobs may not specify another region")
         case .consentMissing: refusal("IN022", "the partner's policy requires a recorded consent")
         case .idempotencyConflict:
             refusal("IN023", "the idempotency key was used before with another request", status: 409)
-        case .jobUnknown: refusal("IN024", "no job of that id exists", status: 404, jumio: "J00000")
+        case .jobUnknown: refusal("IN024", "no job has that id", status: 404, jumio: "J00000")
         case .challengeInvalid:
             refusal("IN025", "the liveness challenge is not valid")
         case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
@@ -136,9 +136,9 @@ extension ErrorCode {
                 "IN126", "the partner's storage quota is used up", status: 429, retryable: true,
                 jumio: "A10000")
 
-        case .jobAmbiguous: refusal("IN029", "several jobs have an id with this ending", status: 409, jumio: "J00000")
+        case .jobAmbiguous: refusal("IN029", "several job ids end like this", status: 409, jumio: "J00000")
         case .partnerInvalid: refusal("IN089", "a setting of the partner is not acceptable")
-        case .partnerExists: refusal("IN090", "a partner of that name exists", status: 409)
+        case .partnerExists: refusal("IN090", "a partner already has that name", status: 409)
         case .jobNotFinished: refusal("IN030", "the job is not finished", status: 409, jumio: "J00000")
         case .partsPurged: refusal("IN031", "the job's parts were removed", status: 409, jumio: "J00000")
         case .requestPurged: refusal("IN135", "the job's request was removed", status: 409, jumio: "J00000")
@@ -199,7 +199,7 @@ extension ErrorCode {
         case .faceTaken:
             refusal(
                 "IN267", "the face id is enrolled for another userReference", status: 409,
-                hint: "enrollmentMode replace takes the place of what is enrolled.")
+                hint: "enrollmentMode replace replaces what is enrolled.")
         case .faceDeleted:
             failure(
                 "IN265", "the face id was deleted while the job was waiting or running", retryable: false,
@@ -298,7 +298,8 @@ extension ErrorCode {
                 jumio: "F00000")
         case .keyDestroyed:
             failure(
-                "IN159", "the key was destroyed when the person was erased; what it sealed never opens", status: 410,
+                "IN159", "the key was destroyed when the person was erased; what it sealed can never be opened",
+                status: 410,
                 retryable: false, jumio: "F00000")
         case .sealBroken:
             failure(
@@ -345,15 +346,15 @@ extension ErrorCode {
                 "IN085", "the authorization provider does not accept the client id or its credentials",
                 jumio: "C00401", iZettle: -300)
         case .authorizationUnknown:
-            refusal("IN185", "the partner has no authorization of that name", status: 404)
+            refusal("IN185", "the partner has no authorization with that name", status: 404)
         case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
-        case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
+        case .endpointUnknown: refusal("IN087", "no endpoint has that number", status: 404)
         case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)
-        case .callbackUnknown: refusal("IN092", "no callback of that webhook-id exists", status: 404)
+        case .callbackUnknown: refusal("IN092", "no callback has that webhook-id", status: 404)
         case .eventsOff:
             refusal(
                 "IN093", "the partner has no endpoint whose events are pulled", status: 409,
-                hint: "An operator gives an endpoint the URL pull: for that.")
+                hint: "Ask an operator to give an endpoint the URL pull:.")
         case .eventsGone:
             refusal(
                 "IN094", "events after the cursor are gone", status: 410,
@@ -363,7 +364,7 @@ extension ErrorCode {
         case .partnerKeyMissing: refusal("IN108", "the partner has registered no key", status: 404)
         case .partnerKeyInvalid:
             refusal(
-                "IN107", "the key is no public key that results can be encrypted for",
+                "IN107", "the key is not a public key that results can be encrypted for",
                 hint:
                     "A key is a JWK without private members: RSA of 2048 to 4096 bits, or EC on P-256, P-384 or P-521.")
         }

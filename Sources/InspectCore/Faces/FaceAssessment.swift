@@ -70,7 +70,7 @@ extension FaceAssessment {
                 note: "in 16 classes of luminance, OFIQ in 256"),
             self.measure(
                 "sharpness", q.sharpness, 100 * self.sigmoid(log(max(q.sharpness, 1e-6)), log(40), 0.6),
-                note: "variance of the Laplacian on a scale of its own; OFIQ's forest is a model of its own"),
+                note: "variance of the Laplacian on its own scale; OFIQ's forest is a separate model"),
             self.measure(
                 "singleFacePresent", self.secondArea(face, others), 100 * (1 - self.secondArea(face, others))),
         ]
@@ -81,7 +81,7 @@ extension FaceAssessment {
             list.append(
                 self.measure(
                     "backgroundUniformity", gradient, 190 * (1 - self.sigmoid(gradient, 10, 100)),
-                    note: "approximate: around an ellipse in place of the parsed head"))
+                    note: "approximate: around an ellipse instead of the parsed head"))
         } else {
             list.append(Measure(name: "backgroundUniformity", note: "not assessed: nothing around the head"))
         }
@@ -123,7 +123,7 @@ extension FaceAssessment {
             self.measure("interEyeDistance", distance, 100 * self.sigmoid(distance, 70, 20)),
             self.measure(
                 "eyesOpen", contour.eyeOpening, 100 * self.sigmoid(contour.eyeOpening, 0.035, 0.01),
-                note: "centre 0.035 in place of 0.02, as these points lie further out"),
+                note: "centre 0.035 instead of 0.02, as these points lie further out"),
             self.measure(
                 "mouthClosed", contour.mouthOpening, 100 * (1 - self.sigmoid(contour.mouthOpening, 0.2, 0.06))),
             self.measure("headSize", size, 200 * (1 - self.sigmoid(size, 0, 0.05))),

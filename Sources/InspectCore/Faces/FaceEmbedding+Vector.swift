@@ -15,19 +15,11 @@ extension FaceEmbedding {
     ///   - values: The network's output: ``length`` numbers.
     ///   - engine: The space that they belong to.
     package init(values: some Collection<Float>, engine: String = Self.currentEngine, modelSHA256: String) {
-        var hex = ""
-        hex.reserveCapacity(values.count * 8)
-        for value in values {
-            for shift in stride(from: 0, to: 32, by: 8) {
-                let byte = UInt8(truncatingIfNeeded: value.bitPattern >> UInt32(shift))
-                hex.append(Self.digits[Int(byte >> 4)])
-                hex.append(Self.digits[Int(byte & 15)])
-            }
+        let bytes = values.flatMap { value in
+            stride(from: 0, to: 32, by: 8).map { UInt8(truncatingIfNeeded: value.bitPattern >> UInt32($0)) }
         }
-        self.init(engine: engine, modelSHA256: modelSHA256, hex: hex)
+        self.init(engine: engine, modelSHA256: modelSHA256, hex: bytes.hexadecimal)
     }
-
-    private static let digits = Array("0123456789abcdef")
 
     /// The numbers.
     ///
@@ -35,22 +27,17 @@ extension FaceEmbedding {
     /// - Throws: `PAYLOAD_INVALID` unless there are exactly 1,024 hexadecimal digits whose numbers are finite and whose
     ///   norm is one of these.
     package func values(norms: ClosedRange<Double> = Self.norms) throws(InspectError) -> [Float] {
-        let digits = Array(self.hex.utf8)
-        guard digits.count == Self.length * 8 else {
-            throw InspectError(.payloadInvalid, "an embedding has 1024 hexadecimal digits, not \(digits.count)")
+        let digits = self.hex.utf8.count
+        guard digits == Self.length * 8 else {
+            throw InspectError(.payloadInvalid, "an embedding has 1024 hexadecimal digits, not \(digits)")
+        }
+        guard let bytes = [UInt8](hexadecimal: self.hex.lowercased()) else {
+            throw InspectError(.payloadInvalid, "an embedding has a character that is no hexadecimal digit")
         }
         var values: [Float] = []
         values.reserveCapacity(Self.length)
-        for start in stride(from: 0, to: digits.count, by: 8) {
-            var bits: UInt32 = 0
-            for byte in (0..<4).reversed() {
-                guard let high = Self.nibble(digits[start + 2 * byte]),
-                    let low = Self.nibble(digits[start + 2 * byte + 1])
-                else {
-                    throw InspectError(.payloadInvalid, "an embedding has a character that is no hexadecimal digit")
-                }
-                bits = bits << 8 | UInt32(high << 4 | low)
-            }
+        for start in stride(from: 0, to: bytes.count, by: 4) {
+            let bits = bytes[start..<start + 4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             let value = Float(bitPattern: bits)
             guard value.isFinite else {
                 throw InspectError(.payloadInvalid, "an embedding holds a number that is not finite")
@@ -62,15 +49,6 @@ extension FaceEmbedding {
             throw InspectError(.payloadInvalid, "an embedding has a norm that no face has")
         }
         return values
-    }
-
-    private static func nibble(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 
     /// Distance of two embeddings by the metric of their engine; 0 for the same image.

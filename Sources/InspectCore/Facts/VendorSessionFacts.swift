@@ -2,7 +2,7 @@
 package struct VendorSession: Codable, Sendable, Hashable {
     /// Blobs that the vendor's server has answered.
     package var answered: Int
-    /// Whether a further blob may come: the server has proven no liveness yet, or scans a document.
+    /// Whether a further blob may come: the server has proven no liveness yet, or a document is to be scanned.
     package var isOpen: Bool
 
     package init(answered: Int, isOpen: Bool) {

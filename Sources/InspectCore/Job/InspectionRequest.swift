@@ -20,6 +20,8 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var isTest = false
     /// Whether it is a session of the gateway, which further blobs may continue. Written by the database as well.
     package var isSession = false
+    /// Whether a document is scanned in the session once liveness is proven. Written by the database as well.
+    package var scansDocument = false
     /// What the partner accepts; `nil`: it has no policy of its own.
     package var decisionPolicy: DecisionPolicy?
 
@@ -42,6 +44,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         case faceID = "faceId"
         case isTest = "test"
         case isSession = "session"
+        case scansDocument = "documentScan"
     }
 
     package init(from decoder: any Decoder) throws {
@@ -56,6 +59,7 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
         self.passiveSignalsSuffice = try container.decodeIfPresent(Bool.self, forKey: .passiveSignalsSuffice) ?? false
         self.isTest = try container.decodeIfPresent(Bool.self, forKey: .isTest) ?? false
         self.isSession = try container.decodeIfPresent(Bool.self, forKey: .isSession) ?? false
+        self.scansDocument = try container.decodeIfPresent(Bool.self, forKey: .scansDocument) ?? false
         self.decisionPolicy = try container.decodeIfPresent(DecisionPolicy.self, forKey: .decisionPolicy)
     }
 }

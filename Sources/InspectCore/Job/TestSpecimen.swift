@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What a partner sends in place of an image while it tries the service with a test credential: each has a fixed outcome.
+/// What a partner sends instead of an image while it tries the service with a test credential: each has a fixed outcome.
 ///
 /// A specimen is a short text, so that no image of a person gets into a test, and none is mistaken for one.
 package enum TestSpecimen: String, Sendable, CaseIterable {

@@ -230,7 +230,7 @@ private struct Response {
             Self.correlation(shownSteps[middle...], seenSteps[middle...]))
         self.strength = (seenSteps.map { $0.dot($0) }.reduce(0, +) / Double(3 * seenSteps.count)).squareRoot()
         self.light = seen.map(\.channels)
-        // A colour stands in one difference at the ends and in two between them.
+        // A colour occurs in one difference at the ends and in two between them.
         let each = zip(shownSteps, seenSteps).map { Self.correlation([$0], [$1]) }
         self.agreement = challenge.colours.indices.map { index in
             let around = [index - 1, index].filter(each.indices.contains).map { each[$0] }

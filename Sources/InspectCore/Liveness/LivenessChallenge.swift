@@ -95,7 +95,7 @@ extension LivenessChallenge {
         if !self.colours.isEmpty && self.colourMs < Self.leastColourMs { return "the colours change too fast" }
         if zip(self.colours, self.colours.dropFirst()).contains(where: { $0 == $1 }) { return "a colour is repeated" }
         if self.frameTimes.count != frames { return "the frames' times are not as many as the frames" }
-        if !self.frameTimes.allSatisfy(\.isFinite) { return "a frame's time is no number" }
+        if !self.frameTimes.allSatisfy(\.isFinite) { return "a frame's time is not a number" }
         if zip(self.frameTimes, self.frameTimes.dropFirst()).contains(where: { $0 >= $1 }) {
             return "the frames' times do not rise"
         }

@@ -151,7 +151,7 @@ struct MRZLayout {
             expiry: MRZSpan(1, 21..<27), optional: [MRZSpan(1, 28..<optionalEnd)], checks: checks)
     }
 
-    /// `name` is the surname here; the given names stand in line 2 (``MRZDocument``).
+    /// `name` is the surname here; the given names are in line 2 (``MRZDocument``).
     private static let frenchID = MRZLayout(
         code: MRZSpan(0, 0..<2), state: MRZSpan(0, 2..<5), name: MRZSpan(0, 5..<30), number: MRZSpan(1, 0..<12),
         nationality: nil, birth: MRZSpan(1, 27..<33), sex: MRZSpan(1, 34..<35), expiry: nil,

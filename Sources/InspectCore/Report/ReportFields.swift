@@ -175,7 +175,7 @@ struct ReportFields {
                 let printed = MRZText.string(bytes[check.digit.line][check.digit.range])
                 let computed = MRZText.checkDigit(check.covered.flatMap { bytes[$0.line][$0.range] })
                 let holds = mrz.checks[check.key] ?? false
-                // A filler in place of a digit, and numbers that continue in the optional data.
+                // A filler instead of a digit, and numbers that continue in the optional data.
                 let isException = holds && printed != String(computed)
                 return """
                     <tr><td>\(ReportTables.spaced(check.key.rawValue))</td><td><code>\(covered)</code></td>\
@@ -200,7 +200,7 @@ struct ReportFields {
                     ? "<p>The format has no check digits.</p>\n"
                     : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", ""], rows))
             return ReportPage.section(
-                "Machine-readable MRZ: \(source.part), \(mrz.format.rawValue)", content)
+                "MRZ: \(source.part), \(mrz.format.rawValue)", content)
         } + self.unparsed
     }
 

@@ -173,6 +173,6 @@ struct ReportImage {
             }
             return "\(spans)\n"
         }
-        return "<pre class='zone'>\(lines)</pre>\n"
+        return "<pre class='mrz'>\(lines)</pre>\n"
     }
 }

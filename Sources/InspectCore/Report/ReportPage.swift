@@ -78,7 +78,7 @@ enum ReportPage {
         td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
         code, pre { font: 13px/1.6 ui-monospace, monospace; } pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--panel);
           padding: 10px; border-radius: 6px; margin: 8px 0; }
-        .zone { font-size: 16px; letter-spacing: 1px; overflow-x: auto; white-space: pre; }
+        .mrz { font-size: 16px; letter-spacing: 1px; overflow-x: auto; white-space: pre; }
         figure { margin: 12px 0; break-inside: avoid; } figure svg { width: 100%; max-height: 90vh; height: auto; border: 1px solid var(--line);
           border-radius: 4px; background: var(--panel); }
         figcaption { color: var(--soft); font-size: 13px; } .images { display: grid; gap: 16px; grid-template-columns:

@@ -44,7 +44,7 @@ extension InspectionDecider {
                 type: .rejected, label: .missingMandatoryDatapoints,
                 reasons: [RejectReason(.notReadable, part: kind.rawValue)])
         }
-        return self.preselection(side, kind) ?? decision
+        return self.preselection() ?? decision
     }
 
     /// An image does not show the side that it was sent as, or a two-sided card came without the side that bears its data.
@@ -61,7 +61,7 @@ extension InspectionDecider {
     }
 
     /// Compares the client's accepted countries, types and size with the extracted data.
-    private func preselection(_ side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision? {
+    private func preselection() -> CapabilityDecision? {
         let data = ExtractionRules(facts: self.facts, today: self.today).data
         let request = self.facts.request
         if let country = data.issuingCountry, !request.countries.isEmpty, !request.countries.contains(country) {

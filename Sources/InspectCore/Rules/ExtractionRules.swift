@@ -118,7 +118,7 @@ package struct ExtractionRules {
         }
     }
 
-    /// What only DG11 and DG12 have. Values that are longer than the contract's are left out; they stand in the chip's record.
+    /// What only DG11 and DG12 have. Values that are longer than the contract's are left out; they are in the chip's record.
     static func fill(_ data: inout ExtractionData, from chip: ChipFacts) {
         data.personalNumber = data.personalNumber ?? chip.person?.personalNumber.flatMap { $0.count <= 14 ? $0 : nil }
         data.placeOfBirth =

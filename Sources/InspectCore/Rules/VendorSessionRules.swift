@@ -36,9 +36,12 @@ package struct VendorSessionAnswer: Sendable, Hashable {
     /// - Parameters:
     ///   - members: The JSON object's members by name.
     ///   - former: The answer to the session's former blob: what it said stands until the server says something else.
+    ///   - scansDocument: Whether the client scans a document in the session. The server mentions a scan only once it has begun.
     /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field, or with ``ErrorCode/vendorRefused`` if
     ///   the server reports an error.
-    package init(members: [String: VendorValue], after former: VendorSessionAnswer? = nil) throws(InspectError) {
+    package init(
+        members: [String: VendorValue], after former: VendorSessionAnswer? = nil, scansDocument: Bool = false
+    ) throws(InspectError) {
         let previous = former?.facts
         let answer = VendorMembers(members, in: "")
         let result = try answer.object("result")
@@ -84,7 +87,7 @@ package struct VendorSessionAnswer: Sendable, Hashable {
         let isOfServer = answer.has("responseBlob") || result != nil
         // A scan that has begun must be completed, whatever comes between.
         let wasScanning = former?.isOpen == true && previous?.livenessPassed == true
-        self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning))
+        self.isOpen = isScanning ?? (isOfServer && (livenessPassed != true || wasScanning || scansDocument))
     }
 
     package init(_ facts: VendorSessionFacts, isOpen: Bool) {
@@ -114,7 +117,7 @@ private struct VendorMembers {
         switch self.members[name] {
         case nil, .null: return nil
         case .bool(let value): return value
-        default: throw self.invalid(name, "is no boolean")
+        default: throw self.invalid(name, "is not a boolean")
         }
     }
 
@@ -122,7 +125,7 @@ private struct VendorMembers {
         switch self.members[name] {
         case nil, .null: return nil
         case .text(let value) where value.utf8.count <= limit: return value
-        default: throw self.invalid(name, "is no text of at most \(limit) bytes")
+        default: throw self.invalid(name, "is not a text of at most \(limit) bytes")
         }
     }
 
@@ -132,7 +135,7 @@ private struct VendorMembers {
         case .number(let value)
         where value == value.rounded() && (Double(range.lowerBound)...Double(range.upperBound)).contains(value):
             return Int(value)
-        default: throw self.invalid(name, "is no whole number from \(range.lowerBound) to \(range.upperBound)")
+        default: throw self.invalid(name, "is not a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
     }
 
@@ -146,7 +149,7 @@ private struct VendorMembers {
         switch self.members[name] {
         case nil, .null: return nil
         case .object(let members): return VendorMembers(members, in: name + ".")
-        default: throw self.invalid(name, "is no object")
+        default: throw self.invalid(name, "is not an object")
         }
     }
 }

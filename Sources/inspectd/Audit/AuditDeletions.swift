@@ -12,7 +12,7 @@ struct AuditDeletions {
     // MARK: A new one
 
     func sign(_ configuration: Configuration, _ store: RecordStore) async throws {
-        // As the database allows them: the name stands in the signed text.
+        // As the database allows them: the name is in the signed text.
         guard let partner = self.arguments["partner"],
             partner.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/) != nil
         else { throw UsageError("'audit deletions' needs --partner with a partner's name") }
@@ -58,7 +58,7 @@ struct AuditDeletions {
             guard .now < deadline else {
                 throw InspectError(
                     .internalError, "rows of the record wait for their place",
-                    hint: "A worker that maintains must run (insp.v_maintenance), or --until is earlier.")
+                    hint: "Run a worker that maintains (insp.v_maintenance), or give an earlier --until.")
             }
             try await Task.sleep(for: .milliseconds(200))
         }
@@ -70,7 +70,7 @@ struct AuditDeletions {
         guard anchor > 0, let at = row?["at"] as? Int64, from < at else { return }
         throw InspectError(
             .parameterInvalid, "retention removed the record from before \(DeletionReport.time(at))",
-            hint: "--begin \(DeletionReport.time(at)) or later.")
+            hint: "Give --begin \(DeletionReport.time(at)) or later.")
     }
 
     // MARK: One that somebody shows
@@ -90,7 +90,7 @@ struct AuditDeletions {
         let bytes = try InputFile.read(path, of: "--deletions", isSetting: true)
         let lines = bytes.split(separator: 0x0A)
         guard lines.count == 1, let report = SignedDeletionReport(line: Data(lines[0])), let frame = report.frame else {
-            throw InputFile.Failure(description: "--deletions: \(path) is no report of inspectd audit deletions")
+            throw InputFile.Failure(description: "--deletions: \(path) is not a report of inspectd audit deletions")
         }
         var faults: [String] = []
         if !keys.contains(where: { $0.id == report.keyID }) {

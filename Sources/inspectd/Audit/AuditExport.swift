@@ -96,7 +96,7 @@ struct AuditExport {
             if first.number > place + 1,
                 let anchor = try await self.store.heads().heads.chains[chain]?.anchor, anchor.seq > place
             {
-                throw InspectError(.internalError, "retention removed rows that were to be exported: export them again")
+                throw InspectError(.internalError, "retention removed rows during the export: export again")
             }
             self.print(lines)
             count += lines.count

@@ -7,7 +7,7 @@ import Synchronization
 /// The benchmark that the options of `inspectd bench queue` select.
 enum QueueBench {
     static let options: [Arguments.Option] = [
-        .flag("noop", "jobs/s of jobs that store their result alone (the default)"),
+        .flag("noop", "jobs/s of jobs that store only their result (the default)"),
         .flag("stages", "jobs/s of jobs that store every stage's result"),
         .flag("pickup", "latency until an idle worker starts a job"),
         .list("backlog", "N", "latency of claims over N waiting jobs; may be repeated, to compare"),
@@ -28,7 +28,7 @@ enum QueueBench {
         .value("minutes", "M", "--held-xmin: how long the transaction is held [30]; a fraction for short trials"),
         .value("plot", "FILE", "--held-xmin: writes jobs/s over time as SVG"),
         .value("big", "N", "--fairness: waiting jobs of the large partner [1000000]"),
-        .value("rounds", "N", "--fairness [10], --limits and --sealed [5]: how often it is measured"),
+        .value("rounds", "N", "--fairness [10], --limits and --sealed [5]: rounds of measurement"),
     ].map { $0.words.isEmpty ? $0.of("queue") : $0 }
 
     private static let modes = ["noop", "stages", "pickup", "backlog", "held-xmin", "fairness", "limits", "sealed"]

@@ -47,7 +47,7 @@ struct Arguments {
 
         /// What an operator or reviewer reads personal data for.
         static let purpose = Option.value(
-            "purpose", "P", "operators: what is read for: review, support, export or delivery; recorded")
+            "purpose", "P", "operators: why it is read: review, support, export or delivery; recorded")
 
         /// The one option that every command has.
         static let help = Option(name: "help", letter: "h", value: nil, help: "prints this help")
@@ -91,7 +91,7 @@ struct Arguments {
         }
     }
 
-    /// The same with lines of standard input in place of each `-` that stands for one.
+    /// The same with lines of standard input instead of each `-` that stands for one.
     func withInput(_ options: [Option]) throws(UsageError) -> Arguments {
         var arguments = self
         for option in options where option.isPersonal && self[option.name] == "-" {

@@ -11,7 +11,7 @@ struct Configuration: Sendable {
     var keysURL: String
     /// Sources of wrapping keys, separated by white space (`WrappingKeySource`); empty: none.
     var wrappingKeys: String
-    /// Where sealed parts go in place of the database (`ObjectStoreAddress`); empty: nowhere.
+    /// Where sealed parts go instead of the database (`ObjectStoreAddress`); empty: nowhere.
     var objectStore: String
     var models: String
     var textModels: String

@@ -36,7 +36,7 @@ extension Configuration {
             .value("analyzer-memory", "MIB", "memory that one analyzer may use beyond its models [1536]"),
             .value(
                 "face-engine", "FILE",
-                "JSON that describes an ONNX network in place of dlib's descriptor [INSPECTD_FACE_ENGINE]"),
+                "JSON that describes an ONNX network instead of dlib's descriptor [INSPECTD_FACE_ENGINE]"),
             .value(
                 "face-contour", "FILE",
                 "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),

@@ -27,7 +27,7 @@ extension Command {
                 .of("verify", "sign"),
             .value("since", "FILE", "checkpoints that were kept elsewhere, as sign prints them").of("verify"),
             .list("head", "CHAIN:PLACE:HASH", "a row that you noted; may be repeated").of("verify"),
-            .value("deletions", "FILE", "a report of audit deletions, in place of a checkpoint").of("verify"),
+            .value("deletions", "FILE", "a report of audit deletions, instead of checkpoints").of("verify"),
             .value("audit-key", "FILE", "PEM private key of Ed25519 [INSPECTD_AUDIT_KEY_FILE]")
                 .of("sign", "deletions", "key"),
             .value("partner", "NAME", "the partner").of("deletions"),

@@ -13,9 +13,9 @@ extension Command {
         words: ["queue", "callbacks", "analysis", "liveness", "record"],
         takesOperands: true,
         options: QueueBench.options + LivenessBench.options + [
-            .value("count", "N", "how many are delivered in each round [60000]").of("callbacks"),
+            .value("count", "N", "callbacks delivered in each round [60000]").of("callbacks"),
             .value("hung", "MODE", "cost of one hanging partner (tcp, tls, dns, drip) for the others").of("callbacks"),
-            .value("rows", "N", "accesses that are recorded in each round [100000]").of("record"),
+            .value("rows", "N", "accesses recorded in each round [100000]").of("record"),
         ] + AnalysisBench.options + Configuration.analyzerOptions
             + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in

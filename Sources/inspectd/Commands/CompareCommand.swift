@@ -13,7 +13,7 @@ extension Command {
             .value("threshold", "S", "similarity at which two faces match, 0 to 1 [0.85]"),
             .value(
                 "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
-            .value("report", "FILE", "also writes a report for a reviewer, readable by its owner alone"),
+            .value("report", "FILE", "also writes a report for a reviewer, which only its owner can read"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.analyzerOptions + Configuration.logOptions,
         body: { arguments in

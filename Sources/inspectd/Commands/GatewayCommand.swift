@@ -142,7 +142,7 @@ private struct GatewayProcess {
             log.info(
                 "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
         }
-        // Until it is known whether and how requests are sealed, clients are told to come back.
+        // Until it is known whether and how requests are sealed, clients get Retry-After.
         let store = self.store
         let checking = Task { try await self.configuration.checkedKeyStore { store.wait($0) } }
         let stop = StopOnce()

@@ -14,7 +14,7 @@ extension Command {
         options: PartFile.options(BatchRequest.kinds) + [
             .value(
                 "challenge", "FILE",
-                "what the frames answer, as insp.challenge_issue returned it, with frameTimes (ms); nothing is consumed"
+                "challenge that the frames answer, as insp.challenge_issue returned it, with frameTimes (ms)"
             ),
             PartFile.workflowOption(Workflow.allCases.filter { !$0.namesFace }),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),

@@ -22,31 +22,31 @@ extension Command {
         takesOperands: true,
         options: [
             .value(
-                "to", "NAME", "the wrapping key for new keys; init: if there are several; rewrap: if another is noted"
+                "to", "NAME", "the wrapping key for new keys; init: if several exist; rewrap: if another is recorded"
             ).of("init", "rotate", "rewrap", "restore", "abandon"),
             .value("key-file", "FILE", "the file that gets a new wrapping key").of("make"),
             .value("name", "NAME", "the new key's name [date and four digits]").of("make"),
-            .flag("all", "also what the present wrapping key has wrapped, for a new version in its KMS").of("rewrap"),
+            .flag("all", "also what the current wrapping key wrapped, for its new version in the KMS").of("rewrap"),
             .flag("now", "also keys of unknown partners that are younger than an hour; create no partner meanwhile").of(
                 "sweep"),
             .flag("rewrite", "also removes destroyed keys from the key store's files; run by its owner").of("sweep"),
             .value(
-                "in-place-of", "ID", "the main database that this one replaces, as the error KEY_MISMATCH names it"
+                "in-place-of", "ID", "the id of the main database that this one replaces, from the error KEY_MISMATCH"
             ).of("init"),
             .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster").of("init"),
             .value("public-key", "FILE", "PEM of an RSA key of 3072 bits or more").of("escrow"),
             .value("private-key", "FILE", "PEM of its private half").of("restore"),
             .value("escrow", "FILE", "the output of keys escrow").of("restore"),
-            .value("lost", "NAME", "the wrapping key that nobody has any more").of("abandon"),
-            .value("partner", "NAME", "the partner whose key is of no use").of("abandon"),
+            .value("lost", "NAME", "the wrapping key that is lost").of("abandon"),
+            .value("partner", "NAME", "the partner whose key is unusable").of("abandon"),
             .flag(
                 "accept-older",
-                "although the main database is older than it was, or a copy: keys of jobs that it lacks are lost"
+                "even if the main database is older than it was, or a copy: keys of jobs that it lacks are destroyed"
             ).of("sweep"),
             .value(
                 "confirm", "NAME", "abandon: the name again; sweep: numbers of unknown partners with keys below"
             ).of("abandon", "sweep"),
-            .value("reason", "TEXT", "why, for the record; names no person").of("abandon"),
+            .value("reason", "TEXT", "the reason, for the record; must name no person").of("abandon"),
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]").of("init"),
         ] + Configuration.keyOptions + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in

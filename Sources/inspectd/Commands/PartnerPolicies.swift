@@ -11,13 +11,13 @@ extension Command {
         .value("policy-url", "URL", "where end users read what they consent to").of("consent"),
         .value("policy-version", "V", "the version that a consent must name").of("consent"),
         .list("purpose", "P", "a purpose that a consent must contain; may be repeated").of("consent"),
-        .value("region", "REGION", "of the partner's jobs; any: every worker may process them").of("region"),
+        .value("region", "REGION", "region of the partner's jobs; any: every worker may process them").of("region"),
         .flag("may-choose", "a job may specify another region").of("region"),
         .list(
             "host", "HOST",
-            "a host that a job's callbackUrl may have, or *.DOMAIN; may be repeated; without any, every host"
+            "a host that a job's callbackUrl may have, or *.DOMAIN; may be repeated; none: every host"
         ).of("callbacks"),
-        .value("policy", "FILE", "what its decisions accept: a JSON object; - is standard input").of("decisions"),
+        .value("policy", "FILE", "the rules of its decisions: a JSON object; - is standard input").of("decisions"),
         .value(
             "server", "FILE", "the vendor's server of its sessions: a JSON object (OPERATING.md); - is standard input"
         ).of("vendor"),

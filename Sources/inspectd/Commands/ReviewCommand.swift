@@ -11,8 +11,8 @@ extension Command {
         options: [
             .value("decision", "D", "PASSED, WARNING or REJECTED"),
             .value("label", "L", "the label, such as MANIPULATED_DOCUMENT [OK, or the decision]"),
-            .value("note", "FILE", "why, for the record and not for the partner; - is standard input"),
-            .value("purpose", "P", "what is read for, which is recorded [review]"),
+            .value("note", "FILE", "the reason, for the record and not for the partner; - is standard input"),
+            .value("purpose", "P", "why it is read; recorded [review]"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         excluded: ["decision": ["purpose"]],
         body: { arguments in

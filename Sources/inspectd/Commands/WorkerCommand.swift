@@ -26,7 +26,7 @@ extension Command {
             .value("stop-after", "SECONDS", "time for running jobs on SIGTERM, after which they are released [20]"),
             .value(
                 "callback-timeout", "SECONDS",
-                "for one attempt of a callback; its claim lapses after four times that [15]"),
+                "time for one attempt of a callback; its claim lapses after four times that [15]"),
             .value(
                 "callback-proxy", "URL",
                 "HTTP proxy for callbacks, asked for tunnels to vetted addresses [INSPECTD_CALLBACK_PROXY]"),
@@ -41,7 +41,7 @@ extension Command {
             .value("fetch-memory", "MIB", "memory for all of these jobs together; at least 64 [256]"),
             .value(
                 "fetch-deadline", "SECONDS",
-                "for all parts of one job together, by URL and from the object store; also for its key, at most 60 [60]"
+                "time for all parts of one job, by URL and from the object store; also for its key, at most 60 [60]"
             ),
             .value(
                 "health", "[ADDRESS:]PORT",

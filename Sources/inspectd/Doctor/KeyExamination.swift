@@ -99,7 +99,7 @@ enum KeyExamination {
             return Finding(
                 check: "keyStoreCluster", outcome: .warning,
                 detail: "the database's own: its old backups bring back what was erased together with the keys",
-                fix: "a cluster of its own, with a shorter backup: deploy/DEPLOYING.md, \"Keys\"")
+                fix: "use a separate cluster, with shorter-lived backups: deploy/DEPLOYING.md, \"Keys\"")
         } catch {
             return Self.refused("keyStoreCluster", error, nil, .inconclusive)
         }

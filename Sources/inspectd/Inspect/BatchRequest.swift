@@ -7,7 +7,7 @@ struct BatchRequest: Decodable {
     struct Members: Decodable {
         var id: String?
         var challenge: String?
-        /// Files and folders, in place of those of the command line.
+        /// Files and folders, instead of those of the command line.
         var csca: [String]?
         var workflow: String?
         var format: String?

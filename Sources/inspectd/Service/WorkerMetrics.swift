@@ -109,7 +109,7 @@ struct WorkerMetrics: Sendable {
             "test_callback_attempts", "Attempts to deliver callbacks of tests; no other counter has them.", "outcome",
             outcomes)
         self.revocations = counter(
-            "token_revocations", "Access tokens of removed authorizations that were revoked, or given up.", "outcome",
+            "token_revocations", "Access tokens of removed authorizations, revoked or not.", "outcome",
             ["revoked", "failed"])
         self.callbackDuration = registry.histogram(
             "inspectd_callback_attempt_duration_seconds", "Duration of one attempt to deliver a callback.",

@@ -16,7 +16,7 @@ extension Configuration {
     func openWrappingKeys(isNeeded: Bool = true) throws -> WrappingKeys {
         guard !isNeeded || !self.wrappingKeys.isEmpty else {
             throw InspectError(
-                .keyMissing, "no wrapping key is configured", hint: "--wrapping-keys or INSPECTD_WRAPPING_KEYS.")
+                .keyMissing, "no wrapping key is configured", hint: "Set --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
         }
         return try WrappingKeySource.open(self.wrappingKeys)
     }
@@ -38,7 +38,7 @@ extension Configuration {
                 } else if let noted {
                     throw InspectError(
                         .keyMissing, "the database is sealed with the keys of key store \(noted.keyStore)",
-                        hint: "--keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
+                        hint: "Set --keys-url or INSPECTD_KEYS_URL, and --wrapping-keys or INSPECTD_WRAPPING_KEYS.")
                 }
                 if store != nil, onWait != nil, !KeyStore.isMemoryLocked {
                     self.log.warning("keys are in memory that may be swapped out: raise the limit on locked memory")

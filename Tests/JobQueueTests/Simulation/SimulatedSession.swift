@@ -6,7 +6,7 @@ import Postgres
 
 /// One actor's connection, made when it is needed; it may hold a transaction open over other actors' actions.
 struct SimulatedSession {
-    /// What the database says of text that is no JSON.
+    /// What the database says of text that is not JSON.
     static let notStorable = "22P02"
 
     /// ROW_LOCKED: what an erasure says that waited for too long.

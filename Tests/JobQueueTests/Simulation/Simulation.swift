@@ -12,7 +12,7 @@ import Postgres
 struct Simulation {
     let world: SimulatedDatabase
     let seed: UInt64
-    var random: SeededRandom
+    var random: SplitMix64
     var workers: [SimulatedWorker] = []
     var producers: [SimulatedSession] = []
     var maintenance = SimulatedSession()
@@ -48,7 +48,7 @@ struct Simulation {
         self.fault = fault
         self.world = world
         self.seed = seed
-        self.random = SeededRandom(seed)
+        self.random = SplitMix64(seed: seed)
     }
 
     struct Failed: Error, CustomStringConvertible {

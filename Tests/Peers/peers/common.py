@@ -206,9 +206,10 @@ def pickup(driver, jobs):
     after_commit, after_call = [], []
     try:
         put = driver.producer()
+        pauses = random.Random(1)
         for number in range(jobs + warm):
             # No fixed beat: it could fall in step with a poll.
-            time.sleep(random.uniform(0.05, 0.25))
+            time.sleep(pauses.uniform(0.05, 0.25))
             called = time.monotonic()
             put([number])
             committed = time.monotonic()

@@ -105,7 +105,7 @@ extension Case {
         }
         for (number, isListed) in facts.dataGroups { found["DG\(number)"] = isListed ? "yes" : "no" }
         for (number, hash) in (try? SecurityObject(file: object[...]))?.hashes ?? [:] {
-            found["hash\(number)"] = hash.map { String(format: "%02x", $0) }.joined()
+            found["hash\(number)"] = hash.hexadecimal
         }
         var answer = Answer(facts.sodParse == true && facts.signatureOK == true)
         answer.detail = facts.detail

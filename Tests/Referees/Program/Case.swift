@@ -106,7 +106,7 @@ struct Case {
 
     /// The content of a JWE.
     private func content() throws -> Answer {
-        PartDecryption.open(
+        AES256GCM.open(
             try self.data("sealed"), secret: try self.bytes("secret"), nonce: try self.data("nonce"),
             tag: try self.data("tag"), associated: try self.data("associated")
         ).map { .accept(bytes: $0) } ?? .refuse()

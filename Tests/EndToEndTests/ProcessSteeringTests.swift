@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Operators' actions reach a worker's processes.
-@Suite(.serialized) struct SteeringTests {
+@Suite(.serialized) struct ProcessSteeringTests {
     @Test(.timed, .timeLimit(.minutes(5)))
     func `A cancelled job's analyzer is gone within a second, and the worker continues`() async throws {
         let service = try await Service.start()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A job for each policy of a partner, through the whole program.
-@Suite struct PolicyTests {
+@Suite struct JobPolicyTests {
     private func run(_ service: Service, _ arguments: [String], input: Data? = nil) async throws -> (
         status: Int32, output: String, errors: String
     ) {

@@ -6,7 +6,7 @@ import Testing
 @testable import Callbacks
 
 /// A transaction that somebody leaves open costs the callbacks of one endpoint at most, and nobody waits for it.
-struct HeldRowTests {
+struct HeldEndpointTests {
     private let secret = WebhookSecret.generate()
     private let receiver: CallbackReceiver
     private let outbox: Outbox
@@ -32,7 +32,7 @@ struct HeldRowTests {
 
     /// Waits for callbacks to be delivered, and notes the most back-ends that wait for a lock meanwhile.
     private func hasCaughtUp(_ endpoint: Int64, _ count: Int64, _ most: inout Int64) async throws -> Bool {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .hangDeadline
         while ContinuousClock.now < deadline {
             most = max(most, try await self.blocked())
             if try await self.delivered(endpoint) >= count { return true }
@@ -71,6 +71,7 @@ struct HeldRowTests {
                 try await self.outbox.add(1, endpoint: other, url: self.receiver.url("/flaky?fail=1"))
                 let isThere = try await self.hasCaughtUp(other, Int64(5 * round), &most)
                 #expect(isThere, "round \(round) beside \(act)")
+                // Rounds last until the answer has come, which nothing tells while the row is held.
                 try await Task.sleep(for: .milliseconds(150))
             }
             #expect(most <= 1, "more than one blocked at once")

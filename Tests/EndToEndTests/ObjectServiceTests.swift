@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Whole jobs with their parts in an object store, by the programs that their users run.
-@Suite struct ObjectStoreTests {
+@Suite struct ObjectServiceTests {
     /// A service with a key store and an object store.
     private struct Site {
         let service: Service

@@ -1,20 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// Random numbers that a seed determines (SplitMix64; Steele, Lea, Flood, 2014), so that a run can be repeated.
-package struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    package init(seed: UInt64) { self.state = seed }
-
-    package mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SplitMix64 {
     mutating func uniform(_ range: ClosedRange<Double>) -> Double { Double.random(in: range, using: &self) }
 
     /// Even on a logarithmic scale.
@@ -45,7 +32,7 @@ package enum SimulatedSubject: String, Sendable, CaseIterable, Codable {
     case live = "live"
     /// A recording of a person who followed another challenge, shown to the camera.
     case replay = "replay"
-    /// Frames of a living person who follows another sequence, injected in place of the camera.
+    /// Frames of a living person who follows another sequence, injected instead of the camera.
     case wrongSequence = "wrongSequence"
     /// A print: whole, or cut out along the face.
     case plane = "plane"

@@ -1,0 +1,305 @@
+extension OpenAPIExample.Values {
+    /// Of a real run; `Tests/partner.sh --renew` writes it.
+    static let passed = #"""
+        {
+          "schemaVersion": 1,
+          "id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7",
+          "status": 128,
+          "workflow": {"key": "id_identity", "definitionKey": "3"},
+          "createdAt": "2026-11-26T22:47:05.919Z",
+          "startedAt": "2026-11-26T22:47:05.944Z",
+          "completedAt": "2026-11-26T22:47:07.176Z",
+          "userReference": "user 7",
+          "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
+          "capabilities": {
+            "liveness": [
+              {
+                "data": {
+                  "steps": [
+                    {"name": "BLUE", "endMs": 631, "score": 0.9999713928140386, "outcome": "pass", "startMs": 231},
+                    {"name": "CYAN", "endMs": 1031, "score": 0.9999648396295997, "outcome": "pass", "startMs": 631},
+                    {"name": "GREEN", "endMs": 1431, "score": 0.9999235741883135, "outcome": "pass", "startMs": 1031},
+                    {"name": "YELLOW", "endMs": 1831, "score": 0.9997723630330806, "outcome": "pass", "startMs": 1431},
+                    {"name": "BLUE", "endMs": 2231, "score": 0.99904699540824, "outcome": "pass", "startMs": 1831},
+                    {"name": "CYAN", "endMs": 2631, "score": 0.9989319164317338, "outcome": "pass", "startMs": 2231},
+                    {"name": "YELLOW", "endMs": 3031, "score": 0.9994257061816825, "outcome": "pass", "startMs": 2631}
+                  ],
+                  "method": "colour_flash",
+                  "scores": {
+                    "grey": 0,
+                    "lead": 0.044592293140055354,
+                    "soft": 0,
+                    "frame": 0,
+                    "lagMs": 231,
+                    "moire": 0,
+                    "noise": 0.004468430673234368,
+                    "relief": 1.3100066239172352,
+                    "faceGain": 0.35937679181887655,
+                    "response": 0.2997646445500017,
+                    "specular": 0.003719842703794239,
+                    "flatFocus": 0,
+                    "saturated": 0,
+                    "weakerHalf": 0.9991118616233543,
+                    "correlation": 0.9991408805056989,
+                    "narrowColour": 0.018346718490863112,
+                    "backgroundGain": 0.015211056646908328
+                  },
+                  "findings": [],
+                  "assurance": "challenge",
+                  "resultCode": 1
+                },
+                "parts": ["FACE", "FRAMES"],
+                "decision": {"type": "PASSED", "details": {"label": "OK"}}
+              }
+            ],
+            "usability": [
+              {
+                "data": {
+                  "image": {"width": 1600, "format": "JPEG", "height": 1200, "orientation": 1, "storedWidth": 1600, "storedHeight": 1200},
+                  "outline": {
+                    "quad": {
+                      "topLeft": {"x": 159.94714757354188, "y": 151.29247631450352},
+                      "topRight": {"x": 1435.3166988806674, "y": 158.7564008848198},
+                      "bottomLeft": {"x": 186.42081890302634, "y": 1026.0147013465203},
+                      "bottomRight": {"x": 1401.750916647005, "y": 1021.7328962713403}
+                    },
+                    "support": 0.9546088951151297,
+                    "aspectRatio": 1.4324810872168665,
+                    "cornersOutside": 0
+                  },
+                  "quality": {
+                    "moire": 2.148294448852539,
+                    "chroma": 67,
+                    "contrast": 50.122449942812885,
+                    "halftone": 0,
+                    "coherence": 0.13847003280376624,
+                    "edgeWidth": 2.325040033169265,
+                    "occlusion": 0,
+                    "brightness": 199.04262599498816,
+                    "glareShare": 0,
+                    "printShare": 0.048779445288753796,
+                    "midtoneShare": 0.7270100911458334,
+                    "documentWidth": 1245.3645161913341,
+                    "missingCorner": 0,
+                    "balancedChroma": 59,
+                    "backgroundChroma": 81,
+                    "laplacianVariance": 461.39586499091763
+                  }
+                },
+                "parts": ["FRONT"],
+                "decision": {"type": "PASSED", "details": {"label": "OK"}}
+              }
+            ],
+            "dataChecks": [
+              {
+                "data": {
+                  "checks": [
+                    {"name": "mrzCheckDigits", "outcome": "pass"},
+                    {"name": "calendar", "outcome": "pass"},
+                    {"name": "sourcesAgree", "reason": "only one source was read", "outcome": "inconclusive"},
+                    {"name": "datesPlausible", "outcome": "pass"},
+                    {"name": "notExpired", "outcome": "pass"},
+                    {"name": "vizAgrees", "outcome": "pass"}
+                  ]
+                },
+                "parts": ["FRONT"],
+                "decision": {"type": "PASSED", "details": {"label": "OK"}}
+              }
+            ],
+            "extraction": [
+              {
+                "data": {
+                  "mrz": {
+                    "part": "FRONT",
+                    "lines": ["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16"],
+                    "checks": {"birthDate": true, "composite": true, "expiryDate": true, "documentNumber": true, "personalNumber": true},
+                    "format": "TD3",
+                    "uncertain": []
+                  },
+                  "viz": {
+                    "part": "FRONT",
+                    "cpuMs": 87.817027,
+                    "fields": [
+                      {"name": "lastName", "value": "ERIKSSON.", "comparison": "agrees", "confidence": 0.9538872241973877},
+                      {"name": "firstName", "value": "Anna Maria Eriksson", "comparison": "agrees", "confidence": 0.9944353699684143},
+                      {"name": "documentNumber", "value": "L898902C3", "comparison": "agrees", "confidence": 0.954277753829956},
+                      {"name": "dateOfBirth", "value": "12 AUG 1974", "comparison": "agrees", "confidence": 0.989848256111145},
+                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.9800136089324951}
+                    ],
+                    "linesRead": 10,
+                    "linesFound": 46,
+                    "modelSHA256": "7d4322bd2a7749724879683fc3912cb542f19906c83bcc1a52132556427170b2",
+                    "comparedWith": "FRONT"
+                  },
+                  "type": "PASSPORT",
+                  "gender": "F",
+                  "lastName": "ERIKSSON",
+                  "firstName": "ANNA MARIA",
+                  "expiryDate": "2034-04-15",
+                  "dateOfBirth": "1974-08-12",
+                  "nationality": "UTO",
+                  "documentNumber": "L898902C3",
+                  "issuingCountry": "UTO",
+                  "personalNumber": "ZE184226B",
+                  "extractionMethod": "MRZ"
+                },
+                "parts": ["FRONT"],
+                "decision": {"type": "PASSED", "details": {"label": "OK"}}
+              }
+            ],
+            "similarity": [
+              {
+                "data": {
+                  "engine": "dlib-resnet-v1/5pt/mirror2",
+                  "outcome": "MATCH",
+                  "distance": 0.06520468487835548,
+                  "threshold": 0.85,
+                  "similarity": 0.9999908410151872,
+                  "fmrAtThreshold": 0.0007482786887585682
+                },
+                "parts": ["FRONT", "FACE"],
+                "decision": {"type": "PASSED", "details": {"label": "MATCH"}}
+              }
+            ],
+            "imageChecks": [
+              {
+                "data": {
+                  "assessed": ["DIGITAL_COPY", "SAMPLE"],
+                  "notAssessed": ["MANIPULATED_DOCUMENT", "PUNCHED", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
+                },
+                "parts": ["FRONT"],
+                "decision": {"type": "PASSED", "details": {"label": "OK"}}
+              }
+            ]
+          },
+          "reasons": [],
+          "rejectReasons": [],
+          "faces": [
+            {
+              "box": {"x": 312.79189189189185, "y": 420.6351351351351, "width": 209.71621621621614, "height": 207.71891891891892},
+              "part": "FRONT",
+              "quality": {
+                "roll": -0.34515112316410185,
+                "chroma": 23.49865914144991,
+                "centreX": 0.25541336570945944,
+                "visible": 0.9999998097014833,
+                "eyeLineY": 0.6003318834459459,
+                "headWidth": 0.13055071335566706,
+                "sharpness": 392.0343054219578,
+                "yawOffset": 0.0016148347062457866,
+                "overExposed": 0,
+                "dynamicRange": 6.968414979797291,
+                "underExposed": 0.07377979568671962,
+                "luminanceMean": 0.2827357503727939,
+                "colourDistance": 0,
+                "interEyeDistance": 87.03380890377805,
+                "luminanceVariance": 0.017295477678185955,
+                "backgroundGradient": 14.573384953368322,
+                "illuminationUniformity": 0.58984375
+              },
+              "landmarks": [
+                {"x": 349.416554054054, "y": 480.38817567567565},
+                {"x": 380.87398648648644, "y": 479.3395945945946},
+                {"x": 468.95479729729726, "y": 479.3395945945946},
+                {"x": 435.40020270270264, "y": 479.3395945945946},
+                {"x": 409.18567567567567, "y": 543.3030405405405}
+              ]
+            },
+            {
+              "box": {"x": 209, "y": 161, "width": 216, "height": 216},
+              "part": "FACE",
+              "quality": {
+                "roll": 0,
+                "chroma": 24.369882660214046,
+                "centreX": 0.49992187500000007,
+                "visible": 0.9999999850888741,
+                "eyeLineY": 0.55,
+                "headWidth": 0.3179250000000001,
+                "sharpness": 406.95764294011275,
+                "yawOffset": -0.015923566878981155,
+                "overExposed": 0,
+                "dynamicRange": 7.162611383005817,
+                "underExposed": 0.06923950056753689,
+                "luminanceMean": 0.3114922245856343,
+                "colourDistance": 0,
+                "interEyeDistance": 84.78000000000003,
+                "luminanceVariance": 0.02337049264932639,
+                "backgroundGradient": 13.968291416670167,
+                "illuminationUniformity": 0.546875
+              },
+              "landmarks": [
+                {"x": 261.36, "y": 216},
+                {"x": 293.76, "y": 216},
+                {"x": 379.08, "y": 216},
+                {"x": 345.6, "y": 216},
+                {"x": 318.6, "y": 279.71999999999997}
+              ],
+              "assessment": {
+                "measures": [
+                  {"name": "luminanceMean", "score": 90, "native": 0.3114922245856343},
+                  {"name": "luminanceVariance", "score": 97, "native": 0.02337049264932639},
+                  {"name": "overExposurePrevention", "score": 100, "native": 0},
+                  {"name": "underExposurePrevention", "score": 100, "native": 0.06923950056753689},
+                  {"name": "dynamicRange", "score": 90, "native": 7.162611383005817},
+                  {"name": "illuminationUniformity", "note": "in 16 classes of luminance, OFIQ in 256", "score": 83, "native": 0.546875},
+                  {
+                    "name": "sharpness",
+                    "note": "variance of the Laplacian on its own scale; OFIQ's forest is a separate model",
+                    "score": 98,
+                    "native": 406.95764294011275
+                  },
+                  {"name": "singleFacePresent", "score": 100, "native": 0},
+                  {"name": "naturalColour", "score": 100, "native": 0},
+                  {
+                    "name": "backgroundUniformity",
+                    "note": "approximate: around an ellipse instead of the parsed head",
+                    "score": 93,
+                    "native": 13.968291416670167
+                  },
+                  {"name": "leftwardCrop", "score": 100, "native": 3.7738853503184706},
+                  {"name": "rightwardCrop", "score": 100, "native": 3.7750648737909867},
+                  {"name": "headPoseRoll", "score": 100, "native": 0},
+                  {"name": "interEyeDistance", "note": "without correction for yaw", "score": 68, "native": 84.78000000000003},
+                  {"name": "eyesOpen", "note": "not assessed: needs the 68-point model"},
+                  {"name": "mouthClosed", "note": "not assessed: needs the 68-point model"},
+                  {"name": "headSize", "note": "not assessed: needs the 68-point model"},
+                  {"name": "marginAbove", "note": "not assessed: needs the 68-point model"},
+                  {"name": "marginBelow", "note": "not assessed: needs the 68-point model"},
+                  {"name": "headPoseYaw", "note": "not assessed: needs the 68-point model"},
+                  {"name": "headPosePitch", "note": "not assessed: needs the 68-point model"},
+                  {"name": "compressionArtifacts", "note": "not assessed: needs a network"},
+                  {"name": "eyesVisible", "note": "not assessed: needs a network"},
+                  {"name": "mouthOcclusionPrevention", "note": "not assessed: needs a network"},
+                  {"name": "faceOcclusionPrevention", "note": "not assessed: needs a network"},
+                  {"name": "expressionNeutrality", "note": "not assessed: needs a network"},
+                  {"name": "noHeadCoverings", "note": "not assessed: needs a network"},
+                  {"name": "unifiedQualityScore", "note": "not assessed: needs a network"}
+                ],
+                "appearance": {},
+                "isoConform": "fail",
+                "isoReasons": ["headWidth", "eyeDistance", "background"]
+              }
+            }
+          ],
+          "engine": {
+            "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
+            "versions": {"inspectd": "0.2.0-dev"},
+            "timingsMs": {
+              "cpu": 1055.2115059999999,
+              "face": 152.2,
+              "decide": 17.9,
+              "cpu.mrz": 35.9,
+              "cpu.viz": 87.8,
+              "acquired": 17.8,
+              "document": 265.1,
+              "liveness": 714.5,
+              "cpu.faces": 71.9,
+              "cpu.decode": 12.056774,
+              "cpu.barcode": 0,
+              "cpu.outline": 18.3,
+              "cpu.quality": 47.6
+            }
+          }
+        }
+        """#
+}

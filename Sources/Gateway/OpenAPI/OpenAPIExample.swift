@@ -1,0 +1,45 @@
+/// A body that the description shows, as a real run gave it.
+struct OpenAPIExample: Sendable {
+    /// What a run gave, as JSON; each stands in a file of its own.
+    enum Values {}
+
+    var name: String
+    /// Name of the schema that it fits.
+    var schema: String
+    var summary: String
+    var value: String
+
+    private init(_ name: String, _ schema: String, _ summary: String, _ value: String) {
+        self.name = name
+        self.schema = schema
+        self.summary = summary
+        self.value = value
+    }
+
+    static let all = [specimen, created, passed, rejected, liveness, finished, pulled, refused]
+
+    static let specimen = Self(
+        "specimen", "CreateRequest", "A test job: a specimen stands in place of the image", Values.specimen)
+    static let created = Self("created", "Job", "A new job", Values.created)
+    static let passed = Self(
+        "passed", "Job", "id_identity: a passport, and frames that answer a challenge", Values.passed)
+    static let rejected = Self(
+        "rejected", "Job", "id: a name that differs between the MRZ and the VIZ", Values.rejected)
+    static let liveness = Self("liveness", "Job", "liveness: frames that answer a challenge", Values.liveness)
+    static let finished = Self("finished", "JobEvent", "A job is finished", Values.finished)
+    static let pulled = Self("pulled", "EventPage", "A page with one event", Values.pulled)
+    static let refused = Self("refused", "Problem", "A member with a wrong value", Values.refused)
+
+    /// The description's `components/examples`.
+    static var components: String {
+        self.all.map { #""\#($0.name)": { "summary": "\#($0.summary)", "value": \#($0.value) }"# }
+            .joined(separator: ",\n")
+    }
+
+    /// What follows the schema of a body that has these examples.
+    static func member(_ examples: [OpenAPIExample]) -> String {
+        guard !examples.isEmpty else { return "" }
+        let references = examples.map { ##""\##($0.name)": { "$ref": "#/components/examples/\##($0.name)" }"## }
+        return #", "examples": { \#(references.joined(separator: ", ")) }"#
+    }
+}

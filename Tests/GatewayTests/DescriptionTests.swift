@@ -1,0 +1,70 @@
+import Foundation
+import InspectCore
+import Testing
+
+@testable import Gateway
+
+/// What `/openapi.json` says beside its schemas: headers, refusals and the bodies of callbacks.
+@Suite struct DescriptionTests {
+    private typealias Members = [String: Any]
+
+    private static func document() throws -> Members {
+        let text = OpenAPIDocument.text(longestWaitSeconds: 60)
+        return try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? Members)
+    }
+
+    private static func at(_ path: String..., in document: Members) -> Members {
+        path.reduce(document) { $0[$1] as? Members ?? [:] }
+    }
+
+    @Test func `Every answer to a credential has the headers of its rate, and refusals have them as well`() throws {
+        let document = try Self.document()
+        let rate: Set = ["RateLimit", "RateLimit-Policy"]
+        let all = rate.union(["Deprecation", "Sunset", "Link"])
+        for route in GatewayRoute.all {
+            let call = Self.at("paths", route.path, route.method.lowercased(), in: document)
+            for answer in route.operation.answers {
+                let described = Self.at("responses", "\(answer.status)", "headers", in: call)
+                switch route.access {
+                case .scope: #expect(all.isSubset(of: described.keys), "\(route.path) \(answer.status)")
+                case .everyone: #expect(rate.isSubset(of: described.keys) == route.operation.takesCredential)
+                }
+            }
+            // The server's own refusals are possible anywhere.
+            for status in ["400", "405", "417", "429", "431"] {
+                #expect(Self.at("responses", in: call)[status] != nil, "\(route.path) \(status)")
+            }
+        }
+        for name in ["Problem", "Later"] {
+            #expect(all.isSubset(of: Self.at("components", "responses", name, "headers", in: document).keys))
+        }
+        #expect(Set(Self.at("components", "headers", in: document).keys) == all)
+    }
+
+    @Test func `A callback to a partner with a key is described as what it is, and so is what no key opens`() throws {
+        let document = try Self.document()
+        for name in ["jobEvent", "endpointEvent"] {
+            let content = Self.at("webhooks", name, "post", "requestBody", "content", in: document)
+            #expect(Set(content.keys) == ["application/json", "application/jose"])
+        }
+        let entry = Self.at("components", "schemas", "Export", "properties", "jobs", "items", in: document)
+        #expect(
+            Self.at("properties", "unreadable", in: entry)["enum"] as? [String]
+                == [ErrorCode.keyUnknown.rawValue, ErrorCode.keyDestroyed.rawValue])
+        for route in GatewayRoute.all where route.operation.detail.contains("KEY_DESTROYED") {
+            let call = Self.at("paths", route.path, route.method.lowercased(), "responses", in: document)
+            #expect(call["\(ErrorCode.keyDestroyed.httpStatus)"] != nil, "\(route.path)")
+        }
+        let named = GatewayRoute.all.filter { $0.operation.detail.contains("KEY_DESTROYED") }.map(\.path)
+        #expect(
+            Set(named) == [
+                "/inspectionjob/{id}", "/inspectionjob/{id}/parts/{kind}", "/inspectionjob/{id}/report",
+                "/facetec/session/{id}",
+            ])
+    }
+
+    @Test func `A partner is sent to its own calls, and to nothing in the database`() {
+        let text = OpenAPIDocument.text(longestWaitSeconds: 60)
+        #expect(!text.contains("insp."))
+    }
+}

@@ -199,7 +199,7 @@ cv_status glance(const cv::Mat &gray, const cv_outline *outline, cv_mrz_sight *s
         const std::vector<LineModel> &lines = seen.blocks.front().lines;
         sight->line_count = int32_t(lines.size());
         for (const LineModel &line : lines) {
-            sight->cells = std::max(sight->cells, line.cells);
+            sight->cells += line.cells / double(lines.size());
         }
     }
     return CV_OK;

@@ -71,7 +71,7 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
 /// An MRZ as seen at a glance, unread.
 package struct MRZSight: Codable, Sendable, Hashable {
     package var lines: Int
-    /// Characters of the longest line, about: fillers may be missing from it.
+    /// Characters of a line on average, about: fillers may be missing.
     package var cells: Double
 
     package init(lines: Int, cells: Double) {

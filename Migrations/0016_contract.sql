@@ -192,7 +192,7 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL),
     ('NOT_ASSESSED', '{PRECONDITION_NOT_FULFILLED,TECHNICAL_ERROR}', '{}', NULL);
 
-UPDATE insp.reason SET mobile_code = 'Z00000' WHERE code = 'MISSING_BACK';
+UPDATE insp.reason SET mobile_code = 'Z00000' WHERE code IN ('MISSING_BACK', 'MISSING_FRONT');
 
 CREATE TABLE insp.reason_advice (
     code text NOT NULL REFERENCES insp.reason,
@@ -216,10 +216,10 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('NOT_READABLE', 'Move closer to the document and use more light.',
         'Gehen Sie näher an das Dokument heran und sorgen Sie für mehr Licht.'),
     ('NO_DOC', 'Photograph an identity document.', 'Fotografieren Sie ein Ausweisdokument.'),
-    ('MISSING_BACK', 'Photograph the back of the document as well.',
-        'Fotografieren Sie auch die Rückseite des Dokuments.'),
-    ('MISSING_FRONT', 'Photograph the front of the document as well.',
-        'Fotografieren Sie auch die Vorderseite des Dokuments.'),
+    ('MISSING_BACK', 'Turn the document over and photograph its back.',
+        'Drehen Sie das Dokument um und fotografieren Sie seine Rückseite.'),
+    ('MISSING_FRONT', 'Turn the document over and photograph its front.',
+        'Drehen Sie das Dokument um und fotografieren Sie seine Vorderseite.'),
     ('BLURRY', 'Hold the camera still and let it focus.',
         'Halten Sie die Kamera ruhig und lassen Sie sie scharfstellen.'),
     ('MISSING_PART_DOC', 'Keep the whole document inside the frame.', 'Das ganze Dokument muss im Bild sein.'),

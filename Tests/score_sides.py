@@ -5,10 +5,14 @@ identity card and a licence of each holder at each level. Fronts and backs whose
 alone, twice, and with the other side of somebody else's document. Each case has the answers that are right; a genuine image
 or pair is rejected if it gets any of them. Every job leaves `documentFormat` out.
 
+Held out, and not tuned on, is a third by lot: SHA-256 of the document's name as a number, modulo 3, is 0 (for specimens as in
+Tests/Truth/viz.json; for drawn cards the name is kind and number). A case is held out if one of its images is.
+
 Needs Debian's python3-pil, python3-numpy, zint, fonts-ocr-b and fonts-dejavu-extra to draw; without them only the images of
 the test data count, and the table says so.
 """
 
+import hashlib
 import os
 import sys
 import tempfile
@@ -24,7 +28,8 @@ SIDES = {MISSING_BACK, MISSING_FRONT, MISMATCH}
 #: Case, which answers are right; none: nothing may be objected to.
 CASES = {
     "front and back as they belong": set(), "data page or one-sided card alone": set(), "sides swapped": SIDES,
-    "front twice": {MISSING_BACK}, "back twice": {MISSING_FRONT}, "front and back of two documents": {MISMATCH},
+    "front twice": {MISSING_BACK}, "back twice": {MISSING_FRONT},
+    "front twice, in two photos": {MISSING_BACK}, "back twice, in two photos": {MISSING_FRONT}, "front and back of two documents": {MISMATCH},
     "back alone, as the front": {MISSING_FRONT},
 }
 
@@ -83,8 +88,15 @@ def cut(entry, documents, folder):
     return tuple(paths)
 
 
+def held_out(name, facts):
+    """Whether the document that a pair, an image or a drawn card's photo is of is held out."""
+    if name in facts:
+        return facts[name]["heldOut"]
+    return int(hashlib.sha256(name.split(",")[0].encode()).hexdigest(), 16) % 3 == 0
+
+
 def jobs(facts, documents, pairs):
-    """Case, name, front and back of every job; `facts` are those of images without a fault."""
+    """Case, names of the documents, front and back of every job; `facts` are those of images without a fault."""
     found = []
     names = list(pairs)
     for index, (name, (front, back)) in enumerate(pairs.items()):
@@ -93,20 +105,27 @@ def jobs(facts, documents, pairs):
         others = [n for n in names[index + 1:] + names[:index] if n.split(",")[0] != name.split(",")[0]]
         other = next((n for n in others if n.startswith(kind)), others[0] if others else None)
         found += [
-            ("front and back as they belong", name, front, back), ("sides swapped", name, back, front),
-            ("front twice", name, front, front), ("back twice", name, back, back),
+            ("front and back as they belong", [name], front, back), ("sides swapped", [name], back, front),
+            ("front twice", [name], front, front), ("back twice", [name], back, back),
         ]
         if other:
-            found.append(("front and back of two documents", name, front, pairs[other][1]))
+            found.append(("front and back of two documents", [name, other], front, pairs[other][1]))
+        again = next((n for n in names[index + 1:] if n.split(",")[0] == name.split(",")[0]), None)
+        if again:
+            found += [
+                ("front twice, in two photos", [name], front, pairs[again][0]),
+                ("back twice, in two photos", [name], back, pairs[again][1]),
+            ]
     alone = {
-        side: [os.path.join(documents, e["file"]) for e in facts.values() if e["side"] == side and not e.get("sides")
+        side: [e["file"] for e in facts.values() if e["side"] == side and not e.get("sides")
                and not (side == "front" and e["mrz"])] for side in ("front", "back")}
+    path = {name: os.path.join(documents, name) for names in alone.values() for name in names}
     for index, front in enumerate(alone["front"]):
-        found.append(("front twice", os.path.basename(front), front, front))
+        found.append(("front twice", [front], path[front], path[front]))
         if alone["back"]:
             back = alone["back"][index % len(alone["back"])]
-            found.append(("front and back of two documents", os.path.basename(front), front, back))
-    found += [("back twice", os.path.basename(back), back, back) for back in alone["back"]]
+            found.append(("front and back of two documents", [front, back], path[front], path[back]))
+    found += [("back twice", [back], path[back], path[back]) for back in alone["back"]]
     return found
 
 
@@ -114,15 +133,17 @@ def score(program, data, manifest, answers, figures, mistakes):
     """Runs the pairs; `answers` are those to the manifest's images, each sent alone as the front."""
     documents = os.path.join(data, "documents")
     facts = load(manifest)
-    table = {case: {"right": 0, "total": 0} for case in CASES}
+    table = {case: {"right": 0, "total": 0, "held_right": 0, "held_total": 0} for case in CASES}
 
-    def count(case, name, answer):
+    def count(case, names, answer):
         said = objections(answer)
         good = bool(said & CASES[case]) if CASES[case] else not said
-        table[case]["total"] += 1
-        table[case]["right"] += good
+        held = any(held_out(name, facts) for name in names)
+        for prefix in ("", "held_") if held else ("",):
+            table[case][f"{prefix}total"] += 1
+            table[case][f"{prefix}right"] += good
         if not good:
-            mistakes.append((f"sides, {case}", name, f"{sorted(said)}"))
+            mistakes.append((f"sides, {case}{', held out' if held else ''}", " and ".join(names), f"{sorted(said)}"))
 
     for entry, answer in zip(manifest, answers):
         name = f"images/{entry['base']}" if entry.get("base") else entry["file"]
@@ -130,9 +151,9 @@ def score(program, data, manifest, answers, figures, mistakes):
         if own is None or own.get("sides") or entry["kind"] == "derived_quality" and entry.get("quality_labels") != ["OK"]:
             continue
         if own["side"] == "back":
-            count("back alone, as the front", entry["file"], answer)
+            count("back alone, as the front", [name], answer)
         elif own["side"] == "dataPage" or own["mrz"]:
-            count("data page or one-sided card alone", entry["file"], answer)
+            count("data page or one-sided card alone", [name], answer)
     with tempfile.TemporaryDirectory() as folder:
         note, pairs = None, {}
         try:
@@ -146,8 +167,8 @@ def score(program, data, manifest, answers, figures, mistakes):
             {"id": f"{number}", "front": front, "back": back, "workflow": "id", "gate": False}
             for number, (_, _, front, back) in enumerate(asked)]
         replies = batch(program, "inspect", requests, slots=1)[0] if requests else []
-        for (case, name, _, _), answer in zip(asked, replies):
-            count(case, name, answer)
+        for (case, names, _, _), answer in zip(asked, replies):
+            count(case, names, answer)
     genuine = [table[case] for case, wanted in CASES.items() if not wanted]
     figures["sides"] = {
         "cases": table, "two_sided": len(pairs), "note": note,
@@ -158,13 +179,19 @@ def score(program, data, manifest, answers, figures, mistakes):
 
 def show(figures):
     sides = figures["sides"]
+
+    def row(name, right, total, held_right, held_total):
+        held = f"   held out {held_right:3} / {held_total:<3}" if held_total else ""
+        print(f"{name:52} {right:4} / {total:<4} {100 * right / total:5.1f} %{held}")
+
     print(f"\nSides, {sides['two_sided']} two-sided specimens and the fronts and backs of the test data")
-    for case, row in sides["cases"].items():
-        if row["total"]:
-            print(f"{case:52} {row['right']:4} / {row['total']:<4} {100 * row['right'] / row['total']:5.1f} %")
-    right, total = (sum(row[key] for row in sides["cases"].values()) for key in ("right", "total"))
-    if total:
-        print(f"{'all':52} {right:4} / {total:<4} {100 * right / total:5.1f} %")
+    columns = ("right", "total", "held_right", "held_total")
+    for case, cells in sides["cases"].items():
+        if cells["total"]:
+            row(case, *(cells[key] for key in columns))
+    sums = [sum(cells[key] for cells in sides["cases"].values()) for key in columns]
+    if sums[1]:
+        row("all", *sums)
         print(f"{'genuine, rejected for their sides':52} {sides['genuine_rejected']:4} / {sides['genuine']}")
     if sides["note"]:
         print(sides["note"])

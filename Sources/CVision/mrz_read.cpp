@@ -26,6 +26,7 @@ constexpr double straight_side = 1400;  // pixels of a straightened document's l
 constexpr double document_side = 448;  // a document alone: 44 characters over nine tenths of it are 9 pixels wide each
 constexpr double whole_side = 640;     // an image in which the document lies somewhere
 constexpr double close_side = 1152;    // the same where the document may be small
+constexpr double glance_side = 352;    // of a glance at a document: 30 characters of a card are 10 pixels wide each
 
 /// Where lines are sought: the image, or the document in it, straightened.
 struct View {
@@ -181,8 +182,35 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
     return CV_OK;
 }
 
+cv_status glance(const cv::Mat &gray, const cv_outline *outline, cv_mrz_sight *sight) {
+    *sight = {};
+    if (gray.empty() || std::min(gray.cols, gray.rows) < 16) {
+        return CV_OK;
+    }
+    cv::Rect region(0, 0, gray.cols, gray.rows);
+    if (outline != nullptr) {
+        region &= cv::boundingRect(corners_of(*outline));
+    }
+    if (region.empty()) {
+        return CV_OK;
+    }
+    const Sight seen = find_blocks(gray, region, glance_side);
+    if (!seen.blocks.empty()) {
+        const std::vector<LineModel> &lines = seen.blocks.front().lines;
+        sight->line_count = int32_t(lines.size());
+        for (const LineModel &line : lines) {
+            sight->cells += line.cells / double(lines.size());
+        }
+    }
+    return CV_OK;
+}
+
 }  // namespace
 }  // namespace cvision::mrz
+
+cv_status cv_mrz_glance(const cv_image *image, const cv_outline *outline, cv_mrz_sight *sight, cv_error *error) {
+    return cvision::guard(error, [&] { return cvision::mrz::glance(image->gray, outline, sight); });
+}
 
 cv_status cv_mrz_read(const cv_image *image, const cv_outline *outline, cv_mrz_reading *readings, int32_t capacity,
                       int32_t *count, cv_error *error) {

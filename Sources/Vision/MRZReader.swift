@@ -47,6 +47,19 @@ package struct MRZReader: Sendable {
         reading.posteriors = decoding.posteriors
         return (reading, false)
     }
+
+    /// Looks for an MRZ without reading it, in some 10 ms.
+    ///
+    /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
+    static func glance(_ image: DecodedImage, outline: OutlineFacts?) throws(InspectError) -> MRZSight? {
+        var sight = cv_mrz_sight()
+        try callVision { error in
+            guard let outline else { return cv_mrz_glance(image.pointer, nil, &sight, &error) }
+            var native = cv_outline(outline)
+            return cv_mrz_glance(image.pointer, &native, &sight, &error)
+        }
+        return sight.line_count > 0 ? MRZSight(lines: Int(sight.line_count), cells: sight.cells) : nil
+    }
 }
 
 extension cv_mrz_reading {

@@ -1,6 +1,6 @@
 package import InspectCore
 
-/// Analyses a document's side as fast as possible: reduced decoding, outline and quality, nothing else.
+/// Analyses a document's side as fast as possible: reduced decoding, outline, quality and a glance for an MRZ.
 package enum UsabilityAnalyzer {
     /// The least longer side after reduction. Quality is measured at 1,800 px in any case, so that it is the same as after full
     /// decoding.
@@ -16,6 +16,7 @@ package enum UsabilityAnalyzer {
     package static func facts(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
         let outline = try DocumentAnalyzer.outline(image)
         var quality = try DocumentAnalyzer.quality(image, outline: outline, withMoire: false)
+        let sight = try MRZReader.glance(image, outline: outline)
         var facts = image.facts
         // Coordinates and lengths are in pixels of the image as it was sent.
         let isTurned = facts.orientation >= 5
@@ -34,6 +35,8 @@ package enum UsabilityAnalyzer {
                     bottomRight: scaled(outline.quad.bottomRight), bottomLeft: scaled(outline.quad.bottomLeft)),
                 aspectRatio: outline.aspectRatio, cornersOutside: outline.cornersOutside, support: outline.support)
         }
-        return DocumentFacts(image: facts, outline: quad, quality: quality, mrz: nil, barcodes: [], faces: [])
+        var side = DocumentFacts(image: facts, outline: quad, quality: quality, mrz: nil, barcodes: [], faces: [])
+        side.mrzSight = sight
+        return side
     }
 }

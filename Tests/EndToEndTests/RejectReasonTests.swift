@@ -28,6 +28,8 @@ import Testing
             measurements: ["outlineAspectRatio", "frameAspectRatio", "printShare", "chromaOfPrint"]),
         Fault(code: 206, front: "id_front.jpg", back: "id_front.jpg", measurements: []),
         Fault(code: 214, front: "id_back.jpg", back: "id_back.jpg", measurements: []),
+        Fault(code: 214, front: "id_back.jpg", back: "id_front.jpg", measurements: []),
+        Fault(code: 214, front: "licence_back.jpg", measurements: []),
         Fault(code: 2001, front: "BLURRED", measurements: ["blur", "coherence", "laplacianVariance"]),
         Fault(
             code: 2003, front: "PART_OF_DOCUMENT_MISSING",

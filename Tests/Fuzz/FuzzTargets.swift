@@ -199,7 +199,7 @@ enum Fuzz {
         _ = shut.decide()
         let document = open.decide()
         for side in (facts.documents?.sides ?? [:]).values {
-            _ = UsabilityRules.decideBeforeReading(side, part: "FRONT")
+            _ = UsabilityRules.decideBeforeReading([.front: side, .back: facts.documents?.sides["BACK"] ?? side])
         }
         guard withReport else { return }
         var report = InspectionReport(document: document, facts: facts, previews: [:], today: self.today).html

@@ -66,6 +66,32 @@ import Testing
         #expect(result.decision.type == .rejected)
     }
 
+    @Test func `A front of which nothing agrees with the back's MRZ is of another holder's card`() throws {
+        let other = ["NOWAK", "ZOFIA", "03 FEB 1991", "09 JAN 2033", "ZS1234567"]
+        let result = self.decide([.front: self.side(print: other), .back: self.side(self.card)])
+        let sides = try #require(result.capabilities.imageChecks?.last)
+        #expect(sides.decision == Decision(.rejected, "MISMATCH_FRONT_BACK"))
+        #expect(sides.data?.reason == "dateOfBirth, expiryDate")
+        // One date alone may be misread, or be the date of issue; text without dates says nothing.
+        let silent = [["NOWAK", "03 FEB 1991"], ["1 NOWAK", "2 ZOFIA"], ["NOWAK", "03 FEB 1991", "12 AUG 1974"]]
+        for print in silent {
+            let result = self.decide([.front: self.side(print: print), .back: self.side(self.card)])
+            #expect(result.capabilities.imageChecks?.last?.decision.type != .rejected)
+        }
+    }
+
+    @Test func `Much print that shows nothing of the back's MRZ warns`() {
+        let labels = ["UTOPIA", "Surname", "Given names", "Nationality", "Date of birth", "Expiry", "Document No."]
+        func label(_ print: [String]) -> Decision? {
+            self.decide([.front: self.side(print: print), .back: self.side(self.card)]).capabilities.imageChecks?.last?
+                .decision
+        }
+        #expect(label(labels + ["ZS1234567"]) == Decision(.warning, "MISMATCH_FRONT_BACK"))
+        #expect(label(labels + ["UTO"])?.type == .notExecuted)
+        #expect(label(["Surname", "ZS1234567"])?.type == .notExecuted)
+        #expect(label(labels + ["ZS1234567", "ANNA MARIA"])?.type == .passed)
+    }
+
     @Test func `An MRZ on each side must be the same holder's`() throws {
         let result = self.decide([.front: self.side(self.passport), .back: self.side(self.card)])
         #expect(result.capabilities.imageChecks?.last?.decision.details.label == "MISMATCH_FRONT_BACK")
@@ -103,7 +129,7 @@ import Testing
             let body =
                 "DLDAQT64235789\nDCSERIKSSON\nDACANNA\nDBB\(birth)\nDBD\(issue)\nDBA\(expiry)\nDBC2\nDCGUSA\nDAJVA\n\r"
             let text = "@\n\u{1E}\rANSI 636000100001DL0031\(String(10_000 + body.count).dropFirst())" + body
-            return self.decide([.front: self.side(barcode: text)])
+            return self.decide([.back: self.side(barcode: text)])
         }
         func outcome(_ result: ResultDocument) -> DataCheckData.Outcome? {
             result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "datesPlausible" }?.outcome

@@ -311,17 +311,6 @@ import Testing
                 eyeLineY: 0.6, headWidth: 0.5, visible: 1), embedding: nil)
     }
 
-    @Test func `Two images of the same side are noticed`() {
-        let front = self.changed { $0.faces = [self.face(width: 200)] }
-        var reading = self.reading
-        reading.lines = ["A", "B", "C"]
-        let back = self.changed { $0.mrz = reading }
-        #expect(UsabilityRules.missingSide(front: front, back: back) == nil)
-        #expect(UsabilityRules.missingSide(front: back, back: back)?.code == 214)
-        #expect(UsabilityRules.missingSide(front: front, back: front)?.code == 206)
-        #expect(UsabilityRules.missingSide(front: self.goodPhoto(), back: self.goodPhoto()) == nil)
-    }
-
     @Test func `Screens are rejected, and small images are not assessed for them`() {
         #expect(ImageCheckRules.decide(self.goodPhoto(), part: "FRONT") == .passed)
         let screen = ImageCheckRules.decide(self.changed { $0.quality.moire = 6.4 }, part: "FRONT")

@@ -39,6 +39,16 @@ cv_status cv_mrz_read(const cv_image *_Nonnull image, const cv_outline *_Nullabl
                       cv_mrz_reading *_Nonnull readings, int32_t capacity, int32_t *_Nonnull count,
                       cv_error *_Nullable error);
 
+/// An MRZ as seen at a glance, unread.
+typedef struct {
+    int32_t line_count;  ///< of the block with most evidence; 0 when the image shows none
+    double cells;        ///< characters of a line on average, about
+} cv_mrz_sight;
+
+/// Looks for MRZ inside `outline`, which may be null, in one pass at a small size. Misses print that fills little of the image.
+cv_status cv_mrz_glance(const cv_image *_Nonnull image, const cv_outline *_Nullable outline,
+                        cv_mrz_sight *_Nonnull sight, cv_error *_Nullable error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,23 @@ extension OpenAPIDocument {
             "image": { "$ref": "#/components/schemas/ImageFacts" },
             "quality": { "$ref": "#/components/schemas/Measurements" },
             "outline": { "$ref": "#/components/schemas/Outline" },
-            "failedMeasurements": { "$ref": "#/components/schemas/FailedMeasurements" }
+            "failedMeasurements": { "$ref": "#/components/schemas/FailedMeasurements" },
+            "side": { "$ref": "#/components/schemas/DocumentSide" }
+          }
+        },
+        "DocumentSide": {
+          "type": "object",
+          "description": "Which side of a document the image shows, whatever part it was sent as",
+          "required": ["evidence", "isCertain"],
+          "properties": {
+            "kind": { "enum": ["FRONT", "BACK", "DATA_PAGE", "BOTH"], "description": "Absent: nothing tells" },
+            "evidence": {
+              "type": "array",
+              "items": {
+                "enum": ["PORTRAIT", "MRZ_OF_BACK", "MRZ_OF_FRONT", "LICENCE_BARCODE", "STACKED_BARCODE", "PRINT_OF_FRONT"]
+              }
+            },
+            "isCertain": { "type": "boolean" }
           }
         },
         "ImageFacts": {

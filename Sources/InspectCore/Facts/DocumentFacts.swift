@@ -51,6 +51,8 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.
     package var viz: VIZFacts?
+    /// What a glance saw of an MRZ that was not read; `nil` where it saw none, or was not taken.
+    package var mrzSight: MRZSight?
 
     package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
@@ -64,6 +66,21 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
         self.faces = faces
         self.viz = viz
     }
+}
+
+/// An MRZ as seen at a glance, unread.
+package struct MRZSight: Codable, Sendable, Hashable {
+    package var lines: Int
+    /// Characters of a line on average, about: fillers may be missing.
+    package var cells: Double
+
+    package init(lines: Int, cells: Double) {
+        self.lines = lines
+        self.cells = cells
+    }
+
+    /// Whether it is that of a card (Doc 9303-5), whose lines have 30 characters.
+    var isOfCard: Bool { self.lines == 3 && Limits.cellsOfCard.contains(self.cells) }
 }
 
 /// An MRZ as read from an image (ICAO Doc 9303-3 §4).

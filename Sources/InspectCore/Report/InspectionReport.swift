@@ -175,12 +175,15 @@ package struct InspectionReport: Sendable {
     private var imageMeasurements: [Markup] {
         self.sides.map { part, side in
             let reading = UsabilityRules.evidence(side, today: self.today)
+            let format = self.facts.request.documentFormat
             return ReportPage.section(
                 "Image quality: \(part)",
                 [
                     "<p class='soft'>What the text proves about the image: \(reading.rawValue).</p>\n",
+                    "<p class='soft'>The image shows: \(DocumentSide(side, format: format).sentence).</p>\n",
                     ReportTables.measurements(
-                        UsabilityRules.measurements(side, reading: reading) + ImageCheckRules.measurements(side)),
+                        UsabilityRules.measurements(side, reading: reading, format: format)
+                            + ImageCheckRules.measurements(side)),
                 ])
         }
     }

@@ -38,10 +38,14 @@ package struct FailedMeasurement: Codable, Sendable, Hashable {
 extension UsabilityData {
     /// The measurements behind the usability decision for one side of a document.
     ///
-    /// - Parameter reading: What the image's text proves, which the decision rests on.
-    package init(_ side: DocumentFacts, reading: ReadingEvidence) {
+    /// - Parameters:
+    ///   - reading: What the image's text proves, which the decision rests on.
+    ///   - format: What the client chose.
+    package init(_ side: DocumentFacts, reading: ReadingEvidence, format: DocumentFormat? = nil) {
         self.init(
             image: side.image, quality: side.quality, outline: side.outline,
-            failedMeasurements: FailedMeasurement.all(UsabilityRules.measurements(side, reading: reading)))
+            failedMeasurements: FailedMeasurement.all(
+                UsabilityRules.measurements(side, reading: reading, format: format)),
+            side: DocumentSide(side, format: format))
     }
 }

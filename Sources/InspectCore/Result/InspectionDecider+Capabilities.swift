@@ -10,7 +10,8 @@ extension InspectionDecider {
             records.append(
                 CapabilityRecord(
                     parts: [kind.rawValue], decision: Decision(decision),
-                    data: UsabilityData(side, reading: self.evidence(side))))
+                    data: UsabilityData(
+                        side, reading: self.evidence(side), format: self.facts.request.documentFormat)))
         }
         if self.documentParts.isEmpty, let selfie = self.selfie {
             let decision = Self.usability(of: selfie)
@@ -24,10 +25,17 @@ extension InspectionDecider {
     }
 
     private func usability(of side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision {
-        let decision = UsabilityRules.decide(side, reading: self.evidence(side), part: kind.rawValue)
-        guard decision.type == .passed else { return decision }
-        if let missing = self.missingSide(seenFrom: kind) {
-            return CapabilityDecision(type: .rejected, label: .missingPage, reasons: [missing])
+        var decision = UsabilityRules.decide(
+            side, reading: self.evidence(side), part: kind.rawValue, format: self.facts.request.documentFormat)
+        let (missing, isCertain) = self.missingSide(seenFrom: kind)
+        guard decision.type == .passed else {
+            // Another photo of the wrong side would help nobody.
+            if isCertain { decision.reasons += missing }
+            return decision
+        }
+        if !missing.isEmpty {
+            return CapabilityDecision(
+                type: isCertain ? .rejected : .warning, label: .missingPage, reasons: isCertain ? missing : [])
         }
         let format = self.facts.request.documentFormat
         if kind == .front, format == .td3, side.mrz == nil, self.facts.request.workflow != .similarity {
@@ -39,18 +47,17 @@ extension InspectionDecider {
         return self.preselection() ?? decision
     }
 
-    /// Both images show one side, or a two-sided card came without the side that bears its data.
-    private func missingSide(seenFrom kind: PartKind) -> RejectReason? {
-        if let front = self.side(.front), let back = self.side(.back) {
-            return UsabilityRules.missingSide(front: front, back: back).flatMap {
-                $0.part == nil || $0.part == kind.rawValue ? $0 : nil
-            }
-        }
-        let isReadable = self.side(.front).map { self.evidence($0) != .none } ?? true
-        guard self.facts.request.documentFormat == .td1, !isReadable, self.facts.request.workflow != .similarity else {
-            return nil
-        }
-        return RejectReason(.missingBack, part: PartKind.back.rawValue)
+    /// An image does not show the side that it was sent as, or a two-sided card came without the side that bears its data.
+    private func missingSide(seenFrom kind: PartKind) -> (reasons: [RejectReason], isCertain: Bool) {
+        let (front, back, request) = (self.side(.front), self.side(.back), self.facts.request)
+        // A comparison needs no more than the portrait.
+        if back == nil, request.workflow == .similarity { return ([], false) }
+        let rules = SideRules(front: front, back: back, format: request.documentFormat)
+        let missing = rules.missing.filter { $0.part == kind.rawValue }
+        if !missing.isEmpty || back != nil { return (missing, rules.isCertain) }
+        let isReadable = front.map { self.evidence($0) != .none } ?? true
+        guard request.documentFormat == .td1, !isReadable else { return ([], false) }
+        return ([RejectReason(.missingBack, part: PartKind.back.rawValue)], true)
     }
 
     /// Compares the client's accepted countries, types and size with the extracted data.
@@ -104,7 +111,7 @@ extension InspectionDecider {
             let decision: CapabilityDecision =
                 switch sides.outcome {
                 case .pass: .passed
-                case .fail: CapabilityDecision(type: .rejected, label: label)
+                case .fail: CapabilityDecision(type: sides.isCertain ? .rejected : .warning, label: label)
                 case .inconclusive: .preconditionNotFulfilled
                 }
             // Sides that cannot be compared weigh no more than a missing back.

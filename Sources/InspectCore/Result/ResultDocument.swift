@@ -82,15 +82,18 @@ package struct UsabilityData: Codable, Sendable {
     package var outline: OutlineFacts?
     /// The measurements behind an objection; absent where there is none.
     package var failedMeasurements: [FailedMeasurement]?
+    /// Which side of the document the image shows; `nil` for the image of a person.
+    package var side: DocumentSide?
 
     package init(
         image: ImageFacts, quality: QualityFacts? = nil, outline: OutlineFacts? = nil,
-        failedMeasurements: [FailedMeasurement]? = nil
+        failedMeasurements: [FailedMeasurement]? = nil, side: DocumentSide? = nil
     ) {
         self.image = image
         self.quality = quality
         self.outline = outline
         self.failedMeasurements = failedMeasurements
+        self.side = side
     }
 }
 

@@ -17,7 +17,7 @@ extension DecisionLabel {
         case .partOfDocumentMissing: "the document is cut off"
         case .partOfDocumentHidden: "something covers the document"
         case .damagedDocument: "the document is damaged"
-        case .missingPage: "a side of the document is missing"
+        case .missingPage: "a side of the document is missing, or another one was sent in its place"
         case .missingMandatoryDatapoints: "the document is a passport without a readable MRZ"
         case .unsupportedCountry: "the document's country is not among the request's countries"
         case .unsupportedDocumentType:

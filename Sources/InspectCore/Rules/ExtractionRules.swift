@@ -17,6 +17,9 @@ package struct ExtractionRules {
     let confidences: [String: [[Double]]]
     /// The VIZ text of a side, and how it compares with the machine-readable data.
     let viz: VIZRecord?
+    /// What was measured on the sides, the front first.
+    let sides: [(part: String, facts: DocumentFacts)]
+    let today: CalendarDate
     package let data: ExtractionData
 
     /// Whether any machine-readable field was read: only these can be checked.
@@ -32,6 +35,8 @@ package struct ExtractionRules {
         let sides = [PartKind.front, .back].compactMap { kind in
             facts.documents?.sides[kind.rawValue].map { (part: kind.rawValue, facts: $0) }
         }
+        self.sides = sides
+        self.today = today
         self.mrzs = sides.compactMap { side in
             side.facts.mrz.flatMap { MRZDocument(lines: $0.lines, today: today) }.map {
                 Source(value: $0, part: side.part)

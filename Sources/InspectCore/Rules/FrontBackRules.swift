@@ -3,6 +3,8 @@ struct FrontBackRules {
     package let outcome: DataCheckData.Outcome
     /// Names of fields in which the sides differ.
     package let differing: [String]
+    /// Whether the difference leaves no doubt; otherwise it is worth a warning.
+    let isCertain: Bool
 
     /// - Returns: `nil` unless both sides were given.
     init?(_ extraction: ExtractionRules, parts: [PartKind]) {
@@ -18,6 +20,7 @@ struct FrontBackRules {
                 }
         }
         var compared = 0
+        var isCertain = true
         var differing: Set<String> = []
         for front in fields(of: .front) {
             for back in fields(of: .back) {
@@ -32,6 +35,12 @@ struct FrontBackRules {
             compared += viz.fields.count { $0.comparison == .agrees }
             differing.formUnion(viz.fields.filter { $0.comparison == .contradicts }.map(\.name))
         }
+        if compared == 0, differing.isEmpty, let other = SideText(extraction.sides, today: extraction.today) {
+            compared += other.agreeing
+            differing = other.differing
+            isCertain = other.isCertain
+        }
+        self.isCertain = isCertain
         self.differing = differing.sorted()
         self.outcome = !differing.isEmpty ? .fail : compared > 0 ? .pass : .inconclusive
     }
@@ -45,5 +54,69 @@ struct FrontBackRules {
         fields["dateOfBirth"] = birth?.iso8601
         fields["expiryDate"] = expiry?.iso8601
         return fields
+    }
+}
+
+/// The VIZ text of one side beside the machine-readable data of the other, where no field of theirs agrees: cards of two
+/// holders differ in all of them, and text that was merely misread does not.
+struct SideText {
+    /// How many different days, or fields beside their labels, are enough.
+    private static let enough = 2
+    /// How many legible lines are much print: where one more value that the other side lacks is certain, it is suspicious that
+    /// they show nothing of it.
+    private static let muchPrint = 8
+
+    /// Fields that agree.
+    let agreeing: Int
+    /// Names of the fields that differ.
+    let differing: Set<String>
+    /// Whether the difference leaves no doubt.
+    let isCertain: Bool
+
+    /// - Returns: `nil` where one side was not read, or has the machine-readable data itself.
+    init?(_ sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
+        guard let read = sides.first(where: { $0.facts.viz != nil }), let viz = read.facts.viz,
+            let other = sides.first(where: { $0.part != read.part }),
+            VIZExpectation(sides: [read.facts], today: today) == nil,
+            let expected = VIZExpectation(sides: [other.facts], today: today)
+        else { return nil }
+        let lines = viz.lines.filter { $0.confidence >= Limits.sureVIZText }
+        self.agreeing = expected.values.count { value in viz.lines.contains { value.isShown(in: $0.text) } }
+        guard self.agreeing == 0 else {
+            (self.differing, self.isCertain) = ([], true)
+            return
+        }
+        // Each line's day, or the two that it may denote: a card shows birth and expiry, whatever else it shows.
+        let days = Set(lines.map { VIZDate.readings($0.text) }.filter { !$0.isEmpty })
+        var differing: Set<String> = []
+        if days.count >= Self.enough {
+            differing.formUnion(expected.values.filter { $0.date != nil }.map(\.field.rawValue))
+        }
+        // Names alone may be misread letters of another script.
+        let named = VIZFields(viz).readings.filter { reading in
+            reading.confidence >= Limits.sureVIZText && (!reading.field.isDate || reading.date != nil)
+                && expected.values.contains { $0.field == reading.field }
+        }
+        if named.count >= Self.enough, named.contains(where: { $0.field.isDate || $0.field == .documentNumber }) {
+            differing.formUnion(named.map(\.field.rawValue))
+        }
+        self.isCertain = !differing.isEmpty
+        let legible = viz.lines.count { $0.confidence >= Limits.legibleVIZText }
+        if differing.isEmpty, legible >= Self.muchPrint {
+            if !days.isEmpty { differing.formUnion(expected.values.filter { $0.date != nil }.map(\.field.rawValue)) }
+            if let number = expected.values.first(where: { $0.field == .documentNumber }),
+                lines.contains(where: { Self.resembles($0.text, number.text) })
+            {
+                differing.insert(number.field.rawValue)
+            }
+        }
+        self.differing = differing
+    }
+
+    /// Whether a line is nothing but a number of the length of `number`.
+    private static func resembles(_ text: String, _ number: String) -> Bool {
+        let marks = text.filter { $0.isLetter || $0.isNumber }
+        return number.count >= 7 && marks.count == number.count && marks.contains(where: \.isNumber)
+            && !text.contains(" ") && marks.allSatisfy { $0.isNumber || $0.isUppercase }
     }
 }

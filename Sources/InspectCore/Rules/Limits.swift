@@ -73,6 +73,21 @@ package enum Limits {
     static let cardAspectRatio = Limit(
         .within(1.47...1.71),
         "ID-1 1.586 (ISO/IEC 7810), 7 % for oblique views; a card that lacks a tenth has 1.43 or 1.76")
+    /// ``aspectRatio`` where the client chose a format: the same widening of its own proportions.
+    static func aspectRatio(of format: DocumentFormat?) -> Limit {
+        switch format {
+        case nil: self.aspectRatio
+        case .td1: Limit(.within(1.44...1.78), "ID-1 1.586 (ISO/IEC 7810), widened for oblique views")
+        case .td2, .td3: Limit(.within(1.29...1.59), "ID-2 and ID-3 1.42 (ISO/IEC 7810), widened for oblique views")
+        }
+    }
+    /// ``cardAspectRatio`` where the client chose a format.
+    static func cardAspectRatio(of format: DocumentFormat?) -> Limit {
+        switch format {
+        case nil, .td1: self.cardAspectRatio
+        case .td2, .td3: Limit(.within(1.32...1.52), "ID-2 and ID-3 1.42 (ISO/IEC 7810), 7 % for oblique views")
+        }
+    }
     /// From a frame's border, over its longer side, where the other corners of such a document are inside it.
     static let clearOfBorder = 0.02
     /// How far a document goes on outside the frame, over its height, as its MRZ tells.
@@ -95,6 +110,14 @@ package enum Limits {
     /// Share of the image under the largest face.
     static let faceOfDocument = Limit(
         .atMost(0.12), "a portrait's face covers up to about 6 % of a document, that of a selfie 10 % and more")
+    /// Height of the largest face over the document's longer side, from which it is the portrait and no ghost image.
+    static let portraitOfDocument = Limit(
+        .atLeast(0.125), "portraits measure 0.136 to 0.29, and a ghost image has about half of its portrait's size")
+    /// The same on a back over that on its front.
+    static let portraitOfOtherSide = Limit(
+        .atLeast(0.6), "one portrait in two photos measures 0.74 and more, and a ghost image has about half its size")
+    /// Characters that a glance sees of three lines of 30, on average; a card's print is not so long in three lines.
+    static let cellsOfCard = 20.0...36.0
     /// Share of the patches that show a printing machine's dots, in an image whose raster stands out.
     static let halftone = Limit(
         .below(0.75), "screens reach 0.5 where their grid beats with the camera's, printed dots show in every patch")

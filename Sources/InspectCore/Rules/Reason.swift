@@ -56,8 +56,8 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
                 "Move closer to the document and use more light."
             )
         case .noDoc: ([.notADocument], [.front, .back], "Photograph an identity document.")
-        case .missingBack: ([.missingPage], [.back], "Photograph the back of the document as well.")
-        case .missingFront: ([.missingPage], [.front], "Photograph the front of the document as well.")
+        case .missingBack: ([.missingPage], [.back], "Turn the document over and photograph its back.")
+        case .missingFront: ([.missingPage], [.front], "Turn the document over and photograph its front.")
         case .blurry: ([.blurred], [.front, .back], "Hold the camera still and let it focus.")
         case .missingPartDoc: ([.partOfDocumentMissing], [.front, .back], "Keep the whole document inside the frame.")
         case .hiddenPartDoc:
@@ -173,7 +173,9 @@ package struct ReasonRecord: Codable, Sendable, Hashable {
 
 extension Reason {
     /// The error of Jumio's mobile SDK that asks for the same: Z00000, turn the document over.
-    package var mobileCode: String? { self == .missingBack ? "Z00000" : nil }
+    package var mobileCode: String? {
+        [.missingBack, .missingFront].contains(self) ? "Z00000" : nil
+    }
 
     fileprivate func explains(_ label: String) -> Bool { self.row.labels.contains { $0.rawValue == label } }
 }

@@ -1,8 +1,12 @@
 extension UsabilityRules {
     /// All measurements on one side, with their limits and whether a value beyond them counts.
     ///
-    /// - Parameter reading: What the image's text proves: it decides which limits apply.
-    package static func measurements(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Measurement] {
+    /// - Parameters:
+    ///   - reading: What the image's text proves: it decides which limits apply.
+    ///   - format: What the client chose; its proportions apply.
+    package static func measurements(
+        _ facts: DocumentFacts, reading: ReadingEvidence, format: DocumentFormat? = nil
+    ) -> [Measurement] {
         let quality = facts.quality
         let reads = reading == .proven
         let waived = "does not count: the text was read, which proves more"
@@ -59,7 +63,8 @@ extension UsabilityRules {
             rows.append(Measurement("pitch", mrz.pitch, Limits.pitch, counts: !reads, note: waived))
             rows += mrz.edgeWidths.enumerated().map { Measurement("edgeWidth of line \($0.offset + 1)", $0.element) }
         }
-        rows += self.outlineMeasurements(facts, reading: reading, isJudgedByShape: isJudgedByShape, waived: waived)
+        rows += self.outlineMeasurements(
+            facts, reading: reading, format: format, isJudgedByShape: isJudgedByShape, waived: waived)
         rows.append(
             Measurement(
                 "occlusion", quality.occlusion, Limits.occlusion, counts: !reads,
@@ -99,7 +104,8 @@ extension UsabilityRules {
     }
 
     private static func outlineMeasurements(
-        _ facts: DocumentFacts, reading: ReadingEvidence, isJudgedByShape: Bool, waived: String
+        _ facts: DocumentFacts, reading: ReadingEvidence, format: DocumentFormat?, isJudgedByShape: Bool,
+        waived: String
     ) -> [Measurement] {
         let part = MissingPart(facts, reading: reading)
         let beyond = Measurement(
@@ -108,19 +114,21 @@ extension UsabilityRules {
         guard let outline = facts.outline else {
             return [
                 Measurement(
-                    "aspectRatio", nil, Limits.aspectRatio,
+                    "aspectRatio", nil, Limits.aspectRatio(of: format),
                     note: "no outline: the document fills the image, or there is none"), beyond,
             ]
         }
         let counts = part.judgesOutline
         let note = outline.cornersOutside > 0 ? waived : "counts only where a corner is outside the frame"
         return [
-            Measurement("aspectRatio", outline.aspectRatio, Limits.aspectRatio, counts: counts, note: note),
+            Measurement(
+                "aspectRatio", outline.aspectRatio, Limits.aspectRatio(of: format), counts: counts, note: note),
             Measurement(
                 "outlineAspectRatio", outline.aspectRatio, Limits.outlineAspectRatio,
                 counts: isJudgedByShape && outline.cornersOutside == 0, note: "counts only without text"),
             Measurement(
-                "cardAspectRatio", outline.aspectRatio, Limits.cardAspectRatio, counts: part.judgesCardShape,
+                "cardAspectRatio", outline.aspectRatio, Limits.cardAspectRatio(of: format),
+                counts: part.judgesCardShape,
                 note: "counts only where one side lies along the frame and no MRZ tells the document's size"),
             Measurement(
                 "cornerOutside", self.cornerOutside(outline, facts), Limits.cornerOutside, counts: counts, note: note),
@@ -150,5 +158,21 @@ extension UsabilityRules {
         return CapabilityDecision(
             type: certain.isEmpty ? .warning : .rejected, label: first.label,
             reasons: (certain.isEmpty ? possible : certain).map { RejectReason($0.reason, part: part) })
+    }
+
+    /// Judges the sides of one document, before their text is read.
+    ///
+    /// - Parameter sides: By part.
+    package static func decideBeforeReading(_ sides: [PartKind: DocumentFacts]) -> [PartKind: CapabilityDecision] {
+        var decisions = Dictionary(
+            uniqueKeysWithValues: sides.map { ($0, self.decideBeforeReading($1, part: $0.rawValue)) })
+        for missing in SideRules(front: sides[.front], back: sides[.back], knowsFaces: false).missing {
+            guard let kind = missing.part.flatMap(PartKind.init), var decision = decisions[kind] else { continue }
+            // Lines that are not read may be others' than a card's.
+            if decision.type == .passed { decision = CapabilityDecision(type: .warning, label: .missingPage) }
+            decision.reasons.append(missing)
+            decisions[kind] = decision
+        }
+        return decisions
     }
 }

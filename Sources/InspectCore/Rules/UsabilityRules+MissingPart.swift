@@ -29,13 +29,16 @@ extension UsabilityRules {
 
     /// Whether the frame cuts the document: the MRZ implies more than is visible, or the outline has corners outside the
     /// frame, or on its border while its shape is not that of a document.
-    static func isCut(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
+    ///
+    /// - Parameter format: What the client chose; its proportions apply.
+    static func isCut(_ facts: DocumentFacts, reading: ReadingEvidence, format: DocumentFormat? = nil) -> Bool {
         let part = MissingPart(facts, reading: reading)
         if let beyond = part.beyondFrame, !Limits.beyondFrame.allows(beyond) { return true }
         if let missing = part.missingHeight, !Limits.missingHeight.allows(missing) { return true }
         guard part.judgesOutline, let outline = facts.outline else { return false }
-        if !Limits.aspectRatio.allows(outline.aspectRatio) || outline.cornersOutside == 3 { return true }
-        if part.judgesCardShape, !Limits.cardAspectRatio.allows(outline.aspectRatio) { return true }
+        let shape = Limits.aspectRatio(of: format)
+        if !shape.allows(outline.aspectRatio) || outline.cornersOutside == 3 { return true }
+        if part.judgesCardShape, !Limits.cardAspectRatio(of: format).allows(outline.aspectRatio) { return true }
         return !Limits.cornerOutside.allows(Self.cornerOutside(outline, facts))
     }
 

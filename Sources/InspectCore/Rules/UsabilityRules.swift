@@ -28,8 +28,11 @@ package enum UsabilityRules {
     ///   - facts: What was measured.
     ///   - reading: What the image's text proves.
     ///   - part: The part's name for the reasons, for example `FRONT`.
-    package static func decide(_ facts: DocumentFacts, reading: ReadingEvidence, part: String) -> CapabilityDecision {
-        let findings = Self.findings(facts, reading: reading)
+    ///   - format: What the client chose; its proportions apply.
+    package static func decide(
+        _ facts: DocumentFacts, reading: ReadingEvidence, part: String, format: DocumentFormat? = nil
+    ) -> CapabilityDecision {
+        let findings = Self.findings(facts, reading: reading, format: format)
         guard let first = findings.first else { return .passed }
         return CapabilityDecision(
             type: .rejected, label: first.label, reasons: findings.map { RejectReason($0.reason, part: part) })
@@ -41,7 +44,9 @@ package enum UsabilityRules {
     }
 
     /// All objections, the most useful first.
-    static func findings(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Finding] {
+    static func findings(
+        _ facts: DocumentFacts, reading: ReadingEvidence, format: DocumentFormat? = nil
+    ) -> [Finding] {
         guard Self.showsDocument(facts, reading: reading) else {
             return [Finding(label: .notADocument, reason: .noDocument)]
         }
@@ -66,7 +71,7 @@ package enum UsabilityRules {
         {
             findings.append(Finding(label: .blurred, reason: .blurry))
         }
-        if Self.isCut(facts, reading: reading) {
+        if Self.isCut(facts, reading: reading, format: format) {
             findings.append(Finding(label: .partOfDocumentMissing, reason: .missingPartOfDocument))
         }
         if !reads, let occlusion = quality.occlusion, !Limits.occlusion.allows(occlusion) {
@@ -211,20 +216,5 @@ extension UsabilityRules {
         if !side.barcodes.isEmpty { return .proven }
         guard let mrz = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: today) }) else { return .none }
         return !mrz.checks.isEmpty && mrz.checksHold ? .proven : .unproven
-    }
-
-    /// The side that was not given although two images were: both show the same side of a two-sided card.
-    ///
-    /// - Returns: `nil` unless the images leave no doubt.
-    static func missingSide(front: DocumentFacts, back: DocumentFacts) -> RejectReason? {
-        func isBack(_ side: DocumentFacts) -> Bool {
-            side.faces.isEmpty && (!side.barcodes.isEmpty || side.mrz?.lines.count == 3)
-        }
-        func isFront(_ side: DocumentFacts) -> Bool {
-            !side.faces.isEmpty && side.barcodes.isEmpty && side.mrz == nil
-        }
-        if isBack(front), isBack(back) { return RejectReason(.missingFront, part: "FRONT") }
-        if isFront(front), isFront(back) { return RejectReason(.missingBack, part: "BACK") }
-        return nil
     }
 }

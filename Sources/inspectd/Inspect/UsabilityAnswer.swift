@@ -86,12 +86,13 @@ struct UsabilityAnswer: Encodable {
         }
         let facts = try JSONDecoder().decode(UsabilityFacts.self, from: reply)
         var verdict = UsabilityVerdict(records: [], numbered: [])
-        for part in images.map(\.kind.rawValue) {
-            guard let side = facts.sides[part] else { continue }
-            let decision = UsabilityRules.decideBeforeReading(side, part: part)
+        let sides = images.map(\.kind).compactMap { kind in facts.sides[kind.rawValue].map { (kind, $0) } }
+        let decisions = UsabilityRules.decideBeforeReading(Dictionary(sides) { first, _ in first })
+        for (kind, side) in sides {
+            guard let decision = decisions[kind] else { continue }
             verdict.records.append(
                 CapabilityRecord(
-                    parts: [part], decision: Decision(decision.type, decision.label),
+                    parts: [kind.rawValue], decision: Decision(decision.type, decision.label),
                     data: UsabilityData(side, reading: decision.type == .rejected ? .proven : .none)))
             verdict.numbered += decision.reasons
         }

@@ -19,6 +19,7 @@ extension OpenAPIExample.Values {
             "usability": [
               {
                 "data": {
+                  "side": {"kind": "DATA_PAGE", "evidence": ["PORTRAIT", "MRZ_OF_FRONT"], "isCertain": true},
                   "image": {"width": 1600, "format": "JPEG", "height": 1200, "orientation": 1, "storedWidth": 1600, "storedHeight": 1200},
                   "outline": {
                     "quad": {

@@ -1,0 +1,132 @@
+/// Which side of a document an image shows, judged by what it bears and never by the part that it was sent as.
+package struct DocumentSide: Codable, Sendable, Hashable {
+    package enum Kind: String, Codable, Sendable, CaseIterable {
+        /// The side of a card that has the portrait.
+        case front = "FRONT"
+        /// The side of a card that has none.
+        case back = "BACK"
+        /// A page that stands for its document alone: of a passport or a visa.
+        case dataPage = "DATA_PAGE"
+        /// One image of both sides.
+        case both = "BOTH"
+    }
+
+    /// What tells the side.
+    package enum Evidence: String, Codable, Sendable, CaseIterable {
+        /// A face of the size of a portrait.
+        case portrait = "PORTRAIT"
+        /// An MRZ that cards bear on their backs: of three lines (Doc 9303-5 §3.2), or a French licence's.
+        case mrzOfBack = "MRZ_OF_BACK"
+        /// An MRZ that stands below the portrait (Doc 9303-4 and -7; French identity cards).
+        case mrzOfFront = "MRZ_OF_FRONT"
+        /// The barcode of a North American licence (AAMVA card design standard: on the back).
+        case licenceBarcode = "LICENCE_BARCODE"
+        /// Another PDF417: on the back of nearly all cards.
+        case stackedBarcode = "STACKED_BARCODE"
+        /// VIZ text that names the kind of document, or holder, birth and validity beside their labels.
+        case printOfFront = "PRINT_OF_FRONT"
+    }
+
+    /// `nil`: nothing tells.
+    package var kind: Kind?
+    package var evidence: [Evidence]
+    /// Whether no card is known that bears this evidence on another side.
+    package var isCertain: Bool
+
+    /// Issuers whose cards bear three lines below the portrait.
+    private static let mrzOnFront: Set<String> = ["PER"]
+
+    /// - Parameter format: What the client chose: a page of size TD3 has no back, whatever was read on it.
+    package init(_ facts: DocumentFacts, format: DocumentFormat? = nil) {
+        let mrz = facts.mrz.flatMap { reading in
+            MRZFormat(lines: reading.lines).map {
+                (format: $0, issuer: String(reading.lines[0].dropFirst(2).prefix(3)))
+            }
+        }
+        var evidence: [Evidence] = []
+        if Self.portraitShare(facts).map({ Limits.portraitOfDocument.allows($0) }) == true {
+            evidence.append(.portrait)
+        }
+        switch mrz?.format {
+        case .td1 where mrz.map({ Self.mrzOnFront.contains($0.issuer) }) == true: break
+        case .td1, .frenchLicence, .swissLicence: evidence.append(.mrzOfBack)
+        case .td3, .mrva, .mrvb, .frenchID: evidence.append(.mrzOfFront)
+        // On either side.
+        case .td2: break
+        case nil: if facts.mrzSight?.isOfCard == true { evidence.append(.mrzOfBack) }
+        }
+        if facts.barcodes.contains(where: { AAMVACard($0.text) != nil }) {
+            evidence.append(.licenceBarcode)
+        } else if facts.barcodes.contains(where: { $0.format == "PDF417" }) {
+            evidence.append(.stackedBarcode)
+        }
+        if evidence.isEmpty, mrz == nil, facts.viz.map(VIZTitle.isFront) == true { evidence.append(.printOfFront) }
+        self.evidence = evidence
+        let showsBack = evidence.contains(.mrzOfBack) || evidence.contains(.licenceBarcode)
+        switch mrz?.format {
+        case .td3, .mrva, .mrvb: self.kind = .dataPage
+        case .frenchID: self.kind = .front
+        default:
+            if evidence == [.printOfFront] {
+                self.kind = .front
+            } else if evidence.contains(.portrait) {
+                self.kind = showsBack ? .both : format == .td3 ? .dataPage : .front
+            } else {
+                self.kind = showsBack || evidence == [.stackedBarcode] && facts.faces.isEmpty ? .back : nil
+            }
+        }
+        self.isCertain = evidence.contains(.mrzOfFront) || showsBack && facts.faces.isEmpty
+    }
+
+    /// Height of the largest face over the document's longer side; `nil` without a face.
+    static func portraitShare(_ facts: DocumentFacts) -> Double? {
+        guard let face = facts.faces.first, facts.quality.documentWidth > 0 else { return nil }
+        return max(face.box.width, face.box.height) / facts.quality.documentWidth
+    }
+
+    /// For people: which side, and what tells it.
+    package var sentence: String {
+        let side =
+            switch self.kind {
+            case .front: "a front"
+            case .back: "a back"
+            case .dataPage: "a data page"
+            case .both: "both sides of a card"
+            case nil: "a side that nothing tells"
+            }
+        let signs = self.evidence.map { sign in
+            switch sign {
+            case .portrait: "portrait"
+            case .mrzOfBack: "MRZ of a back"
+            case .mrzOfFront: "MRZ of a front"
+            case .licenceBarcode: "barcode of a licence"
+            case .stackedBarcode: "PDF417"
+            case .printOfFront: "title or fields of a front"
+            }
+        }
+        return signs.isEmpty ? side : "\(side) (\(signs.joined(separator: ", ")))"
+    }
+}
+
+/// The print that a card bears on its front alone.
+enum VIZTitle {
+    /// Titles of cards, accents dropped, as they stand on lines of their own.
+    private static let titles: Set<String> = [
+        "LICENSE", "LICENCE", "DRIVER LICENSE", "DRIVERS LICENSE", "DRIVER LICENCE", "DRIVERS LICENCE",
+        "DRIVING LICENCE",
+        "PERMIS DE CONDUIRE", "FUHRERSCHEIN", "PERMISO DE CONDUCCION", "PATENTE DI GUIDA", "RIJBEWIJS", "PRAWO JAZDY",
+        "CARTA DE CONDUCAO", "KORKORT", "AJOKORTTI", "KOREKORT", "FORERKORT", "IDENTITY CARD", "IDENTIFICATION CARD",
+        "PERSONALAUSWEIS", "CARTE D IDENTITE", "CARTE DIDENTITE", "CARTA DI IDENTITA", "DOWOD OSOBISTY",
+        "CARTAO DE CIDADAO",
+        "PERMANENT RESIDENT", "RESIDENCE PERMIT",
+    ]
+
+    static func isFront(_ facts: VIZFacts) -> Bool {
+        let sure = facts.lines.filter { $0.confidence >= Limits.legibleVIZText }
+        if sure.contains(where: { self.titles.contains(VIZLabel.plain($0.text).joined(separator: " ")) }) {
+            return true
+        }
+        let fields = Set(VIZFields(facts).readings.map(\.field))
+        return fields.intersection([.lastName, .firstName, .dateOfBirth, .expiryDate]).count >= 2
+    }
+}

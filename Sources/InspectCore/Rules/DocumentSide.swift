@@ -60,7 +60,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         } else if facts.barcodes.contains(where: { $0.format == "PDF417" }) {
             evidence.append(.stackedBarcode)
         }
-        if evidence.isEmpty, mrz == nil, facts.viz.map(VIZTitle.isFront) == true { evidence.append(.printOfFront) }
+        if evidence.isEmpty, mrz == nil, facts.viz.map(FrontTitle.isFront) == true { evidence.append(.printOfFront) }
         self.evidence = evidence
         let showsBack = evidence.contains(.mrzOfBack) || evidence.contains(.licenceBarcode)
         switch mrz?.format {
@@ -109,7 +109,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
 }
 
 /// The print that a card bears on its front alone.
-enum VIZTitle {
+enum FrontTitle {
     /// Titles of cards, accents dropped, as they stand on lines of their own.
     private static let titles: Set<String> = [
         "LICENSE", "LICENCE", "DRIVER LICENSE", "DRIVERS LICENSE", "DRIVER LICENCE", "DRIVERS LICENCE",

@@ -141,7 +141,8 @@ import Testing
         // A back's large ghost image is still smaller than the portrait.
         #expect(self.missing(self.side(face: 300), self.side(face: 170)).isEmpty)
         // A front whose portrait was not found is known by its print.
-        for print in [["DRIVER LICENSE"], ["1 ERIKSSON", "3 12.08.1974"]] {
+        let numbered = ["1 ERIKSSON", "2 ANNA MARIA", "3 12.08.1974", "4b 15.04.2034", "5 D23145890"]
+        for print in [["DRIVER LICENSE"], numbered] {
             var printed = self.side()
             printed.viz = self.text(print)
             #expect(DocumentSide(printed).kind == .front)

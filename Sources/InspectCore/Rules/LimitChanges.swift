@@ -72,6 +72,8 @@ extension Limits {
         "colourfulPrint": colourfulPrint,
         "backgroundOfPhotocopy": backgroundOfPhotocopy,
         "midtones": midtones,
+        "portraitOfDocument": portraitOfDocument,
+        "portraitOfOtherSide": portraitOfOtherSide,
         "aspectRatio": aspectRatio,
         "outlineAspectRatio": outlineAspectRatio,
         "cornerOutside": cornerOutside,

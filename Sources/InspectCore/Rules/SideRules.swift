@@ -56,5 +56,7 @@ package struct SideRules {
     /// Whether both parts are one file, or were decoded from the same pixels: no two photos measure the same.
     static func isSameImage(_ front: DocumentFacts, _ back: DocumentFacts) -> Bool {
         front.image == back.image && front.quality == back.quality && front.outline == back.outline
+            && front.mrz?.lines == back.mrz?.lines && front.barcodes.map(\.text) == back.barcodes.map(\.text)
+            && front.faces.map(\.box) == back.faces.map(\.box)
     }
 }

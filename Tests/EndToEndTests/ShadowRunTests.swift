@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Changed limits beside those in force: what they would have decided is counted, and nothing else changes.
-@Suite struct ShadowTests {
+@Suite struct ShadowRunTests {
     /// Refuses every image, since no edge is that narrow.
     private static let strict = #"{"limits": {"hopelessBlur": 0.1, "blur": 0.1}}"#
 

@@ -102,6 +102,7 @@ CREATE TABLE insp.epoch (
     recovered_at timestamptz,
     began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     reason text NOT NULL,
+    set_back bigint NOT NULL DEFAULT 0,
     database uuid NOT NULL DEFAULT gen_random_uuid()
 );
 COMMENT ON TABLE insp.epoch IS
@@ -116,6 +117,8 @@ COMMENT ON COLUMN insp.epoch.recovered_at IS
     'When its statistics were last reset, as after a crash from which the server recovers without a restart';
 COMMENT ON COLUMN insp.epoch.began_at IS 'When the epoch began';
 COMMENT ON COLUMN insp.epoch.reason IS 'What was detected';
+COMMENT ON COLUMN insp.epoch.set_back IS
+    'Id of the last epoch that began for another reason than a restart or a crash of the server, so that jobs may be missing; 0: none';
 COMMENT ON COLUMN insp.epoch.database IS
     'The database''s own id, drawn once: its key store serves no other. Copies and restored backups have the same';
 GRANT SELECT ON insp.epoch TO insp_operator, insp_auditor;

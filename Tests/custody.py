@@ -311,8 +311,8 @@ class CustodyTrial(Trial):
         return gone, seconds
 
     def rewrite(self, before):
-        """No data file of the key store has a destroyed key after the step that the manual names before a copy of the files. Its WAL and
-        archive, which are not searched here, have them until they are deleted (deploy/SEALING.md, "Backups")."""
+        """No data file of the key store has a destroyed key after the step that the manual names before a copy of the files, and its log no
+        key. WAL and archive, which are not searched here, have them until they are deleted (deploy/SEALING.md, "Backups")."""
         self.command("keys", "sweep", "--rewrite")
         self.keys.query("CHECKPOINT")
         present = {row[0] for row in self.keys.query("SELECT id FROM insp.key")}
@@ -322,6 +322,10 @@ class CustodyTrial(Trial):
                 with open(os.path.join(folder, name), "rb") as file:
                     files.append(file.read())
         left = {key for key, wrapped in before.items() if any(wrapped in content for content in files)}
+        with open(os.path.join(self.keys.folder, "log"), "rb") as file:
+            log = file.read()
+        logged = sum(wrapped.hex().encode() in log for wrapped in before.values())
+        self.expect(b"add_job_keys" in log and not logged, f"{logged} keys are in the log of the key store's server, or it has no statements")
         self.expect(before.keys() - present, "no key was destroyed")
         self.expect(left == before.keys() & present, f"{len(left - present)} destroyed keys are in the key store's files, and {len(present & before.keys() - left)} others are not")
 

@@ -124,7 +124,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     "$bin/inspectd" keys init --roles --migrations Migrations >/dev/null
     confined migrate migrate --migrations /usr/local/share/inspectd/Migrations >/dev/null
     confined worker doctor >"$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; exit 1; }
-    for check in keyMemory wrappingKeys keyStore keyStoreCluster; do
+    for check in keyMemory wrappingKeys keyStore keyStoreCluster keyStoreLog; do
         grep -q "\"check\":\"$check\",.*\"outcome\":\"pass\"" "$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; exit 1; }
     done
     id=$(confined worker enqueue --partner bank --front /data/passport.jpg --face /data/obama2.jpg)

@@ -1,4 +1,4 @@
--- After: errors, record
+-- After: errors, failover, record
 -- Which key store and which wrapping key the programs must have, and what becomes of the keys of jobs.
 
 CREATE OR REPLACE FUNCTION insp.database_id() RETURNS uuid
@@ -17,11 +17,16 @@ COMMENT ON COLUMN insp.v_custody.database IS 'This database''s own id';
 GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.custody_mark(OUT history text, OUT job bigint)
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- A server that was restored or promoted has another timeline, and a database out of a dump or a template other numbers in the catalogue.
-    SELECT format('%s-%s-%s-%s', c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
-        (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()), 'insp.epoch'::regclass::oid), s.last_value
-    FROM pg_control_system() c, insp.job_id s
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    -- An epoch that is due would change the history after it was noted.
+    SELECT insp.check_epoch();
+    -- A server that was restored or promoted has another timeline, and a database out of a dump or a template other numbers in the
+    -- catalogue. A snapshot of the disk that was put back has the same, but begins an epoch as soon as a worker returns that has seen
+    -- higher numbers. That epoch moves the job numbers ahead before it is committed: the lock waits for it.
+    SELECT format('%s-%s-%s-%s-%s', c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+        (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()), 'insp.epoch'::regclass::oid, e.set_back),
+        (SELECT s.last_value FROM insp.job_id s)
+    FROM pg_control_system() c, insp.epoch e FOR SHARE OF e
 $$;
 COMMENT ON FUNCTION insp.custody_mark() IS
     'Which history of the database this is, and the highest job number that it has issued: by these the key store recognises an older or copied database, whose sweep would destroy keys of jobs that it lacks';

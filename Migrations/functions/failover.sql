@@ -93,7 +93,8 @@ BEGIN
         beat = (SELECT s.last_value FROM insp.steady s) + 5000000
     WHERE w.ctid = ANY (ARRAY(SELECT x.ctid FROM insp.worker x FOR UPDATE SKIP LOCKED));
     UPDATE insp.epoch SET id = fence, system = identifier, timeline = now_at,
-        started_at = pg_postmaster_start_time(), recovered_at = pg_stat_get_bgwriter_stat_reset_time(), began_at = clock_timestamp(), reason = cause;
+        started_at = pg_postmaster_start_time(), recovered_at = pg_stat_get_bgwriter_stat_reset_time(), began_at = clock_timestamp(), reason = cause,
+        set_back = CASE WHEN cause LIKE 'the server%' THEN e.set_back ELSE fence END;
     RAISE LOG 'inspectd: a new epoch begins (%)', cause;
     RETURN fence;
 END

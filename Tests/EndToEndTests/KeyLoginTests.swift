@@ -77,6 +77,8 @@ import Testing
         let findings = try await done("operator", "locksmith", ["doctor"])
         let rotation = try #require(findings.split(separator: "\n").first { $0.contains("rotation") })
         #expect(try members(Data(rotation.utf8))["outcome"] as? String == "pass")
+        let log = try #require(findings.split(separator: "\n").first { $0.contains("keyStoreLog") })
+        #expect(try members(Data(log.utf8))["outcome"] as? String == "pass")
         for words in [["keys", "sweep"], ["person", "erase", "--partner", "bank", "--reference", "nobody"]] {
             _ = try await done("operator", "keeper", words)
         }

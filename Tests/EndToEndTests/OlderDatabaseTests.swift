@@ -82,6 +82,52 @@ import Testing
         #expect(try await sweep(at: setting.main.url).status == 1)
     }
 
+    @Test func `A sweep refuses a snapshot of the disk whose job numbers a surviving worker has moved ahead`()
+        async throws
+    {
+        let setting = try await KeySetting()
+        let main = try await setting.main.connect()
+        // A job that the snapshot lacks.
+        let key = try await (try setting.client()).jobKeys([KeyOwner(partner: 1)])[0]
+        try await setting.admin.execute(
+            "UPDATE insp.key SET created_at = now() - interval '2 hours' WHERE kind <> 'partner'")
+        _ = try await main.query("SELECT setval('insp.job_id', last_value + 5) FROM insp.job_id")
+        try await (try setting.client()).follow(main)
+        let noted = try await setting.admin.query("SELECT job FROM insp.main_mark()")[0].int(0)
+        _ = try await main.query("SELECT setval('insp.job_id', $1)", [.int(noted - 5)])
+        // It claims, and has seen a place that this database has not issued.
+        try await main.execute("SELECT insp.begin_epoch(last_value + 1) FROM insp.fence")
+        #expect(try await main.query("SELECT reason FROM insp.epoch")[0].string(0) == "numbers went back")
+        _ = try await main.query("SELECT setval('insp.job_id', $1)", [.int(noted + 5)])
+        try await (try setting.client()).follow(main)
+        let refused = try await setting.run("sweep")
+        #expect(refused.status == 1 && refused.errors.contains("KEY_MISMATCH"), "\(refused.errors)")
+        _ = try await (try setting.client()).key(key.id)
+
+        // A restart says nothing of what is missing, neither after it nor once the loss is accepted.
+        let restart = "UPDATE insp.epoch SET started_at = started_at - interval '1 second'"
+        try await main.execute(restart)
+        #expect(try await setting.run("sweep").status == 1)
+        #expect(try await main.query("SELECT reason FROM insp.epoch")[0].string(0) == "the server was started")
+        #expect(try await setting.run("sweep", "--accept-older").status == 0)
+        try await main.execute(restart)
+        let later = try await setting.run("sweep")
+        #expect(later.status == 0, "\(later.errors)")
+        await main.close()
+    }
+
+    @Test func `A promotion that no worker has noticed yet is accepted once`() async throws {
+        let setting = try await KeySetting()
+        let main = try await setting.main.connect()
+        #expect(try await setting.run("sweep").status == 0)
+        try await main.execute("UPDATE insp.epoch SET timeline = '00000000'")
+        let refused = try await setting.run("sweep")
+        #expect(refused.status == 1 && refused.errors.contains("KEY_MISMATCH"), "\(refused.errors)")
+        #expect(try await setting.run("sweep", "--accept-older").status == 0)
+        #expect(try await setting.run("sweep").status == 0)
+        await main.close()
+    }
+
     @Test func `A sweep keeps an unknown partner's key that has keys below until its number is confirmed`() async throws
     {
         let setting = try await KeySetting()

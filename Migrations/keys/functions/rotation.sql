@@ -65,6 +65,23 @@ COMMENT ON FUNCTION insp.begin_rotation(text, bytea) IS
     'Makes another wrapping key wrap new keys from now on, unless a rotation is under way, and returns the current state';
 GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea) TO keys_locksmith;
 
+CREATE OR REPLACE FUNCTION insp.begin_restore(p_wrapping_key text, p_proof bytea)
+RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+#variable_conflict use_column
+BEGIN
+    -- A lost wrapping key never ends a rotation, so one that is under way does not count. Until no key needs another wrapping key,
+    -- insp.end_rotation leaves the former one.
+    UPDATE insp.custody c
+    SET wrapping_key = p_wrapping_key, proof = p_proof, former_key = c.wrapping_key, changed_at = clock_timestamp()
+    WHERE c.wrapping_key <> p_wrapping_key;
+    RETURN QUERY SELECT * FROM insp.custody();
+END
+$$;
+COMMENT ON FUNCTION insp.begin_restore(text, bytea) IS
+    'As insp.begin_rotation, even if a rotation is under way: keys that a lost wrapping key has wrapped come out of an escrow';
+GRANT EXECUTE ON FUNCTION insp.begin_restore(text, bytea) TO keys_locksmith;
+
 CREATE OR REPLACE FUNCTION insp.end_rotation()
 RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

@@ -139,7 +139,7 @@ extension KeyStore {
         }
     }
 
-    /// Wraps the partners' keys of an escrow with another wrapping key, where the one that wrapped them is lost. Safe to run again.
+    /// Wraps the partners' keys of an escrow with another wrapping key, where those that wrapped them are lost. Safe to run again.
     ///
     /// - Returns: As of a rotation; unreadable ones are those that the escrow lacks, or whose line opens no key below.
     package func restore(
@@ -147,7 +147,7 @@ extension KeyStore {
     ) async throws(InspectError) -> Rotation {
         let known = Dictionary(grouping: entries, by: \.id)
         let present = try self.wrappingKeys.key(wrappingKey)
-        var outcome = Rotation(state: try await self.beginRotation(to: wrappingKey))
+        var outcome = Rotation(state: try await self.beginRestore(to: wrappingKey))
         var last: KeyID?
         while true {
             let rows = try await self.page(after: last)

@@ -49,6 +49,12 @@ extension KeyStore {
         return state
     }
 
+    /// As ``beginRotation(to:)``, even if a rotation is under way, which a lost wrapping key never lets end.
+    func beginRestore(to wrappingKey: String) async throws(InspectError) -> CustodyState {
+        let proof = try await self.proof(wrappingKey)
+        return try await self.changed("begin_restore($1, $2)", [.text(wrappingKey), .bytes(proof)])
+    }
+
     /// Wraps partners' keys with the present wrapping key: those that another one has wrapped, or all. Safe to end at any moment,
     /// to run again and to run twice at once: each key is replaced where it is still as it was read, and both wrapping keys open
     /// until no key needs the former one.

@@ -84,6 +84,7 @@ enum KeyExamination {
                 fix: nil)
         ]
         findings.append(await Self.cluster(store, configuration))
+        findings.append(await Self.log(store))
         findings.append(await Self.rotation(store, state))
         findings.append(await Self.destruction(configuration))
         return findings
@@ -102,6 +103,22 @@ enum KeyExamination {
                 fix: "use a separate cluster, with shorter-lived backups: deploy/DEPLOYING.md, \"Keys\"")
         } catch {
             return Self.refused("keyStoreCluster", error, nil, .inconclusive)
+        }
+    }
+
+    /// A log with the parameters of statements has every wrapped key, also after its destruction.
+    private static func log(_ store: KeyStore) async -> Finding {
+        do {
+            let settings = try await store.loggedParameters()
+            guard !settings.isEmpty else {
+                return Finding(check: "keyStoreLog", outcome: .pass, detail: "its server logs no parameters")
+            }
+            return Finding(
+                check: "keyStoreLog", outcome: .warning,
+                detail: "its server may log keys: \(settings.joined(separator: ", "))",
+                fix: "as superuser, ALTER DATABASE … SET both to 0: deploy/DEPLOYING.md, \"Keys\"")
+        } catch {
+            return Self.refused("keyStoreLog", error, nil, .inconclusive)
         }
     }
 

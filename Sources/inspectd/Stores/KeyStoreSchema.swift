@@ -39,6 +39,8 @@ enum KeyStoreSchema {
         let outcome = try await Migrator(directory: configuration.migrations + "/keys").run(on: connection) {
             configuration.log.warning("waiting for the key store", ["reason": .string($0)])
         }
+        // Each time: a dump that was restored has lost it.
+        try await KeyLog.omitParameters(on: connection)
         await connection.close()
         return outcome.applied
     }

@@ -1,0 +1,54 @@
+import Custody
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+/// The log of the key store's server, which outlives the keys.
+@Suite struct KeyLogTests {
+    private static func finding(_ setting: KeySetting) async throws -> [String: Any] {
+        let done = try await Program.run(["doctor"], environment: setting.environment)
+        let line = try #require(
+            done.output.split(separator: 0x0A).first { String(decoding: $0, as: UTF8.self).contains("keyStoreLog") })
+        return try members(Data(line))
+    }
+
+    @Test func `A server that logs every statement with its parameters logs no key`() async throws {
+        let server = try ScratchDatabase.ownServer(
+            settings: "log_statement = all\nlog_parameter_max_length = -1\nlog_parameter_max_length_on_error = -1")
+        let setting = try await KeySetting(store: server)
+        _ = try await (try setting.client()).jobKeys([KeyOwner(partner: 1, .user("x"))])
+        let rows = try await setting.admin.query("SELECT encode(wrapped, 'hex') FROM insp.key")
+        let file = try await setting.admin.query("SELECT current_setting('data_directory')")[0].string(0)
+        let path = URL(fileURLWithPath: file).deletingLastPathComponent().appendingPathComponent("log")
+        let log = String(decoding: try Data(contentsOf: path), as: UTF8.self)
+        #expect(rows.count == 3 && log.contains("add_job_keys"))
+        for row in rows { #expect(!log.contains(try row.string(0))) }
+    }
+
+    @Test func `The doctor warns where parameters may be logged, and a further init ends it`() async throws {
+        let setting = try await KeySetting()
+        #expect(try await Self.finding(setting)["outcome"] as? String == "pass")
+        try await setting.admin.execute(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET ALL', current_database()); END $$")
+        let warning = try await Self.finding(setting)
+        #expect(warning["outcome"] as? String == "warning")
+        #expect((warning["detail"] as? String)?.contains("log_parameter_max_length = -1") == true, "\(warning)")
+        #expect(try await setting.run("init").status == 0)
+        #expect(try await Self.finding(setting)["outcome"] as? String == "pass")
+    }
+
+    @Test func `An owner who may not set what is logged goes on without`() async throws {
+        let setting = try await KeySetting(begins: false)
+        let name = "o_" + UUID().uuidString.lowercased().replacing("-", with: "")
+        let database = try await setting.admin.query("SELECT current_database()::text")[0].string(0)
+        #expect(try await setting.run("init", "--roles").status == 0)
+        try await setting.admin.execute("CREATE ROLE \(name) LOGIN; ALTER DATABASE \(database) OWNER TO \(name)")
+        let url = setting.store.database(database, role: name).url
+        let environment = setting.environment.merging(["INSPECTD_KEYS_URL": url]) { $1 }
+        let done = try await Program.run(["keys", "init", "--to", "one"], environment: environment)
+        #expect(done.status == 0, "\(done.errors)")
+        let finding = try await Self.finding(setting)
+        #expect(finding["outcome"] as? String == "warning", "\(finding)")
+    }
+}

@@ -101,17 +101,19 @@ def swapped(specimen, face, strength, rng):
     return image
 
 
-def erased(image, box):
-    """The paper under the print of a box, and its ink: dark strokes are closed as morphology does."""
-    margin = max(2, (box[3] - box[1]) // 6)
+def erased(image, box, lines=1):
+    """The paper under the print of a box, and its ink: dark strokes are closed as morphology does, at a size where they are thin."""
+    height = (box[3] - box[1]) / (2 * lines - 1)
+    margin = max(2, round(height / 6))
     wide = (max(0, box[0] - margin), max(0, box[1] - margin), box[2] + margin, box[3] + margin)
     region = image.crop(wide)
     pixels = np.asarray(region, np.float32)
     grey = pixels.mean(axis=2)
     ink = pixels[grey <= np.percentile(grey, 4)].mean(axis=0)
-    reach = 2 * max(2, (box[3] - box[1]) // 6) + 1
-    paper = region.filter(ImageFilter.MaxFilter(reach)).filter(ImageFilter.MinFilter(reach))
-    paper = paper.filter(ImageFilter.GaussianBlur(reach / 4))
+    scale = min(1, 14 / height)
+    small = region.resize((max(8, round(region.width * scale)), max(8, round(region.height * scale))), Image.BOX)
+    small = small.filter(ImageFilter.MaxFilter(7)).filter(ImageFilter.MinFilter(7)).filter(ImageFilter.GaussianBlur(1.5))
+    paper = small.resize(region.size, Image.BICUBIC)
     return paper, wide, tuple(int(v) for v in ink)
 
 
@@ -200,7 +202,7 @@ def rewritten(specimen, strength, rng, image=None):
     """The MRZ of another day of birth: in another font on a patch; in OCR-B; also in the old ink, blurred as the old one."""
     image, box = image or specimen.image, specimen.box("mrz")
     lines = recomputed(specimen.lines, specimen.places["print"][:4].isdigit())
-    paper, wide, ink = erased(image, box)
+    paper, wide, ink = erased(image, box, len(lines))
     inner = (box[0] - wide[0], box[1] - wide[1], box[2] - wide[0], box[3] - wide[1])
     if strength == "patched":
         ground = Image.new("RGB", (box[2] - box[0], box[3] - box[1]), (250, 250, 250))

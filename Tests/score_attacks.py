@@ -9,7 +9,8 @@ bound  95 % upper bound of the rate (Clopper-Pearson, one-sided)
 
 Detected: the decision is REJECTED, whatever for, or a WARNING where a capability or a reason has one of the labels below. `image` counts
 the detected pictures that no such label names: they were rejected as blurred or incomplete, for example, and pass once they are taken
-better. `signals` counts pictures with a signal of the image checks (`data.signals`), which `label` holds where it led to a label.
+better. `findings` counts the pictures of which the image
+checks noted something for a reviewer; that alone is no detection.
 
     BLACK_WHITE PHOTOCOPY DIGITAL_COPY MANIPULATED_DOCUMENT PUNCHED GHOST_IMAGE_DIFFERENT FAKE WATERMARK MISMATCH_FRONT_BACK
     NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS
@@ -127,16 +128,16 @@ def labels(answer):
     return found
 
 
-def signals(answer):
+def findings(answer):
     records = (answer.get("capabilities") or {}).get("imageChecks") or []
-    return sorted({name for r in records for name in (r.get("data") or {}).get("signals") or []})
+    return sorted({name for r in records for name in (r.get("data") or {}).get("findings") or []})
 
 
 def judged(entry, answer):
     """Whether it is detected, and by which labels of a forgery."""
     decision, found = (answer.get("decision") or {}).get("type"), labels(answer) & FORGERY
     return entry | {
-        "decision": decision, "labels": sorted(found), "signals": signals(answer),
+        "decision": decision, "labels": sorted(found), "findings": findings(answer),
         "detected": decision == "REJECTED" or decision == "WARNING" and bool(found), "image": not found}
 
 
@@ -157,16 +158,16 @@ def table(rows, genuine):
             "species": kind, "strength": strength, "pictures": len(group), "detected": detected,
             "image": sum(row["detected"] and row["image"] for row in group), "rate": round(errors / len(group), 3),
             "bound": round(upper_bound(errors, len(group)), 3), "labels": dict(sorted(named.items())),
-            "signals": sum(bool(row["signals"]) for row in group)})
+            "findings": sum(bool(row["findings"]) for row in group)})
     return found
 
 
 def show(rows, name):
-    line = "{:38} {:>8} {:>8} {:>6} {:>7} {:>8} {:>8}  {}".format
-    print("\n" + line(name, "pictures", "detected", "image", "signals", "APCER" if name == "attacks" else "BPCER", "bound", "labels"))
+    line = "{:38} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8}  {}".format
+    print("\n" + line(name, "pictures", "detected", "image", "findings", "APCER" if name == "attacks" else "BPCER", "bound", "labels"))
     for row in rows:
         print(line(
-            f"{row['species']}, {row['strength']}", row["pictures"], row["detected"], row["image"], row["signals"],
+            f"{row['species']}, {row['strength']}", row["pictures"], row["detected"], row["image"], row["findings"],
             f"{100 * row['rate']:.1f} %", f"{100 * row['bound']:.1f} %",
             ", ".join(f"{label} {count}" for label, count in row["labels"].items())))
 

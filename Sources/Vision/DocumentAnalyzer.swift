@@ -27,6 +27,15 @@ package enum DocumentAnalyzer {
         }
         return QualityFacts(quality)
     }
+
+    /// How strongly a patch of a JPEG file contradicts the compression that the rest had before (0–1); `nil` where the file
+    /// shows no earlier compression.
+    package static func recompression(_ file: UnsafeRawBufferPointer) throws(InspectError) -> Double? {
+        guard let start = file.bindMemory(to: UInt8.self).baseAddress else { return nil }
+        var contradiction = -1.0
+        try callVision { error in cv_document_recompression(start, file.count, &contradiction, &error) }
+        return contradiction < 0 ? nil : contradiction
+    }
 }
 
 extension Point {

@@ -51,6 +51,11 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.
     package var viz: VIZFacts?
+    /// What the image file says of itself; `nil` in facts stored by earlier versions.
+    package var metadata: ImageMetadata?
+    /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` where the file
+    /// shows no earlier compression.
+    package var recompression: Double?
 
     package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,

@@ -175,13 +175,16 @@ package struct InspectionReport: Sendable {
     private var imageMeasurements: [Markup] {
         self.sides.map { part, side in
             let reading = UsabilityRules.evidence(side, today: self.today)
+            let findings = ImageCheckRules.findings(side)
+            let manually: [Markup] =
+                findings.isEmpty ? [] : ["<p>Check manually: \(findings.joined(separator: "; "))</p>\n"]
             return ReportPage.section(
                 "Image quality: \(part)",
                 [
                     "<p class='soft'>What the text proves about the image: \(reading.rawValue).</p>\n",
                     ReportTables.measurements(
                         UsabilityRules.measurements(side, reading: reading) + ImageCheckRules.measurements(side)),
-                ])
+                ] + manually)
         }
     }
 

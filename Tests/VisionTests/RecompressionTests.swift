@@ -1,0 +1,69 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import InspectCore
+@testable import Vision
+
+@Suite struct RecompressionTests {
+    /// Grey blocks of 8 by 8 with random low frequencies, which were quantised in steps of `step`, but not in the patch of 12 by 6
+    /// blocks from (20, 16) if `isEdited`; as the JPEG of a preview, whose steps are small.
+    private func jpeg(step: Double, isEdited: Bool) throws -> Data {
+        let (columns, rows) = (48, 36)
+        let wave = (0..<8).map { frequency in
+            (0..<8).map { cos((2 * Double($0) + 1) * Double(frequency) * .pi / 16) }
+        }
+        var random = TestRandom("blocks of a JPEG")
+        var drawing = TestImage(width: 8 * columns, height: 8 * rows)
+        for block in 0..<columns * rows {
+            let (column, row) = (block % columns, block / columns)
+            let isNew = isEdited && (20..<32).contains(column) && (16..<22).contains(row)
+            var pixels = [[Double]](repeating: [Double](repeating: 128, count: 8), count: 8)
+            for (down, across) in (0..<25).map({ ($0 / 5, $0 % 5) }) where (1...4).contains(down + across) {
+                // Small coefficients are more frequent, as in photos.
+                var size = -30 * log(Double.random(in: 0.001..<1, using: &random))
+                if Bool.random(using: &random) { size = -size }
+                if !isNew { size = (size / step).rounded() * step }
+                let scale = (down == 0 ? 0.5.squareRoot() : 1) * (across == 0 ? 0.5.squareRoot() : 1) / 4
+                for (y, x) in (0..<64).map({ ($0 / 8, $0 % 8) }) {
+                    pixels[y][x] += scale * size * wave[down][y] * wave[across][x]
+                }
+            }
+            for (y, x) in (0..<64).map({ ($0 / 8, $0 % 8) }) {
+                let grey = UInt8(min(255, max(0, pixels[y][x].rounded())))
+                drawing[8 * column + x, 8 * row + y] = Colour(grey, grey, grey)
+            }
+        }
+        let image = try drawing.png().withUnsafeBytes { try DecodedImage.decode($0) }
+        return try image.preview(longestSide: drawing.width).jpeg
+    }
+
+    private func contradiction(_ file: Data) throws -> Double? {
+        try file.withUnsafeBytes { try DocumentAnalyzer.recompression($0) }
+    }
+
+    @Test func `A patch that is newer than the rest of a JPEG is noticed`() throws {
+        let value = try #require(try self.contradiction(try self.jpeg(step: 24, isEdited: true)))
+        #expect(!Limits.recompression.allows(value), "\(value)")
+    }
+
+    @Test func `A JPEG that was compressed twice as a whole has no such patch`() throws {
+        let value = try #require(try self.contradiction(try self.jpeg(step: 24, isEdited: false)))
+        #expect(Limits.recompression.allows(value), "\(value)")
+    }
+
+    @Test func `A JPEG that was compressed once says nothing`() throws {
+        #expect(try self.contradiction(try self.jpeg(step: 0.001, isEdited: false)) == nil)
+    }
+
+    @Test func `Other formats and damaged files say nothing`() throws {
+        #expect(try self.contradiction(try TestImage(width: 64, height: 64).png()) == nil)
+        #expect(try self.contradiction(Data()) == nil)
+        let file = try self.jpeg(step: 24, isEdited: true)
+        for length in [1, 2, 3, 20, 200, file.count / 2] {
+            #expect(try self.contradiction(file.prefix(length)) == nil)
+        }
+        let tiny = try TestImage(width: 5, height: 5).png().withUnsafeBytes { try DecodedImage.decode($0) }
+        #expect(try self.contradiction(try tiny.preview().jpeg) == nil)
+    }
+}

@@ -33,7 +33,7 @@ package enum DocumentAnalyzer {
     package static func recompression(_ file: UnsafeRawBufferPointer) throws(InspectError) -> Double? {
         guard let start = file.bindMemory(to: UInt8.self).baseAddress else { return nil }
         var contradiction = -1.0
-        try callVision { error in cv_document_recompression(start, file.count, &contradiction, &error) }
+        try callVision { error in cv_image_recompression(start, file.count, &contradiction, &error) }
         return contradiction < 0 ? nil : contradiction
     }
 }

@@ -30,10 +30,18 @@ void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
     cv_image_free(image);
 }
 
+void recompression(const uint8_t *bytes, size_t length) {
+    double contradiction = 0;
+    cv_error error{};
+    const cv_status status = cv_image_recompression(bytes, length, &contradiction, &error);
+    if (status != CV_OK || !(contradiction >= -1 && contradiction <= 1)) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     decode(bytes, length, 0);
     decode(bytes, length, 64);
+    recompression(bytes, length);
     return 0;
 }

@@ -43,13 +43,6 @@ typedef struct {
 cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire, cv_quality *quality,
                               cv_error *error);
 
-/// Looks in a JPEG file that was compressed before for a patch that was not.
-///
-/// Whoever edits a JPEG and saves it leaves traces of the first compression everywhere but where pixels are new.
-/// `*contradiction` is the share of the strongest patch's coefficients that the first compression excludes, less its
-/// uncertainty, 0 to 1; -1: not a JPEG, or no earlier compression is seen.
-cv_status cv_document_recompression(const uint8_t *bytes, size_t length, double *contradiction, cv_error *error);
-
 #ifdef __cplusplus
 }
 #endif

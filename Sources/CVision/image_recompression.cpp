@@ -1,4 +1,4 @@
-// cv_document_recompression: patches of a JPEG that an earlier compression of the rest left no traces in.
+// cv_image_recompression: patches of a JPEG that an earlier compression of the rest left no traces in.
 //
 // A coefficient that was quantised with the step q1 and then with a smaller q2 lies near a multiple of q1, so some multiples of q2
 // stay empty in its histogram (Lin et al., "Fast, automatic and fine-grained tampered JPEG image detection via DCT coefficient
@@ -125,8 +125,8 @@ double strongest_contradiction(const Coefficients &found) {
 }  // namespace
 }  // namespace cvision
 
-extern "C" cv_status cv_document_recompression(const uint8_t *bytes, size_t length, double *contradiction,
-                                               cv_error *error) {
+extern "C" cv_status cv_image_recompression(const uint8_t *bytes, size_t length, double *contradiction,
+                                            cv_error *error) {
     using namespace cvision;
     *contradiction = -1;
     return guard(error, [&] {

@@ -180,16 +180,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=2, help="pictures of each specimen and strength")
     parser.add_argument("--mistakes", action="store_true", help="lists attacks not detected and genuine pictures detected")
     parser.add_argument("--json", help="also writes the figures and every judgement")
-    parser.add_argument("--keep", help="writes the pictures there and keeps them")
+    parser.add_argument("--keep", help="keeps the pictures there, and takes those that are there already")
     options = parser.parse_args()
     if not Path(options.data, "documents", "manifest.json").exists():
         raise SystemExit(f"no labelled data in {options.data}: give --data DIR")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = options.keep or scratch
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        made = Maker(options.data, folder, options.seed, options.rounds).everything()
-        if options.keep:
-            Path(folder, "made.json").write_text(json.dumps(made, indent=1))
+        made = pictures(options, scratch)
         requests = [{"id": f"{n}", **e["paths"], "workflow": "id", "gate": False} for n, e in enumerate(made)]
         figures = {}
         for program in options.inspectd:
@@ -200,6 +196,21 @@ def main():
             figures[program]["rows"] = [{k: v for k, v in row.items() if k != "paths"} for row in rows]
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1))
+
+
+def pictures(options, scratch):
+    """New ones, or those that an earlier run with the same seed kept."""
+    folder = Path(options.keep or scratch)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "made.json"
+    if kept.exists():
+        found = json.loads(kept.read_text())
+        if (found["seed"], found["rounds"]) == (options.seed, options.rounds):
+            return found["pictures"]
+    made = Maker(options.data, folder, options.seed, options.rounds).everything()
+    if options.keep:
+        kept.write_text(json.dumps({"seed": options.seed, "rounds": options.rounds, "pictures": made}, indent=1))
+    return made
 
 
 def report(program, attacks, genuine, options):

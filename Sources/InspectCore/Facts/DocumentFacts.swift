@@ -46,7 +46,7 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var faces: [FaceFacts]
     /// Whether a part of an MRZ is illegible, under glare for example; `nil` in facts stored by earlier versions.
     package var hasIllegibleZone: Bool?
-    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`; `nil` where it was not
     /// measured.
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.

@@ -59,10 +59,11 @@ package final class StageEngine: AnalyzerEngine {
         case .document:
             var facts = DocumentStageFacts(sides: [:])
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
-                var side = try self.document(self.image(part), isCompared: Self.hasFace(parts))
+                let image = try self.image(part)
+                var side = try self.document(image, isCompared: Self.hasFace(parts))
                 var clock = StepClock()
                 side.recompression = try clock.step("file") { () throws(InspectError) in
-                    try part.withBytes { bytes throws(InspectError) in try DocumentAnalyzer.recompression(bytes) }
+                    try part.withBytes { bytes throws(InspectError) in try DocumentAnalyzer.recompression(bytes, image) }
                 }
                 side.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
                 side.stepsMs?.merge(clock.steps) { $1 }

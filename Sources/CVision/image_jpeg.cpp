@@ -136,6 +136,8 @@ bool run_coefficients(Session &session, Source source, Coefficients &found) {
         luminance.v_samp_factor != codec.max_v_samp_factor)
         return false;
     // Blocks at the borders that are not full hold what the encoder made up.
+    found.width = static_cast<int>(codec.image_width);
+    found.height = static_cast<int>(codec.image_height);
     found.columns = static_cast<int>(codec.image_width / DCTSIZE);
     found.rows = static_cast<int>(codec.image_height / DCTSIZE);
     const size_t blocks = static_cast<size_t>(found.columns) * static_cast<size_t>(found.rows);

@@ -24,7 +24,9 @@ constexpr int fewest_frequencies = 5;        // with such traces; chance alone l
 constexpr double most_overall =
     0.2;  // of the coefficients that contradict: more means that the steps are guessed wrong
 constexpr int fewest_in_patch = 40;
-constexpr double deviations = 1.5;  // by which a patch's share is lowered
+constexpr int block_side = 8;
+constexpr uint8_t darkest = 1, brightest = 254;  // of a channel: beyond, it was cut off
+constexpr double deviations = 1.5;               // by which a patch's share is lowered
 
 using Values = std::array<bool, largest + 1>;
 
@@ -40,12 +42,12 @@ Values empty_values(int first, int second) {
 }
 
 /// Whether a frequency's histogram shows an earlier compression; `empty` is then what it left empty.
-bool traces(const std::vector<int16_t> &values, int step, Values &empty) {
+bool traces(const std::vector<int16_t> &values, const std::vector<bool> &counted, int step, Values &empty) {
     std::array<double, largest + 1> counts{}, smooth{};
     double total = 0;
-    for (const int16_t value : values) {
-        const int size = std::abs(static_cast<int>(value));
-        if (size >= 1 && size <= largest) ++counts[static_cast<size_t>(size)], ++total;
+    for (size_t block = 0; block < values.size(); ++block) {
+        const int size = std::abs(static_cast<int>(values[block]));
+        if (counted[block] && size >= 1 && size <= largest) ++counts[static_cast<size_t>(size)], ++total;
     }
     if (total < fewest_coefficients) return false;
     for (int k = 1; k <= largest; ++k) {
@@ -85,18 +87,33 @@ int inside(const cv::Mat_<int> &sums, int x, int y, int width, int height) {
     return sums(y + height, x + width) - sums(y, x + width) - sums(y + height, x) + sums(y, x);
 }
 
+/// Which blocks count: not those with a pixel that is black or white in a channel. The first decoder cut off what lay beyond, which
+/// moves all coefficients of the block as an edit does.
+std::vector<bool> unclipped(const cv::Mat &bgr, int columns, int rows) {
+    std::vector<bool> counted(static_cast<size_t>(columns) * static_cast<size_t>(rows), true);
+    for (int y = 0; y < rows * block_side; ++y) {
+        const uint8_t *channel = bgr.ptr<uint8_t>(y);
+        const size_t row = static_cast<size_t>(y / block_side) * static_cast<size_t>(columns);
+        for (int x = 0; x < 3 * columns * block_side; ++x) {
+            if (channel[x] <= darkest || channel[x] >= brightest)
+                counted[row + static_cast<size_t>(x / (3 * block_side))] = false;
+        }
+    }
+    return counted;
+}
+
 /// -1 if no earlier compression is seen.
-double strongest_contradiction(const Coefficients &found) {
+double strongest_contradiction(const Coefficients &found, const std::vector<bool> &counted) {
     const size_t blocks = static_cast<size_t>(found.columns) * static_cast<size_t>(found.rows);
     std::vector<int> wrong(blocks), all(blocks);
     int frequencies = 0;
     for (size_t k = 0; k < low_frequencies.size(); ++k) {
         Values empty{};
-        if (!traces(found.values[k], found.steps[k], empty)) continue;
+        if (!traces(found.values[k], counted, found.steps[k], empty)) continue;
         ++frequencies;
         for (size_t block = 0; block < blocks; ++block) {
             const int size = std::abs(static_cast<int>(found.values[k][block]));
-            if (size < 1 || size > largest) continue;
+            if (!counted[block] || size < 1 || size > largest) continue;
             ++all[block];
             wrong[block] += empty[static_cast<size_t>(size)];
         }
@@ -125,14 +142,17 @@ double strongest_contradiction(const Coefficients &found) {
 }  // namespace
 }  // namespace cvision
 
-extern "C" cv_status cv_image_recompression(const uint8_t *bytes, size_t length, double *contradiction,
-                                            cv_error *error) {
+extern "C" cv_status cv_image_recompression(const uint8_t *bytes, size_t length, const cv_image *image,
+                                            double *contradiction, cv_error *error) {
     using namespace cvision;
     *contradiction = -1;
     return guard(error, [&] {
         Coefficients found;
         const bool is_jpeg = length > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
-        if (is_jpeg && read_coefficients({bytes, length}, found)) *contradiction = strongest_contradiction(found);
+        if (!is_jpeg || !read_coefficients({bytes, length}, found)) return CV_OK;
+        // An image that was turned or reduced has its blocks elsewhere.
+        if (image->bgr.cols != found.width || image->bgr.rows != found.height) return CV_OK;
+        *contradiction = strongest_contradiction(found, unclipped(image->bgr, found.columns, found.rows));
         return CV_OK;
     });
 }

@@ -12,6 +12,7 @@ namespace cvision {
 constexpr std::array<int, 14> low_frequencies{1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4};
 
 struct Coefficients {
+    int width = 0, height = 0;                                        // pixels
     int columns = 0, rows = 0;                                        // blocks that are full
     std::array<int, low_frequencies.size()> steps{};                  // of the quantisation
     std::array<std::vector<int16_t>, low_frequencies.size()> values;  // by frequency, row by row

@@ -41,7 +41,9 @@ import Testing
     }
 
     private func contradiction(_ file: Data) throws -> Double? {
-        try file.withUnsafeBytes { try DocumentAnalyzer.recompression($0) }
+        try file.withUnsafeBytes { bytes in
+            try DocumentAnalyzer.recompression(bytes, try DecodedImage.decode(bytes))
+        }
     }
 
     @Test func `A patch that is newer than the rest of a JPEG is noticed`() throws {
@@ -60,10 +62,11 @@ import Testing
 
     @Test func `Other formats and damaged files say nothing`() throws {
         #expect(try self.contradiction(Data(TestImage(width: 64, height: 64).png())) == nil)
-        #expect(try self.contradiction(Data()) == nil)
         let file = try self.jpeg(step: 24, isEdited: true)
-        for length in [1, 2, 3, 20, 200, file.count / 2] {
-            #expect(try self.contradiction(file.prefix(length)) == nil)
+        let image = try file.withUnsafeBytes { try DecodedImage.decode($0) }
+        for length in [0, 1, 2, 3, 20, 200, file.count / 2] {
+            let cut = Data(file.prefix(length))
+            #expect(try cut.withUnsafeBytes { try DocumentAnalyzer.recompression($0, image) } == nil)
         }
         let tiny = try TestImage(width: 5, height: 5).png().withUnsafeBytes { try DecodedImage.decode($0) }
         #expect(try self.contradiction(try tiny.preview().jpeg) == nil)

@@ -63,7 +63,9 @@ package final class StageEngine: AnalyzerEngine {
                 var side = try self.document(image, isCompared: Self.hasFace(parts))
                 var clock = StepClock()
                 side.recompression = try clock.step("file") { () throws(InspectError) in
-                    try part.withBytes { bytes throws(InspectError) in try DocumentAnalyzer.recompression(bytes, image) }
+                    try part.withBytes { bytes throws(InspectError) in
+                        try DocumentAnalyzer.recompression(bytes, image)
+                    }
                 }
                 side.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
                 side.stepsMs?.merge(clock.steps) { $1 }

@@ -15,8 +15,8 @@ checks noted something for a reviewer; that alone is no detection.
     BLACK_WHITE PHOTOCOPY DIGITAL_COPY MANIPULATED_DOCUMENT PUNCHED GHOST_IMAGE_DIFFERENT FAKE WATERMARK MISMATCH_FRONT_BACK
     NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS
 
-Genuine: the specimens' files as they are, saved again as JPEG, and photographed; pairs of sides that belong together. Specimens and
-expired documents give warnings with other labels, which do not count.
+Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed; pairs of sides that belong together.
+Specimens and expired documents give warnings with other labels, which do not count.
 
 Species:
   portrait      another face: `pasted`, `toned` (in the old one's colours), `blended` (also soft edges), `blended, photographed`
@@ -32,6 +32,7 @@ Needs what Tests/derive-documents.py needs.
 """
 
 import argparse
+import io
 import json
 import sys
 import tempfile
@@ -40,6 +41,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from scoring import batch, upper_bound
 
@@ -78,6 +80,10 @@ class Maker:
             for number, specimen in enumerate(self.specimens):
                 self.of_specimen(specimen, turn, number)
         self.drawn()
+        for specimen in self.specimens:
+            for first, second in ((50, 92), (60, 85), (75, 90), (80, 95)):
+                once = Image.open(io.BytesIO(species.saved(specimen.image, first)))
+                self.add(None, "saved twice", specimen, species.saved(once, second))
         return self.made
 
     def of_specimen(self, specimen, turn, number):

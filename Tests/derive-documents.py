@@ -386,4 +386,5 @@ def main() -> None:
     (make if options.action == "make" else score)(options)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -59,7 +59,17 @@ package final class StageEngine: AnalyzerEngine {
         case .document:
             var facts = DocumentStageFacts(sides: [:])
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
-                facts.sides[part.kind] = try self.document(self.image(part), isCompared: Self.hasFace(parts))
+                let image = try self.image(part)
+                var side = try self.document(image, isCompared: Self.hasFace(parts))
+                var clock = StepClock()
+                side.recompression = try clock.step("file") { () throws(InspectError) in
+                    try part.withBytes { bytes throws(InspectError) in
+                        try DocumentAnalyzer.recompression(bytes, image)
+                    }
+                }
+                side.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
+                side.stepsMs?.merge(clock.steps) { $1 }
+                facts.sides[part.kind] = side
             }
             if request.elementsEqual(Self.withVIZ) { try self.readVIZ(parts, &facts) }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)

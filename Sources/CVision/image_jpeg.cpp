@@ -12,6 +12,7 @@
 
 #include "image.hpp"
 #include "image_codecs.hpp"
+#include "jpeg_coefficients.hpp"
 
 namespace cvision {
 namespace {
@@ -22,6 +23,8 @@ constexpr int max_scans = 100;
 constexpr int max_padding = 64;
 /// Coefficients of the largest progressive image within the pixel limits, three components of 2 bytes.
 constexpr long max_codec_memory = 400L << 20;
+/// Coefficients are read from what phones send; of larger images nobody waits for it.
+constexpr uint64_t max_coefficient_pixels = 16'000'000;
 
 struct Session {
     jpeg_decompress_struct codec{};
@@ -114,6 +117,52 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, St
     return CV_OK;
 }
 
+/// The same frames as in `run`; `found` belongs to the caller.
+bool run_coefficients(Session &session, Source source, Coefficients &found) {
+    jpeg_decompress_struct &codec = session.codec;
+    if (setjmp(session.escape) != 0) return false;
+    jpeg_create_decompress(&codec);
+    codec.progress = &session.progress;
+    codec.mem->max_memory_to_use = max_codec_memory;
+    jpeg_mem_src(&codec, source.bytes, source.length);
+    jpeg_read_header(&codec, TRUE);
+    const bool has_luminance = codec.jpeg_color_space == JCS_GRAYSCALE || codec.jpeg_color_space == JCS_YCbCr;
+    const auto pixels = static_cast<uint64_t>(codec.image_width) * codec.image_height;
+    if (!has_luminance || pixels > max_coefficient_pixels) return false;
+    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&codec);
+    const jpeg_component_info &luminance = codec.comp_info[0];
+    // Luminance that is subsampled has blocks of another size in the image.
+    if (luminance.quant_table == nullptr || luminance.h_samp_factor != codec.max_h_samp_factor ||
+        luminance.v_samp_factor != codec.max_v_samp_factor)
+        return false;
+    // Blocks at the borders that are not full hold what the encoder made up.
+    found.width = static_cast<int>(codec.image_width);
+    found.height = static_cast<int>(codec.image_height);
+    found.columns = static_cast<int>(codec.image_width / DCTSIZE);
+    found.rows = static_cast<int>(codec.image_height / DCTSIZE);
+    const size_t blocks = static_cast<size_t>(found.columns) * static_cast<size_t>(found.rows);
+    for (size_t k = 0; k < low_frequencies.size(); ++k) {
+        found.steps[k] = luminance.quant_table->quantval[low_frequencies[k]];
+        found.values[k].resize(blocks);
+    }
+    size_t at = 0;
+    for (int y = 0; y < found.rows; ++y) {
+        JBLOCKARRAY row = codec.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&codec), arrays[0],
+                                                        static_cast<JDIMENSION>(y), 1, FALSE);
+        for (int x = 0; x < found.columns; ++x, ++at)
+            for (size_t k = 0; k < low_frequencies.size(); ++k) found.values[k][at] = row[0][x][low_frequencies[k]];
+    }
+    return true;
+}
+
+void prepare(Session &session) {
+    session.codec.err = jpeg_std_error(&session.manager);
+    session.codec.client_data = &session;
+    session.manager.error_exit = leave;
+    session.manager.emit_message = on_message;
+    session.progress.progress_monitor = on_progress;
+}
+
 /// CMYK to RGB without a colour profile: each ink and black absorb their share. Adobe stores inks inverted.
 cv::Mat from_cmyk(const cv::Mat &cmyk, bool inverted) {
     cv::Mat bgr(cmyk.size(), CV_8UC3);
@@ -163,11 +212,7 @@ void read_metadata(Source source, StoredImage &stored) {
 
 cv_status decode_jpeg(Source source, const cv_image_limits &limits, StoredImage &stored, cv_error *error) {
     Session session;
-    session.codec.err = jpeg_std_error(&session.manager);
-    session.codec.client_data = &session;
-    session.manager.error_exit = leave;
-    session.manager.emit_message = on_message;
-    session.progress.progress_monitor = on_progress;
+    prepare(session);
     const cv_status status = run(session, source, limits, stored, error);
     if (status != CV_OK) return status;
     read_metadata(source, stored);
@@ -175,6 +220,12 @@ cv_status decode_jpeg(Source source, const cv_image_limits &limits, StoredImage 
     if (stored.bgr.channels() == 4) stored.bgr = from_cmyk(stored.bgr, session.codec.saw_Adobe_marker);
     if (stored.bgr.channels() == 1) cv::cvtColor(stored.bgr, stored.bgr, cv::COLOR_GRAY2BGR);
     return CV_OK;
+}
+
+bool read_coefficients(Source source, Coefficients &found) {
+    Session session;
+    prepare(session);
+    return run_coefficients(session, source, found);
 }
 
 }  // namespace cvision

@@ -27,6 +27,10 @@ void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
     cv_preview preview{};
     if (cv_image_preview(image, 64, &preview, &error) != CV_OK || preview.length == 0) std::abort();
     cv_preview_free(&preview);
+    double contradiction = 0;
+    if (cv_image_recompression(bytes, length, image, &contradiction, &error) != CV_OK ||
+        !(contradiction >= -1 && contradiction <= 1))
+        std::abort();
     cv_image_free(image);
 }
 

@@ -318,4 +318,32 @@ import Testing
         #expect(screen.reasons == [RejectReason(code: 104, message: "DIGITAL_COPY", part: "FRONT")])
         #expect(ImageCheckRules.decide(self.changed { $0.quality.moire = nil }, part: "FRONT").type == .notExecuted)
     }
+
+    @Test func `A patch that was changed is a warning, and what the file says of itself a note`() {
+        let edited = self.changed { $0.recompression = 0.37 }
+        let decision = ImageCheckRules.decide(edited, part: "FRONT")
+        #expect(decision.type == .warning && decision.label == "MANIPULATED_DOCUMENT")
+        #expect(ImageCheckRules.assessed(edited) == ["DIGITAL_COPY", "MANIPULATED_DOCUMENT"])
+        #expect(FailedMeasurement.all(ImageCheckRules.measurements(edited))?.map(\.name) == ["recompression"])
+        let again = self.changed { $0.recompression = 0.2 }
+        #expect(ImageCheckRules.decide(again, part: "FRONT") == .passed)
+        #expect(!ImageCheckRules.notAssessed(again).contains("MANIPULATED_DOCUMENT"))
+        #expect(ImageCheckRules.notAssessed(self.goodPhoto()).contains("MANIPULATED_DOCUMENT"))
+        // A screen is worse.
+        let screen = self.changed {
+            $0.recompression = 0.37
+            $0.quality.moire = 6.4
+        }
+        #expect(ImageCheckRules.decide(screen, part: "FRONT").label == "DIGITAL_COPY")
+        let noted = self.changed {
+            $0.metadata = ImageMetadata()
+            $0.metadata?.editor = "GIMP"
+            $0.metadata?.isScreenshot = true
+        }
+        #expect(ImageCheckRules.decide(noted, part: "FRONT") == .passed)
+        #expect(
+            ImageCheckRules.findings(noted) == [
+                "metadata: the file names the editor GIMP", "metadata: the file calls itself a screenshot",
+            ])
+    }
 }

@@ -95,7 +95,8 @@ extension OpenAPIDocument {
             "assessed": { "type": "array", "items": { "$ref": "#/components/schemas/Label" } },
             "notAssessed": { "type": "array", "items": { "$ref": "#/components/schemas/Label" } },
             "reason": { "type": "string" },
-            "failedMeasurements": { "$ref": "#/components/schemas/FailedMeasurements" }
+            "failedMeasurements": { "$ref": "#/components/schemas/FailedMeasurements" },
+            "findings": { "$ref": "#/components/schemas/Texts" }
           }
         },
         "ExtractionData": {

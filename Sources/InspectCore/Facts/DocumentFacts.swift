@@ -46,13 +46,18 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var faces: [FaceFacts]
     /// Whether a part of an MRZ is illegible, under glare for example; `nil` in facts stored by earlier versions.
     package var hasIllegibleZone: Bool?
-    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`; `nil` where it was not
     /// measured.
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.
     package var viz: VIZFacts?
     /// What a glance saw of an MRZ that was not read; `nil` where it saw none, or was not taken.
     package var mrzSight: MRZSight?
+    /// What the image file says of itself; `nil` in facts stored by earlier versions.
+    package var metadata: ImageMetadata?
+    /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` where the file
+    /// shows no earlier compression.
+    package var recompression: Double?
 
     package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,

@@ -176,6 +176,9 @@ package struct InspectionReport: Sendable {
         self.sides.map { part, side in
             let reading = UsabilityRules.evidence(side, today: self.today)
             let format = self.facts.request.documentFormat
+            let findings = ImageCheckRules.findings(side)
+            let manually: [Markup] =
+                findings.isEmpty ? [] : ["<p>Check manually: \(findings.joined(separator: "; "))</p>\n"]
             return ReportPage.section(
                 "Image quality: \(part)",
                 [
@@ -184,7 +187,7 @@ package struct InspectionReport: Sendable {
                     ReportTables.measurements(
                         UsabilityRules.measurements(side, reading: reading, format: format)
                             + ImageCheckRules.measurements(side)),
-                ])
+                ] + manually)
         }
     }
 

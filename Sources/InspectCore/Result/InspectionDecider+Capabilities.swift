@@ -98,9 +98,11 @@ extension InspectionDecider {
             let decision =
                 isOpen ? ImageCheckRules.decide(side, part: kind.rawValue) : .preconditionNotFulfilled
             decisions.append(decision)
+            let findings = ImageCheckRules.findings(side)
             let data = ImageCheckData(
                 assessed: ImageCheckRules.assessed(side), notAssessed: ImageCheckRules.notAssessed(side),
-                failedMeasurements: FailedMeasurement.all(ImageCheckRules.measurements(side)))
+                failedMeasurements: FailedMeasurement.all(ImageCheckRules.measurements(side)),
+                findings: findings.isEmpty ? nil : findings)
             records.append(
                 CapabilityRecord(parts: [kind.rawValue], decision: Decision(decision), data: isOpen ? data : nil))
         }

@@ -105,6 +105,8 @@ package struct ImageCheckData: Codable, Sendable {
     package var reason: String?
     /// The same where it was measured; absent where nothing is objected to.
     package var failedMeasurements: [FailedMeasurement]?
+    /// For a reviewer, whatever the decision: what the file says of itself. Absent where there is nothing.
+    package var findings: [String]?
 }
 
 /// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.

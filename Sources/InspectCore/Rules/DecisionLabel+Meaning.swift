@@ -25,6 +25,7 @@ extension DecisionLabel {
         case .digitalCopy: "the image shows a screen or a print"
         case .sample: "the document is a specimen"
         case .mismatchFrontBack: "front and back are of different documents"
+        case .manipulatedDocument: "a part of the image file was changed after the rest"
         case .nfcCertificate:
             "the chip's files are not authentic, their signer is not valid, or nothing proves the only source"
         case .mrzChecksum: "a check digit is wrong"
@@ -44,7 +45,7 @@ extension DecisionLabel {
         case .challengeTimeout: "the frames end before everything was seen"
         case .livenessUndetermined: "liveness is not proven"
         case .notEnrolled: "the face was not enrolled; data.reasons says why"
-        case .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake: "never given"
+        case .punched, .watermark, .ghostImageDifferent, .fake: "never given"
         }
     }
 

@@ -24,6 +24,7 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case digitalCopy = "DIGITAL_COPY"
     case sample = "SAMPLE"
     case mismatchFrontBack = "MISMATCH_FRONT_BACK"
+    case manipulatedDocument = "MANIPULATED_DOCUMENT"
 
     // What the document says.
     case nfcCertificate = "NFC_CERTIFICATE"
@@ -48,7 +49,6 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case notEnrolled = "NOT_ENROLLED"
 
     // Image checks that this version does not make.
-    case manipulatedDocument = "MANIPULATED_DOCUMENT"
     case punched = "PUNCHED"
     case watermark = "WATERMARK"
     case ghostImageDifferent = "GHOST_IMAGE_DIFFERENT"
@@ -59,7 +59,7 @@ extension DecisionLabel {
     /// Whether this version can assign it.
     var isGiven: Bool {
         switch self {
-        case .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake: false
+        case .punched, .watermark, .ghostImageDifferent, .fake: false
         default: true
         }
     }

@@ -9,6 +9,7 @@ package enum ImageCheckRules {
             return CapabilityDecision(
                 type: .rejected, label: .digitalCopy, reasons: [RejectReason(.digitalCopy, part: part)])
         }
+        if self.showsEdit(facts) { return CapabilityDecision(type: .warning, label: .manipulatedDocument) }
         // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
         return self.assessed(facts).isEmpty || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
@@ -19,6 +20,17 @@ package enum ImageCheckRules {
         facts.image.isGrey == true && UsabilityRules.shouldHaveColour(facts)
     }
 
+    /// Whether a patch lacks the traces of compression that the rest has. Pixels that somebody drew or pasted do, also harmless
+    /// ones such as a stamp with the purpose of a copy: a person has to look.
+    private static func showsEdit(_ facts: DocumentFacts) -> Bool {
+        facts.recompression.map { !Limits.recompression.allows($0) } ?? false
+    }
+
+    /// What the file says of itself, for a reviewer, whatever the decision: anybody can remove or forge it.
+    static func findings(_ facts: DocumentFacts) -> [String] {
+        (facts.metadata?.reasons(width: facts.image.width, height: facts.image.height) ?? []).map { "metadata: \($0)" }
+    }
+
     static func showsSpecimenWord(_ facts: DocumentFacts) -> Bool {
         facts.viz.map { SpecimenWords.line($0) != nil } ?? false
     }
@@ -27,6 +39,7 @@ package enum ImageCheckRules {
     static func assessed(_ facts: DocumentFacts) -> [String] {
         let labels: [DecisionLabel] =
             (facts.quality.moire == nil ? [] : [.digitalCopy]) + (facts.viz == nil ? [] : [.sample])
+            + (facts.recompression == nil ? [] : [.manipulatedDocument])
         return labels.map(\.rawValue)
     }
 
@@ -47,7 +60,10 @@ package enum ImageCheckRules {
                 "moire", facts.quality.moire, Limits.moire, counts: !UsabilityRules.isPrintedCopy(facts.quality),
                 note: facts.quality.moire != nil
                     ? "the raster is a printing machine's, which usability judges"
-                    : "the document is smaller than the patches this takes")
+                    : "the document is smaller than the patches this takes"),
+            Measurement(
+                "recompression", facts.recompression, Limits.recompression,
+                note: "the file shows no earlier compression that an edit would have interrupted"),
         ]
     }
 }

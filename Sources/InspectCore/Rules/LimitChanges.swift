@@ -74,6 +74,7 @@ extension Limits {
         "midtones": midtones,
         "portraitOfDocument": portraitOfDocument,
         "portraitOfOtherSide": portraitOfOtherSide,
+        "recompression": recompression,
         "aspectRatio": aspectRatio,
         "outlineAspectRatio": outlineAspectRatio,
         "cornerOutside": cornerOutside,

@@ -18,6 +18,7 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case unsupportedDocumentType = "UNSUPPORTED_DOCUMENT_TYPE"
     case sample = "SAMPLE"
     case mismatchFrontBack = "MISMATCH_FRONT_BACK"
+    case manipulatedDocument = "MANIPULATED_DOCUMENT"
     case chipNotAuthentic = "CHIP_NOT_AUTHENTIC"
     case mrzChecksum = "MRZ_CHECKSUM"
     case mismatchingData = "MISMATCHING_DATA"
@@ -70,6 +71,11 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
             ([.unsupportedDocumentType], [.front, .back], "Use a document of a type that is accepted.")
         case .sample: ([.sample], [.front, .back], "Use a genuine document, not a specimen.")
         case .mismatchFrontBack: ([.mismatchFrontBack], [.front, .back], "Photograph both sides of the same document.")
+        case .manipulatedDocument:
+            (
+                [.manipulatedDocument], [.front, .back],
+                "Photograph the document itself, and send the photo as the camera took it."
+            )
         case .chipNotAuthentic:
             (
                 [.nfcCertificate], [.dg1, .dg2, .dg7, .dg11, .dg12, .sod],

@@ -251,6 +251,24 @@ struct CallbackBodyTests {
         }
     }
 
+    @Test func `Who sent a result is the login, whatever name the worker gives`() async throws {
+        try await self.partner(#"{"inlineResult": true}"#)
+        _ = try await self.job()
+        let store = CallbackStore(
+            connection: self.outbox.connection, worker: "jane\n" + String(repeating: "x", count: 200),
+            lease: .seconds(60))
+        _ = try await store.settle([Self.delivered(try #require(try await store.claim(10).callbacks.first))])
+        let row = try await self.query(
+            """
+            SELECT actor = session_user, detail ->> 'worker',
+                (SELECT a.operator = session_user FROM insp.v_access a WHERE a.action = 'callback')
+            FROM insp.record WHERE chain = 'access' AND action = 'callback'
+            """
+        ).single()
+        #expect(try row.bool(0) && row.bool(2))
+        #expect(try row.string(1) == "jane?" + String(repeating: "x", count: 95))
+    }
+
     @Test func `A callback in a newer program's form is left to that program`() async throws {
         try await self.partner()
         _ = try await self.job()

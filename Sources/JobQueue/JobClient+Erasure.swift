@@ -74,8 +74,8 @@ extension JobClient {
 
     /// Waits for the transactions that may have accepted a job before an erasure began, and which it therefore did not see.
     ///
-    /// - Returns: How many were open, and how many of them still are after ten seconds.
-    package func waitForWriters() async throws -> (found: Int, open: Int) {
+    /// - Returns: How many of those that were open still are after ten seconds.
+    package func waitForWriters() async throws -> Int {
         try await self.translating { try await KeyUse.waitForWriters(on: $0) }
     }
 

@@ -7,7 +7,7 @@ package enum KeyUse {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/rowLocked`` if such a transaction is still open ten seconds later.
     package static func unused(_ keys: [KeyID], on connection: PostgresConnection) async throws -> [KeyID] {
-        guard try await self.waitForWriters(on: connection).open == 0 else {
+        guard try await self.waitForWriters(on: connection) == 0 else {
             throw InspectError(
                 .rowLocked, "an open transaction writes jobs, and their keys cannot be told from unused ones",
                 hint: "End it (insp.v_xmin_holders names open and prepared ones), or try again later.")
@@ -19,16 +19,15 @@ package enum KeyUse {
 
     /// Waits at most ten seconds for the transactions that may have stored jobs or templates which nobody else sees yet.
     ///
-    /// - Returns: How many were open, and how many of them still are.
-    package static func waitForWriters(on connection: PostgresConnection) async throws -> (found: Int, open: Int) {
+    /// - Returns: How many of those that were open still are.
+    package static func waitForWriters(on connection: PostgresConnection) async throws -> Int {
         var open = Set(try await self.writers(connection))
-        let found = open.count
         let deadline = ContinuousClock.now + .seconds(10)
         while !open.isEmpty, .now < deadline {
             try await Task.sleep(for: .milliseconds(100))
             open.formIntersection(try await self.writers(connection))
         }
-        return (found, open.count)
+        return open.count
     }
 
     private static func writers(_ connection: PostgresConnection) async throws -> [String] {

@@ -98,15 +98,15 @@ extension Command {
             try await client.recordKeys("destroy_partner", of: partner, keys: destroyed)
         }
         try await Self.eraseData(of: partner, &outcome, client, configuration)
-        // A transaction that is still open may have accepted a job before the partner was ended.
-        let writers = try await client.waitForWriters()
-        if writers.open > 0 {
-            outcome.openTransactions = writers.open
+        // A transaction that was open may have accepted a job before the partner was ended; it may have ended by now.
+        let open = try await client.waitForWriters()
+        if open > 0 {
+            outcome.openTransactions = open
             configuration.log.warning(
                 "open transactions write jobs: end them (insp.v_xmin_holders) and repeat the erasure",
-                ["transactions": .integer(Int64(writers.open))])
+                ["transactions": .integer(Int64(open))])
         }
-        if writers.found > 0 { try await Self.eraseData(of: partner, &outcome, client, configuration) }
+        try await Self.eraseData(of: partner, &outcome, client, configuration)
         if let keys {
             // One that a gateway made for a request that was under way.
             let destroyed = try await Self.destroyKeys(of: numbers, keys)

@@ -99,10 +99,10 @@ extension Command {
             }
         }
         try await eraseAll()
-        // Transactions that were open may have accepted a job that could not be seen.
-        let writers = try await client.waitForWriters()
-        if writers.found > 0 { try await eraseAll() }
-        if writers.open > 0 { outcome.openTransactions = writers.open }
+        // Transactions that were open may have accepted a job that could not be seen; they may have ended by now.
+        let open = try await client.waitForWriters()
+        try await eraseAll()
+        if open > 0 { outcome.openTransactions = open }
         outcome.persons = erased.count
         if let keys {
             let number = try await client.number(of: partner)

@@ -18,6 +18,11 @@ DECLARE
     gones boolean[];
     codes text[];
     inlined bigint[];
+    -- What the program says of itself; the actor is the login.
+    sender constant text := regexp_replace(left(p_worker, 100), '[[:cntrl:]]', '?', 'g');
+    -- Before a request is sent.
+    unsent constant text[] := ARRAY['REQUEST_INVALID', 'EGRESS_REFUSED', 'NAME_NOT_RESOLVED', 'CONNECTION_FAILED', 'TLS_FAILED',
+        'CERTIFICATE_INVALID', 'PIN_MISMATCH', 'AUTHORIZATION_FAILED', 'CLIENT_ID_INVALID'];
     note record;
     change text;
 BEGIN
@@ -58,12 +63,14 @@ BEGIN
             j.started, j.duration, j.status, j.code, j.error, p_worker
         FROM freed j WHERE j.outcome <> 'release'
     ), told AS (
-        -- A partner was sent a result.
-        INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
-        SELECT 'access', coalesce(p_worker, session_user), 'callback', c.public_id::text, 'delivery',
-            jsonb_build_object('endpoint', j.endpoint_id)
+        -- A host was sent a result, whatever it answered: without an answer it may have it as well. Not if the code says that
+        -- the attempt ended before the request.
+        INSERT INTO insp.record (chain, action, subject, purpose, detail)
+        SELECT 'access', 'callback', c.public_id::text, 'delivery',
+            jsonb_strip_nulls(jsonb_build_object('endpoint', j.endpoint_id, 'httpStatus', j.status, 'worker', sender))
         FROM freed j, LATERAL (SELECT x.public_id FROM insp.callback x WHERE x.id = ANY (ARRAY[j.callback_id]) AND x.has_result OFFSET 0) c
-        WHERE j.endpoint_id = ANY (inlined) AND j.state = 'delivered' AND c.public_id IS NOT NULL
+        WHERE j.endpoint_id = ANY (inlined) AND j.outcome <> 'release' AND c.public_id IS NOT NULL
+            AND (j.status IS NOT NULL OR j.code IS NULL OR j.code <> ALL (unsent))
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- Callbacks never sent, or failed through our fault, say nothing about the endpoint.

@@ -219,11 +219,11 @@ SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
 FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
 WHERE r.chain = 'access' AND (NOT r.detail ? 'scope' OR c.id IS NOT NULL);
-COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or read something, and who else read or was sent a job''s result or parts; an answer without a result and a page without an event leave no row. Add WHERE or LIMIT';
+COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or read something, and who else read or was sent a job''s result or parts, one row for each request that carried it, whatever its answer; an answer without a result and a page without an event leave no row. Add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that the gateway was given; null: a login or a worker';
-COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer or producer, or the worker that sent a callback; null: a credential';
+COMMENT ON COLUMN insp.v_access.operator IS 'The login of the operator, reviewer, producer, or worker that sent a callback (insp.record.detail has the worker''s name); null: a credential';
 COMMENT ON COLUMN insp.v_access.action IS 'create, cancel, rerun, read, image (a part), report, export, session, callback (sent by a worker), callbacks (listed), callback_replay, events (pulled), consent or withdraw; of no job: token, challenge, search, usability, export (a person''s faces), face, face_delete, erase, withdraw, callbacks, callback_replay, events, endpoints, usage, key, key_set, key_remove, or endpoint_ and what was done with an endpoint';
 COMMENT ON COLUMN insp.v_access.job IS 'The job; null: the call was about none';
 COMMENT ON COLUMN insp.v_access.created_by IS 'The login that created the credential: who has its secret can read as its partner; null: a login or a worker';

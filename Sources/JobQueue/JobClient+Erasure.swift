@@ -72,6 +72,13 @@ extension JobClient {
         }
     }
 
+    /// Waits for the transactions that may have accepted a job before an erasure began, and which it therefore did not see.
+    ///
+    /// - Returns: How many of those that were open still are after ten seconds.
+    package func waitForWriters() async throws -> Int {
+        try await self.translating { try await KeyUse.waitForWriters(on: $0) }
+    }
+
     /// Records what an operator's program does in the key store.
     ///
     /// - Parameters:

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing
@@ -218,6 +219,54 @@ struct CallbackBodyTests {
             #expect(request.webhookId == name || request.webhookId.hasPrefix(name + "_r"))
             for other in received { #expect((request.webhookId == other.webhookId) == (request.body == other.body)) }
         }
+    }
+
+    @Test func `A request with a result is on record whatever its answer, and one that was never sent is not`()
+        async throws
+    {
+        try await self.partner(#"{"inlineResult": true}"#)
+        let job = try await self.job()
+        func recorded() async throws -> [Int64?] {
+            try await self.query(
+                """
+                SELECT (detail ->> 'httpStatus')::bigint FROM insp.record
+                WHERE chain = 'access' AND action = 'callback' AND subject = $1 ORDER BY id
+                """, [.text(job)]
+            ).map { try $0.optionalInt(0) }
+        }
+        await self.outbox.dispatch()
+        #expect(try self.receiver.received().count == 1)
+        #expect(try await recorded() == [500])
+        // What ends before the request, and what ends after it.
+        let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
+        for (code, wanted) in [(ErrorCode.nameNotResolved, [500]), (.timedOut, [500, nil])] as [(ErrorCode, [Int64?])] {
+            try await self.outbox.hurry()
+            _ = try await self.query("UPDATE insp.endpoint_health SET open_until = NULL, failed = 0")
+            let settlement = CallbackSettlement(
+                callback: try #require(try await store.claim(10).callbacks.first), outcome: .retry(after: .zero),
+                started: Date(), milliseconds: 1, status: nil, code: code, error: nil, trace: nil,
+                deadline: .now + .seconds(60), sent: nil, claimed: .now)
+            _ = try await store.settle([settlement])
+            #expect(try await recorded() == wanted)
+        }
+    }
+
+    @Test func `Who sent a result is the login, whatever name the worker gives`() async throws {
+        try await self.partner(#"{"inlineResult": true}"#)
+        _ = try await self.job()
+        let store = CallbackStore(
+            connection: self.outbox.connection, worker: "jane\n" + String(repeating: "x", count: 200),
+            lease: .seconds(60))
+        _ = try await store.settle([Self.delivered(try #require(try await store.claim(10).callbacks.first))])
+        let row = try await self.query(
+            """
+            SELECT actor = session_user, detail ->> 'worker',
+                (SELECT a.operator = session_user FROM insp.v_access a WHERE a.action = 'callback')
+            FROM insp.record WHERE chain = 'access' AND action = 'callback'
+            """
+        ).single()
+        #expect(try row.bool(0) && row.bool(2))
+        #expect(try row.string(1) == "jane?" + String(repeating: "x", count: 95))
     }
 
     @Test func `A callback in a newer program's form is left to that program`() async throws {

@@ -7,20 +7,27 @@ package enum KeyUse {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/rowLocked`` if such a transaction is still open ten seconds later.
     package static func unused(_ keys: [KeyID], on connection: PostgresConnection) async throws -> [KeyID] {
-        var open = Set(try await self.writers(connection))
-        let deadline = ContinuousClock.now + .seconds(10)
-        while !open.isEmpty {
-            guard .now < deadline else {
-                throw InspectError(
-                    .rowLocked, "an open transaction writes jobs, and their keys cannot be told from unused ones",
-                    hint: "End it (insp.v_xmin_holders names open and prepared ones), or try again later.")
-            }
-            try await Task.sleep(for: .milliseconds(100))
-            open.formIntersection(try await self.writers(connection))
+        guard try await self.waitForWriters(on: connection) == 0 else {
+            throw InspectError(
+                .rowLocked, "an open transaction writes jobs, and their keys cannot be told from unused ones",
+                hint: "End it (insp.v_xmin_holders names open and prepared ones), or try again later.")
         }
         return try await connection.query(
             "SELECT insp.keys_of_no_job($1::uuid[])::text", [.textArray(keys.map(\.text))]
         ).compactMap { KeyID(try $0.string(0)) }
+    }
+
+    /// Waits at most ten seconds for the transactions that may have stored jobs or templates which nobody else sees yet.
+    ///
+    /// - Returns: How many of those that were open still are.
+    package static func waitForWriters(on connection: PostgresConnection) async throws -> Int {
+        var open = Set(try await self.writers(connection))
+        let deadline = ContinuousClock.now + .seconds(10)
+        while !open.isEmpty, .now < deadline {
+            try await Task.sleep(for: .milliseconds(100))
+            open.formIntersection(try await self.writers(connection))
+        }
+        return open.count
     }
 
     private static func writers(_ connection: PostgresConnection) async throws -> [String] {

@@ -49,7 +49,7 @@ extension Command {
             await client.close()
             await keys?.close()
             Output.line(ResultEnvelope.json(outcome))
-            if outcome.kept > 0 { throw Failure() }
+            if outcome.kept > 0 || outcome.openTransactions != nil { throw Failure() }
         }
     )
 
@@ -78,6 +78,8 @@ extension Command {
         var persons = 0
         /// Jobs that another transaction holds, or whose data is damaged.
         var kept = 0
+        /// Those that write jobs, perhaps the partner's, and were open before the erasure; `nil`: all have ended.
+        var openTransactions: Int?
     }
 
     /// Safe to repeat from any moment on: what is done is not counted again.
@@ -95,6 +97,28 @@ extension Command {
             outcome.keyDestroyed = destroyed > 0
             try await client.recordKeys("destroy_partner", of: partner, keys: destroyed)
         }
+        try await Self.eraseData(of: partner, &outcome, client, configuration)
+        // A transaction that was open may have accepted a job before the partner was ended; it may have ended by now.
+        let open = try await client.waitForWriters()
+        if open > 0 {
+            outcome.openTransactions = open
+            configuration.log.warning(
+                "open transactions write jobs: end them (insp.v_xmin_holders) and repeat the erasure",
+                ["transactions": .integer(Int64(open))])
+        }
+        try await Self.eraseData(of: partner, &outcome, client, configuration)
+        if let keys {
+            // One that a gateway made for a request that was under way.
+            let destroyed = try await Self.destroyKeys(of: numbers, keys)
+            if destroyed > 0 { try await client.recordKeys("destroy_partner", of: partner, keys: destroyed) }
+            while try await keys.sweep() > 0 {}
+        }
+        return outcome
+    }
+
+    private static func eraseData(
+        of partner: String, _ outcome: inout PartnerErasure, _ client: JobClient, _ configuration: Configuration
+    ) async throws {
         for round in 0..<10 {
             outcome.kept = 0
             var last: Int64 = 0
@@ -111,13 +135,6 @@ extension Command {
             configuration.log.warning("another transaction holds jobs", ["jobs": .integer(Int64(outcome.kept))])
             try await Task.sleep(for: .seconds(1))
         }
-        if let keys {
-            // One that a gateway made for a request that was under way.
-            let destroyed = try await Self.destroyKeys(of: numbers, keys)
-            if destroyed > 0 { try await client.recordKeys("destroy_partner", of: partner, keys: destroyed) }
-            while try await keys.sweep() > 0 {}
-        }
-        return outcome
     }
 
     /// - Returns: How many of these partners had a key.

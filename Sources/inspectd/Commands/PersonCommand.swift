@@ -67,6 +67,8 @@ extension Command {
         var keyDestroyed = false
         /// Jobs that a withdrawal stopped.
         var cancelled: Int?
+        /// Those that write jobs, perhaps the person's, and were open before the erasure; `nil`: all have ended.
+        var openTransactions: Int?
     }
 
     /// - Parameter isWithdrawal: Whether the person withdrew the consent: what is under way stops as well.
@@ -80,19 +82,28 @@ extension Command {
         var faces: [String] = []
         let indexes = try await Self.indexes(reference, partner, client, keys)
         if keys != nil { try await client.recordKeys("destroy_person_begin", of: partner) }
-        for index in indexes {
-            faces += try await client.faces(of: index, partner: partner)
-            let jobs: Int
-            if isWithdrawal {
-                let withdrawn = try await client.withdrawConsent(of: index, partner: partner)
-                outcome.cancelled = (outcome.cancelled ?? 0) + withdrawn.cancelled
-                jobs = withdrawn.erased
-            } else {
-                jobs = try await client.erasePerson(index, of: partner)
+        var erased: Set<Data> = []
+        func eraseAll() async throws {
+            for index in indexes {
+                faces += try await client.faces(of: index, partner: partner)
+                let jobs: Int
+                if isWithdrawal {
+                    let withdrawn = try await client.withdrawConsent(of: index, partner: partner)
+                    outcome.cancelled = (outcome.cancelled ?? 0) + withdrawn.cancelled
+                    jobs = withdrawn.erased
+                } else {
+                    jobs = try await client.erasePerson(index, of: partner)
+                }
+                outcome.jobs += jobs
+                if jobs > 0 { erased.insert(index) }
             }
-            outcome.jobs += jobs
-            outcome.persons += jobs > 0 ? 1 : 0
         }
+        try await eraseAll()
+        // Transactions that were open may have accepted a job that could not be seen; they may have ended by now.
+        let open = try await client.waitForWriters()
+        try await eraseAll()
+        if open > 0 { outcome.openTransactions = open }
+        outcome.persons = erased.count
         if let keys {
             let number = try await client.number(of: partner)
             var gone = 0
@@ -103,6 +114,7 @@ extension Command {
             try await client.recordKeys("destroy_person", of: partner, keys: gone)
         }
         Output.line(ResultEnvelope.json(outcome))
+        if outcome.openTransactions != nil { throw Failure() }
     }
 
     private static func export(

@@ -35,6 +35,20 @@ COMMENT ON COLUMN insp.key_gone.since IS 'When nothing was left';
 CREATE INDEX key_gone_since ON insp.key_gone (since);
 GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;
 
+-- Likewise. The program that erases a person has the key store only if it is inspectd person.
+CREATE TABLE insp.person_gone (
+    partner_id integer NOT NULL,
+    index bytea NOT NULL CHECK (length(index) = 32),
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (partner_id, index)
+);
+COMMENT ON TABLE insp.person_gone IS 'Erased persons and their faces, until the key store has destroyed their keys';
+COMMENT ON COLUMN insp.person_gone.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.person_gone.index IS 'insp.reference_index of the pseudonym of the reference or the face id';
+COMMENT ON COLUMN insp.person_gone.since IS 'When the person was erased: what is sealed later is a new person''s';
+-- For the age of the backlog.
+CREATE INDEX person_gone_since ON insp.person_gone (since);
+
 -- Likewise; and what another job of the chain still has is listed again when that loses its parts.
 CREATE TABLE insp.object_gone (
     location text COLLATE "C" PRIMARY KEY,

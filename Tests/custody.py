@@ -305,7 +305,7 @@ class CustodyTrial(Trial):
         if kept:
             deleted = json.loads(self.command("face", "delete", "--partner", "bank", "--face-id", kept[0]).stdout)
             self.expect(deleted["templates"] == 1, f"a face is not deleted: {deleted}")
-        self.wait("SELECT count(*) FROM insp.key_gone", "keys of erased jobs are not destroyed", 60)
+        self.wait("SELECT (SELECT count(*) FROM insp.key_gone) + (SELECT count(*) FROM insp.person_gone)", "keys of erased jobs are not destroyed", 60)
         seconds = round(time.time() - start, 1)
         self.rewrite(before)
         return gone, seconds

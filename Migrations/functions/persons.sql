@@ -296,6 +296,8 @@ BEGIN
             rest := insp.erase_job(job, 'person');
         END LOOP;
     END LOOP;
+    PERFORM insp.list_persons(owner, ARRAY(
+        SELECT found_by UNION ALL SELECT insp.reference_index(f.face_id) FROM insp.face f WHERE f.person_id = person));
     templates := insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));
     PERFORM insp.forget_persons(ARRAY[person]);

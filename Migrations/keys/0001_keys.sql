@@ -50,6 +50,9 @@ ALTER TABLE insp.key ALTER COLUMN wrapped SET STATISTICS 0, ALTER COLUMN subject
 -- The parent is no foreign key: a partner or a person is destroyed at once, by one row, however many keys are below.
 CREATE UNIQUE INDEX key_partner ON insp.key (partner_id) WHERE kind = 'partner';
 CREATE UNIQUE INDEX key_person ON insp.key (partner_id, subject) WHERE kind = 'person';
+-- The main database names an erased person by the SHA-256 of the pseudonym, which is the subject as Base64 for URLs.
+CREATE INDEX key_person_index ON insp.key (partner_id,
+    sha256(decode(rtrim(translate(encode(subject, 'base64'), '+/', '-_'), '='), 'escape'))) WHERE kind = 'person';
 CREATE INDEX key_parent ON insp.key (parent) WHERE parent IS NOT NULL;
 COMMENT ON TABLE insp.key IS 'Keys, each wrapped by the one above it';
 COMMENT ON COLUMN insp.key.id IS 'Its name, in the header of what it has sealed';

@@ -7,7 +7,7 @@ BEGIN
     FOR role IN
         SELECT * FROM (VALUES
             ('keys_custodian', 'inspectd: may create keys and fetch those whose ids it knows; workers and gateways'),
-            ('keys_eraser', 'inspectd: may destroy keys of jobs and templates whose ids it knows; workers'),
+            ('keys_eraser', 'inspectd: may destroy keys of jobs, templates and persons whose ids it knows; workers'),
             ('keys_sweeper', 'inspectd: may destroy any key, look for unused ones and abandon lost ones; operators'),
             ('keys_locksmith', 'inspectd: may list and rotate keys')) AS r (name, description)
     LOOP

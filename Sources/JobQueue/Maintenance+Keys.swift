@@ -5,6 +5,8 @@ internal import Postgres
 
 extension Maintenance {
     private static let keyPage = 500
+    /// Each costs a call of the key store.
+    private static let personPage = 50
     /// How often the key store notes how far the database has come.
     private static let markAge = Duration.seconds(60)
 
@@ -24,13 +26,38 @@ extension Maintenance {
                     "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
                     [.textArray(ids), .intArray(partners), .textArray(existed.map { $0 ? "t" : "f" })])
             }
+            let persons = try await Self.destroyPersons(keys, connection)
+            destroyed += persons.destroyed
             let swept = try await keys.sweep()
             if followed.map({ $0.duration(to: .now) > Self.markAge }) ?? true {
                 try await keys.follow(connection)
                 followed = .now
             }
             if destroyed > 0 { self.report(.keysDestroyed(destroyed)) }
-            return (destroyed + swept, gone.count == Self.keyPage || swept >= 1000)
+            return (destroyed + swept, gone.count == Self.keyPage || persons.hasMore || swept >= 1000)
         }
+    }
+
+    /// Destroys the keys of erased persons and faces.
+    private static func destroyPersons(
+        _ keys: KeyStore, _ connection: PostgresConnection
+    ) async throws -> (destroyed: Int, hasMore: Bool) {
+        let gone = try await connection.query(
+            "SELECT partner_id, index, since::text, microseconds FROM insp.persons_gone($1)",
+            [.int(Int64(Self.personPage))])
+        let read = ContinuousClock.now
+        var destroyed = 0
+        for row in gone {
+            let (partner, index) = (try row.int(0), try row.data(1))
+            // What was sealed while the others were destroyed is newer than the erasure, too.
+            let waited = read.duration(to: .now) / .microseconds(1)
+            let existed = try await keys.destroyErasedPerson(
+                index, of: partner, since: try row.int(3) + Int64(waited))
+            if existed { destroyed += 1 }
+            _ = try await connection.query(
+                "SELECT insp.person_destroyed($1, $2, $3::timestamptz, $4)",
+                [.int(partner), .bytes(index), .text(try row.string(2)), .bool(existed)])
+        }
+        return (destroyed, gone.count == Self.personPage)
     }
 }

@@ -332,7 +332,9 @@ import Testing
                 "fetch_keys", "destroyed_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys",
                 "custody",
             ],
-            "keys_eraser": ["destroy_job_keys", "sweep_keys", "custody", "main_mark", "follow_main"],
+            "keys_eraser": [
+                "destroy_job_keys", "destroy_erased_person", "sweep_keys", "custody", "main_mark", "follow_main",
+            ],
             "keys_sweeper": [
                 "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys",
                 "idle_person_keys", "drop_idle_persons", "count_below", "abandon_keys", "custody",

@@ -171,6 +171,11 @@ import Testing
         #expect(Self.jobs(try await gateway.call("GET", "/persons/zqmark/export")).isEmpty)
         // A worker that maintains destroys the job's key.
         try await waitUntil("the key is destroyed") { try await service.count("insp.key_gone") == 0 }
+        // And the person's, with the pseudonym.
+        try await waitUntil("the person's key is destroyed") { try await service.count("insp.person_gone") == 0 }
+        #expect(
+            try await setting.admin.query("SELECT count(*) FROM insp.key WHERE kind IN ('person', 'job')")[0].int(0)
+                == 0)
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
         #expect(try await gateway.stop() == 0)

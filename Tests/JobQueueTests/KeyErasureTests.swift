@@ -98,6 +98,38 @@ import Testing
         #expect(try await self.listed(fixture) == [1])
     }
 
+    @Test func `An erased person is listed with the faces until the key store has destroyed the keys`() async throws {
+        let fixture = try await QueueFixture()
+        func erase() async throws {
+            try await fixture.admin.execute("SELECT insp.erase_person('acme', 'ann')")
+        }
+        // Nothing is sealed without a key store.
+        try await erase()
+        #expect(try await fixture.count("insp.person_gone") == 0)
+        try await self.enrol(fixture, [1], user: "ann")
+        try await fixture.admin.execute("SELECT insp.set_custody(gen_random_uuid(), insp.database_id(), 'one')")
+        try await erase()
+        #expect(
+            try await fixture.count(
+                "insp.person_gone WHERE index IN (insp.reference_index('ann'), insp.reference_index('f'))") == 2)
+        let listed = "insp.persons_gone(10)"
+        // The command that erases destroys the key itself.
+        #expect(try await fixture.count(listed) == 0)
+        try await fixture.admin.execute("UPDATE insp.person_gone SET since = since - interval '1 minute'")
+        #expect(try await fixture.count("\(listed) WHERE microseconds BETWEEN 60000000 AND 3600000000") == 2)
+        // Erased again meanwhile.
+        try await fixture.admin.execute(
+            """
+            CREATE TEMP TABLE page AS SELECT * FROM \(listed);
+            SELECT insp.erase_person('acme', 'ann');
+            SELECT insp.person_destroyed(partner_id, index, since, true) FROM page
+            """)
+        #expect(try await fixture.count("insp.person_gone WHERE index = insp.reference_index('ann')") == 1)
+        #expect(try await fixture.count("insp.person_gone") == 1)
+        #expect(
+            try await fixture.count("insp.record WHERE action = 'destroy_keys' AND subject = 'partner acme'") == 1)
+    }
+
     @Test func `A job's key is listed with the last of its chain, however each job goes`() async throws {
         let fixture = try await QueueFixture()
         var ids: [String] = []

@@ -142,6 +142,32 @@ $$;
 COMMENT ON FUNCTION insp.destroy_person_key(integer, bytea) IS 'Destroys a person''s key; returns whether there was one, as 1 or 0';
 GRANT EXECUTE ON FUNCTION insp.destroy_person_key(integer, bytea) TO keys_sweeper;
 
+CREATE OR REPLACE FUNCTION insp.destroy_erased_person(p_partner integer, p_index bytea, p_age interval) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' SET enable_seqscan = off AS $$
+DECLARE
+    person constant uuid := (SELECT k.id FROM insp.key k WHERE k.partner_id = p_partner AND k.kind = 'person'
+        AND sha256(decode(rtrim(translate(encode(k.subject, 'base64'), '+/', '-_'), '='), 'escape')) = p_index);
+BEGIN
+    IF person IS NULL THEN
+        RETURN false;
+    END IF;
+    -- Adding a key locks no parent, so none may be added between the look and the end of this.
+    LOCK TABLE insp.key IN SHARE ROW EXCLUSIVE MODE;
+    IF EXISTS (SELECT FROM insp.key c WHERE c.parent = person AND c.created_at >= now() - p_age) THEN
+        -- The person has come back. Only what was sealed before the erasure may not be opened.
+        WITH deleted AS (
+            DELETE FROM insp.key c WHERE c.parent = person AND c.created_at < now() - p_age RETURNING c.id
+        )
+        INSERT INTO insp.destroyed (id) SELECT d.id FROM deleted d ON CONFLICT DO NOTHING;
+        RETURN false;
+    END IF;
+    RETURN insp.destroy_keys(ARRAY[person]) > 0;
+END
+$$;
+COMMENT ON FUNCTION insp.destroy_erased_person(integer, bytea, interval) IS
+    'Destroys the key of a person, or a face, erased so long ago, whom the SHA-256 of the pseudonym identifies; if keys were added below it since, only the older ones below. Returns whether it destroyed the person''s';
+GRANT EXECUTE ON FUNCTION insp.destroy_erased_person(integer, bytea, interval) TO keys_eraser;
+
 CREATE OR REPLACE FUNCTION insp.destroy_partner_key(p_partner integer) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM insp.partner_keys(ARRAY[p_partner]) k))

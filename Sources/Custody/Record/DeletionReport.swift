@@ -15,7 +15,7 @@ package struct DeletionReport: Sendable {
         case retention
         /// The whole partner.
         case partner
-        /// Not a cause of its own: keys that the key store has destroyed, after any of the others.
+        /// Not a cause of its own: keys that the key store has destroyed, for any of the others.
         case keys
 
         package static func < (left: Cause, right: Cause) -> Bool {
@@ -34,7 +34,8 @@ package struct DeletionReport: Sendable {
     /// The chain that it is made of.
     package static let chain = "operator"
     /// What rows that count may begin with after their chain; the rest is not even parsed.
-    private static let actions = ["erase", "face_", "purge", "destroy_keys"].map { Data("\"action\": \"\($0)".utf8) }
+    private static let actions = ["erase", "face_", "purge", "destroy_keys", "keys_destroy_"]
+        .map { Data("\"action\": \"\($0)".utf8) }
 
     package let partner: String
     /// In microseconds since 1970; `until` is the first that does not belong to it.
@@ -72,7 +73,8 @@ package struct DeletionReport: Sendable {
         case "erase_partner" where isOurs:
             self.add(
                 at, .partner, detail, ["jobs", "templates", "persons", "endpoints", "credentials", "secrets"])
-        case "destroy_keys" where isOurs: self.add(at, .keys, detail, ["keys"])
+        case "destroy_keys" where isOurs, "keys_destroy_person" where isOurs, "keys_destroy_partner" where isOurs:
+            self.add(at, .keys, detail, ["keys"])
         default: return
         }
     }

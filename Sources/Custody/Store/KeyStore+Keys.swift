@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 package import InspectCore
 internal import Postgres
 
@@ -209,6 +209,24 @@ extension KeyStore {
     package func destroyPerson(pseudonym: String, of partner: Int64) async throws(InspectError) -> Bool {
         guard let index = BlindIndex.bytes(of: pseudonym) else { return false }
         return try await self.destroyPerson(index, of: partner)
+    }
+
+    /// Destroys the key of a person or a face whom the main database has erased, unless somebody sealed for the same one since: then only
+    /// the older keys below it. Needs the role `keys_eraser`.
+    ///
+    /// - Parameters:
+    ///   - storedIndex: As ``BlindIndex/ofStored(_:)`` makes it of the pseudonym.
+    ///   - microseconds: How long ago that was.
+    /// - Returns: Whether the person's key was destroyed.
+    package func destroyErasedPerson(
+        _ storedIndex: Data, of partner: Int64, since microseconds: Int64
+    ) async throws(InspectError) -> Bool {
+        try await self.run { connection in
+            try await connection.query(
+                "SELECT insp.destroy_erased_person($1, $2, $3::interval)",
+                [.int(partner), .bytes(storedIndex), .text("\(microseconds) microseconds")]
+            ).single().bool(0)
+        }
     }
 
     private func destroyPerson(_ index: [UInt8], of partner: Int64) async throws(InspectError) -> Bool {

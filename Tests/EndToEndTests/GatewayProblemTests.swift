@@ -119,6 +119,14 @@ import Testing
             path: "/facetec/session", body: #"{"sessionRequestBlob":"b","x":1}"#, code: .payloadInvalid, field: "x",
             allowed: ["userId", "flow"]),
         Wrong(
+            path: "/facetec/session",
+            body: #"{"sessionRequestBlob":"b","userId":"\#(String(repeating: "x", count: 101))"}"#,
+            code: .identifierTooLong, field: "userId"),
+        Wrong(
+            path: "/facetec/session",
+            body: #"{"sessionRequestBlob":"b","flow":"\#(String(repeating: "x", count: 101))"}"#,
+            code: .identifierTooLong, field: "flow"),
+        Wrong(
             path: "/faces/x", body: #"{"encodedFaceImage":"aW1hZ2U=","faceId":"y"}"#, code: .payloadInvalid,
             field: "faceId"),
         Wrong(

@@ -9,6 +9,8 @@
 
 static const uint32_t cepoll_in = EPOLLIN;
 static const uint32_t cepoll_out = EPOLLOUT;
+/// The peer sends nothing more.
+static const uint32_t cepoll_left = EPOLLRDHUP;
 
 static inline int cepoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 

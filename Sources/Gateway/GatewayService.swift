@@ -145,6 +145,7 @@ package final class GatewayService: Sendable {
             let work: GatewayRoute.Work
             switch route.access {
             case .everyone(let answer):
+                try Self.checkQuery(request)
                 try self.checkContent(route.content, request)
                 (share, work) = (nil, { body in GatewayAnswer(response: try await answer(self, request, body)) })
             case .scope(let scope, let prepare):
@@ -160,6 +161,7 @@ package final class GatewayService: Sendable {
                 guard credential.scopes.contains(scope.rawValue) else {
                     throw InspectError(.scopeMissing, scope.rawValue)
                 }
+                try Self.checkQuery(request)
                 try self.checkContent(route.content, request)
                 work = try prepare(
                     GatewayCall(service: self, credential: credential, request: request, values: values))
@@ -182,6 +184,12 @@ package final class GatewayService: Sendable {
         } catch {
             return refuse(Self.problem(error))
         }
+    }
+
+    /// A parameter that comes twice can be read in two ways.
+    private static func checkQuery(_ request: HTTPRequest) throws(InspectError) {
+        guard let name = request.repeatedParameter?.prefix(40) else { return }
+        throw InspectError(.parameterInvalid, "\(name) is given twice", hint: "Give it once.", field: String(name))
     }
 
     /// A body is read only where one belongs: that of an unknown client is not worth its memory.

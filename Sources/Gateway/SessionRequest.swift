@@ -64,6 +64,18 @@ struct SessionRequest {
         self.payload = try JSONBody.data(payload, texts)
     }
 
+    /// A refusal of the payload, by the names that the client sent.
+    static func refusal(_ error: InspectError) -> InspectError {
+        let names = [
+            "userReference": "userId", "reportingCriteria": "flow", "idempotencyKey": "Idempotency-Key",
+            PartKind.sessionBlob.rawValue: "sessionRequestBlob",
+        ]
+        guard let field = error.field, let name = names[field] else { return error }
+        return InspectError(
+            error.code, error.detail.replacing(field, with: name), hint: error.hint?.replacing(field, with: name),
+            field: name)
+    }
+
     private static func flag(_ name: String, in object: [String: Any]) throws(InspectError) -> Bool {
         guard let value = object[name], !(value is NSNull) else { return false }
         // By its text: a cast takes 1 for true.

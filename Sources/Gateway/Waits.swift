@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPServer
 internal import Synchronization
 
 /// Clients that wait for something in the database: a job's end, an event. One statement at a time asks for all of them.
@@ -57,15 +58,19 @@ final class Waits<Subject: Hashable & Sendable>: Sendable {
 
     /// Waits until a subject is found.
     ///
-    /// - Returns: False if it is not found by then, if the gateway stops, or at once if too many of the partner's clients
-    ///   wait.
+    /// - Returns: False if it is not found by then, if the gateway stops or the client leaves, or at once if too many of the
+    ///   partner's clients wait.
     func wait(for subject: Subject, within limit: Duration, partner: String) async -> Bool {
         let token = UUID()
         let timer = Task {
             try await Task.sleep(for: limit)
             self.end(subject, token)
         }
-        defer { timer.cancel() }
+        let departure = HTTPDeparture.current
+        defer {
+            timer.cancel()
+            departure?.notify(nil)
+        }
         return await withCheckedContinuation { continuation in
             let starts = self.state.withLock { state -> Bool? in
                 if state.isClosed || state.partners[partner] ?? 0 >= self.perPartner { return nil }
@@ -78,6 +83,7 @@ final class Waits<Subject: Hashable & Sendable>: Sendable {
             guard let starts else { return continuation.resume(returning: false) }
             // What happened since the client last asked is found at once.
             if starts { Task { await self.poll() } } else { self.signal?.notify() }
+            departure?.notify { self.end(subject, token) }
         }
     }
 
@@ -95,7 +101,7 @@ final class Waits<Subject: Hashable & Sendable>: Sendable {
         self.signal?.close()
     }
 
-    /// Ends one wait, whose time is over.
+    /// Ends one wait, whose time is over or whose client has left.
     private func end(_ subject: Subject, _ token: UUID) {
         let waiter = self.state.withLock { state in
             let waiter = state.waiters[subject]?.removeValue(forKey: token)

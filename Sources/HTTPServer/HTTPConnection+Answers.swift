@@ -5,6 +5,7 @@ extension HTTPConnection {
     func answer(_ response: HTTPResponse, withoutBody: Bool = false) {
         let isHead = withoutBody || self.head?.request.method == "HEAD"
         self.head = nil
+        self.departure = nil
         if self.loop.core.isDraining.load(ordering: .relaxed) { self.staysOpen = false }
         self.output.append(contentsOf: response.head(staysOpen: self.staysOpen))
         if !isHead { self.output.append(contentsOf: response.body) }

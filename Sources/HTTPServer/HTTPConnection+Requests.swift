@@ -178,8 +178,12 @@ extension HTTPConnection {
             self.phase = .working
             let (core, id, body, share) = (self.loop.core, self.id, self.body, self.share)
             self.body = Data()
+            let departure = HTTPDeparture()
+            self.departure = departure
+            // By an earlier request on this connection.
+            if self.hasLeft { departure.leave() }
             Task {
-                let response = await work(body)
+                let response = await HTTPDeparture.$current.withValue(departure) { await work(body) }
                 core.post(.answered(id, response, held: body.count, share: share))
             }
         default: break

@@ -4,7 +4,8 @@ internal import Foundation
 /// answers.
 ///
 /// (PROXY header) → (TLS) → idle → head → admitting → receiving or discarding the body → working → answering → idle or
-/// lingering. Nothing is read during admission and work: pipelined requests wait in the kernel.
+/// lingering. Nothing is read during admission and work: pipelined requests wait in the kernel. Work is told when its
+/// client leaves.
 final class HTTPConnection {
     enum Phase {
         case proxy, handshake
@@ -58,6 +59,10 @@ final class HTTPConnection {
     var counted: (account: String, bytes: Int)?
     var staysOpen = true
     var share: String?
+    /// Tells the work on the request when the client leaves.
+    var departure: HTTPDeparture?
+    /// Whether the client has stopped sending, during work.
+    var hasLeft = false
     /// Whether a request is active, and whether the connection cannot be closed to make room.
     var isInRequest = false
     var isBusy = false {
@@ -106,6 +111,9 @@ final class HTTPConnection {
         case .admitting, .working, .answering, .closed: false
         }
     }
+
+    /// Whether the loop watches for the client's departure, as it reads nothing.
+    var awaitsDeparture: Bool { if case .working = self.phase { !self.hasLeft } else { false } }
 
     var wantsOutput: Bool { self.written < self.output.count || self.transport.wantsToWrite }
 
@@ -186,6 +194,13 @@ final class HTTPConnection {
         return !self.isClosed
     }
 
+    /// The client stopped sending. Whether it still reads is not known, so the request is answered.
+    func leave() {
+        guard self.awaitsDeparture else { return }
+        self.hasLeft = true
+        self.departure?.leave()
+    }
+
     /// Closes the connection at once. The loop then forgets it.
     func close() {
         self.output = []
@@ -194,6 +209,7 @@ final class HTTPConnection {
         switch self.phase {
         case .closed: return
         case .admitting, .working:
+            self.departure?.leave()
             self.isInRequest = false
             self.isBusy = false
         default: self.endRequest()

@@ -59,9 +59,11 @@ struct HTTPHead {
             throw HTTPFault("Expect may only be 100-continue", status: 417)
         }
         self.expectsContinue = !isOld && expected != nil && self.framing != .none
+        let parameters = try HTTPSyntax.query(query)
         self.request = HTTPRequest(
-            method: method, path: path, segments: segments, query: try HTTPSyntax.query(query),
+            method: method, path: path, segments: segments, query: parameters.values,
             headers: values.mapValues { $0.joined(separator: ", ") }, peer: peer)
+        self.request.repeatedParameter = parameters.repeated
     }
 
     /// Checks the first line as soon as it is complete, to refuse other protocols early.

@@ -85,9 +85,10 @@ final class HTTPLoop {
     private func serve(_ id: UInt64, _ events: UInt32) {
         guard let connection = self.connections[id] else { return }
         if events & cepoll_out != 0 { connection.writable() }
+        if events & cepoll_left != 0 { connection.leave() }
         if connection.wantsInput, events & ~cepoll_out != 0 {
             connection.readable()
-        } else if events & ~(cepoll_in | cepoll_out) != 0 {
+        } else if events & ~(cepoll_in | cepoll_out | cepoll_left) != 0 {
             // The client left while nothing was read from it.
             connection.close()
         }
@@ -105,7 +106,9 @@ final class HTTPLoop {
             self.accept(true)
             return
         }
-        let wanted = (connection.wantsInput ? cepoll_in : 0) | (connection.wantsOutput ? cepoll_out : 0)
+        let wanted =
+            (connection.wantsInput ? cepoll_in : 0) | (connection.wantsOutput ? cepoll_out : 0)
+            | (connection.awaitsDeparture ? cepoll_left : 0)
         guard wanted != connection.watched else { return }
         connection.watched = wanted
         _ = cepoll_change(self.set, descriptor, wanted, connection.id)

@@ -8,8 +8,10 @@ package struct HTTPRequest: Sendable {
     package var path: String
     /// The same by segments: an escaped slash is part of one.
     package var segments: [String]
-    /// Parameters of the query; a name that was given twice has both values, joined with a comma.
+    /// Parameters of the query; a name that was given twice has its first value.
     package var query: [String: String]
+    /// A parameter that was given twice.
+    package var repeatedParameter: String?
     /// Header fields, names in lower case; values of repeated ones are joined with a comma (RFC 9110, section 5.3).
     package var headers: [String: String]
     /// Numeric address of the peer, which may be a proxy.

@@ -105,17 +105,18 @@ package enum HTTPSyntax {
         return String(validating: plain, as: UTF8.self)
     }
 
-    /// Parameters of a query; a name that was given twice has both values, joined with a comma.
-    static func query(_ text: Substring) throws(HTTPFault) -> [String: String] {
+    /// Parameters of a query, and the first name that was given twice.
+    static func query(_ text: Substring) throws(HTTPFault) -> (values: [String: String], repeated: String?) {
         var values: [String: String] = [:]
+        var repeated: String?
         for pair in text.split(separator: "&") {
             let name = pair.prefix { $0 != "=" }
             guard let key = Self.unescaped(name.replacing("+", with: " ")[...]),
                 let value = Self.unescaped(pair.dropFirst(name.count + 1).replacing("+", with: " ")[...])
             else { throw HTTPFault("the query has escapes that are none") }
-            values[key] = values[key].map { "\($0), \(value)" } ?? value
+            if values[key] == nil { values[key] = value } else { repeated = repeated ?? key }
         }
-        return values
+        return (values, repeated)
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`

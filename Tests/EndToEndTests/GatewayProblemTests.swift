@@ -71,6 +71,8 @@ import Testing
             code: .mediaTypeUnsupported, field: "Content-Type", allowed: ["application/json", "multipart/form-data"]),
         Wrong(path: "/inspectionjob/create?wait=x", body: "{}", code: .parameterInvalid, field: "wait"),
         .get("/inspectionjob?userReference=", "userReference"),
+        .get("/inspectionjob?userReference=a&userReference=b", "userReference"),
+        .get("/inspectionjob?userReference=a&limit=1&status=2&limit=1", "limit"),
         .get("/inspectionjob", "userReference", ["customerInternalReference", "reportingCriteria"]),
         .get("/inspectionjob?userReference=u&status=3", "status", ["64", "128"]),
         .get("/inspectionjob?userReference=u&limit=0", "limit"),
@@ -118,6 +120,14 @@ import Testing
         Wrong(
             path: "/facetec/session", body: #"{"sessionRequestBlob":"b","x":1}"#, code: .payloadInvalid, field: "x",
             allowed: ["userId", "flow"]),
+        Wrong(
+            path: "/facetec/session",
+            body: #"{"sessionRequestBlob":"b","userId":"\#(String(repeating: "x", count: 101))"}"#,
+            code: .identifierTooLong, field: "userId"),
+        Wrong(
+            path: "/facetec/session",
+            body: #"{"sessionRequestBlob":"b","flow":"\#(String(repeating: "x", count: 101))"}"#,
+            code: .identifierTooLong, field: "flow"),
         Wrong(
             path: "/faces/x", body: #"{"encodedFaceImage":"aW1hZ2U=","faceId":"y"}"#, code: .payloadInvalid,
             field: "faceId"),

@@ -171,6 +171,9 @@ import Testing
         // Others are served meanwhile.
         for _ in 0..<20 { #expect(try await gateway.call("POST", "/inspectionjob/create", body).status == 201) }
         try await gateway.waitForClients(200)
+        // Those that leave wait no longer.
+        for client in waiting[150...] { client.close() }
+        try await gateway.waitForClients(150)
         let text = try await gateway.metrics()
         let manual = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/METRICS.md", encoding: .utf8)
         for line in text.split(separator: "\n") where line.hasPrefix("# TYPE inspectd_gateway") {
@@ -184,7 +187,7 @@ import Testing
         #expect(try connections[0].int(0) <= 5)
         // When it is stopped, it sends waiting clients the job's progress.
         gateway.program.send(SIGTERM)
-        for client in waiting { #expect(await client.answer().contains(#""status": 1"#)) }
+        for client in waiting[..<150] { #expect(await client.answer().contains(#""status": 1"#)) }
         for client in slow { client.close() }
         #expect(try await gateway.program.wait() == 0)
     }

@@ -63,6 +63,21 @@ import Testing
             ])
     }
 
+    @Test func `The table of errors has a status only for codes that refuse requests`() throws {
+        struct Row: Decodable { var status: Int? }
+        let description = Data(OpenAPIDocument.text(longestWaitSeconds: 60).utf8)
+        let judge = try #require(SchemaJudge(try JSONDecoder().decode(JSONValue.self, from: description)))
+        var entries: [JSONValue] = []
+        for code in ErrorCode.allCases {
+            let entry = try JSONEncoder().encode(ErrorEntry(code))
+            #expect(try JSONDecoder().decode(Row.self, from: entry).status == code.row.httpStatus, "\(code)")
+            entries.append(try JSONDecoder().decode(JSONValue.self, from: entry))
+        }
+        #expect(judge.faults(.object(["errors": .list(entries)]), "ErrorTable") == [])
+        #expect(entries.contains { $0["status"] == nil })
+        #expect(entries.filter { $0["status"] == .number(500) }.map { $0["code"] } == [.text("INTERNAL_ERROR")])
+    }
+
     @Test func `A partner is sent to its own calls, and to nothing in the database`() {
         let text = OpenAPIDocument.text(longestWaitSeconds: 60)
         #expect(!text.contains("insp."))

@@ -188,6 +188,11 @@ import Testing
         #expect(session("{}") == "sessionRequestBlob" && session(#"{"sessionRequestBlob":7}"#) == "sessionRequestBlob")
         #expect(session(#"{"sessionRequestBlob":"b","flow":7}"#) == "flow")
         #expect(session(#"{"sessionRequestBlob":"b","colour":7}"#) == "colour")
+        // The database's refusals as well, by the names that the client sent.
+        for (name, sent) in [("userReference", "userId"), ("reportingCriteria", "flow"), ("consent", "consent")] {
+            let refusal = SessionRequest.refusal(InspectError(.identifierTooLong, name, field: name))
+            #expect(refusal.field == sent && refusal.detail == sent, "\(refusal)")
+        }
     }
 
     @Test func `A problem's title is the phrase of its status`() throws {

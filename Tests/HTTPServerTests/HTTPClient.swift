@@ -29,6 +29,9 @@ struct HTTPClient {
 
     func close() { Glibc.close(self.descriptor) }
 
+    /// Sends nothing more, but still reads.
+    func finish() { shutdown(self.descriptor, CInt(SHUT_WR)) }
+
     /// - Returns: False once the server has closed the connection.
     @discardableResult func send(_ text: String) async -> Bool {
         await onOwnThread {

@@ -129,6 +129,36 @@ import Testing
         await server.stop(within: .seconds(1))
     }
 
+    @Test func `Work that waits ends when its client leaves, and other work goes on`() async throws {
+        let server = try HTTPServer(try #require(ListenAddress("0"))) { request in
+            .accept { _ in
+                if request.path == "/wait" {
+                    await withCheckedContinuation { continuation in
+                        HTTPDeparture.current?.notify { continuation.resume() }
+                    }
+                } else {
+                    try? await Task.sleep(for: .seconds(1))
+                }
+                return HTTPResponse(status: 200, body: Data("answer to \(request.path)".utf8))
+            }
+        }
+        let gone = try HTTPClient(server.port)
+        await gone.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        try await waitUntil("the request is in flight") { server.requestsInFlight == 1 }
+        gone.close()
+        try await waitUntil("the request has ended") { server.requestsInFlight == 0 && server.connections == 0 }
+        // A client that only sends nothing more still gets its answer.
+        for path in ["/wait", "/other"] {
+            let client = try HTTPClient(server.port)
+            await client.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.finish()
+            #expect(await client.rest().hasSuffix("answer to \(path)"))
+            client.close()
+        }
+        try await waitUntil("all have ended") { server.requestsInFlight == 0 && server.connections == 0 }
+        await server.stop(within: .seconds(1))
+    }
+
     /// As many connections as given, none of which is closed for its silence.
     private static func patientServer(connections: UInt32) throws -> HTTPServer {
         try Self.server {

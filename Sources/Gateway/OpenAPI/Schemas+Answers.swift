@@ -150,13 +150,13 @@ extension OpenAPIDocument {
               "type": "array",
               "items": {
                 "type": "object",
-                "required": ["code", "message", "retryable", "status", "contractCodes"],
+                "required": ["code", "message", "retryable", "contractCodes"],
                 "properties": {
                   "code": { "type": "string" },
                   "message": { "type": "string" },
                   "hint": { "type": "string" },
                   "retryable": { "type": "boolean" },
-                  "status": { "type": "integer" },
+                  "status": { "type": "integer", "description": "Of a refusal; absent: no request is refused with the code" },
                   "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
                 }
               }

@@ -28,13 +28,13 @@ extension GatewayRoute {
 }
 
 /// A row of the table of errors.
-private struct ErrorEntry: Encodable {
+struct ErrorEntry: Encodable {
     var code: String
     var message: String
     var hint: String?
     var retryable: Bool
-    /// HTTP status of a refusal; errors of jobs are in results.
-    var status: Int
+    /// HTTP status of a refusal; `nil` for errors of jobs, which are in results.
+    var status: Int?
     var contractCodes: ContractCodes
 
     init(_ code: ErrorCode) {
@@ -43,7 +43,7 @@ private struct ErrorEntry: Encodable {
         self.message = error.text
         self.hint = error.hint
         self.retryable = code.isRetryable
-        self.status = code.httpStatus
+        self.status = code.row.httpStatus
         self.contractCodes = code.contractCodes
     }
 }

@@ -73,7 +73,12 @@ extension GatewayCall {
     fileprivate func session(_ request: SessionRequest) async throws -> GatewayAnswer {
         // A session is only answered within the request, so the client must wait.
         guard self.service.waits.hasRoom(for: self.credential.partner) else { throw InspectError(.rateLimited) }
-        let job = try await self.store.session(self.credential, request, traceparent: self.traceparent)
+        let job: GatewayStore.SessionJob
+        do {
+            job = try await self.store.session(self.credential, request, traceparent: self.traceparent)
+        } catch let error as InspectError {
+            throw SessionRequest.refusal(error)
+        }
         _ = await self.service.waits.wait(
             for: JobWait(job: job.number, endsWithAnswer: true),
             within: .seconds(self.service.configuration.longestWaitSeconds), partner: self.credential.partner)

@@ -37,6 +37,9 @@ extension GatewayRoute {
                             accessToken: token.text, expiresIn: token.seconds,
                             scope: scopes.sorted().joined(separator: " ")),
                         headers: headers)
+                } catch let error as InspectError where error.code == .unauthenticated {
+                    // Revoked, and still in the cache.
+                    throw .client(request.headers["authorization"] != nil)
                 } catch {
                     throw .other(error)
                 }

@@ -151,7 +151,7 @@ extension OpenAPIDocument {
             "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
               "type": "object",
-              "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
+              "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
                 "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },

@@ -130,7 +130,8 @@ import Testing
         let moved = try await self.rerun(fixture, anywhere)
         #expect(
             try await fixture.count(
-                "insp.job j JOIN insp.region g ON g.id = j.region WHERE g.name = 'EU' AND j.public_id = '\(moved)'") == 1)
+                "insp.job j JOIN insp.region g ON g.id = j.region WHERE g.name = 'EU' AND j.public_id = '\(moved)'")
+                == 1)
         try await fixture.admin.execute("SELECT insp.set_region_policy('acme', 'EU', true)")
         #expect(await refusal(far) == nil)
 

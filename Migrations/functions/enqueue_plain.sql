@@ -34,6 +34,8 @@ LANGUAGE sql STABLE AS $$
             AND jsonb_typeof(y.p -> 'partner') = 'string'
             AND y.p ->> 'workflow' IN ('id', 'id_identity', 'similarity')
             AND (y.rest = '{}' OR y.rest - ARRAY['customerInternalReference', 'userReference', 'idempotencyKey'] = '{}'
+                -- JSON escapes every other control character.
+                AND strpos(y.rest::text, '\') = 0 AND strpos(y.rest::text, E'\x7F') = 0
                 AND coalesce(jsonb_typeof(y.rest -> 'customerInternalReference') = 'string'
                     AND length(y.rest ->> 'customerInternalReference') BETWEEN 1 AND 100, true)
                 AND coalesce(jsonb_typeof(y.rest -> 'userReference') = 'string'

@@ -79,6 +79,10 @@ BEGIN
             RETURN;
         END IF;
     END IF;
+    -- A later blob needs none, but one that says no is not sent on.
+    IF p_payload ? 'consent' THEN
+        PERFORM insp.check_consent(p_payload, (SELECT p FROM insp.partner p WHERE p.id = number));
+    END IF;
     id := j.public_id;
     key_id := j.key_id;
     blobs := (SELECT count(*) FROM insp.part p WHERE p.job_id = ANY (ARRAY[j.id]) AND p.kind = 'SESSION_BLOB');
@@ -86,7 +90,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb, bytea) IS
-    'The session that a further blob belongs to, with the number of its blobs and the key that seals them: the one with this id, which must wait for a blob and be of the payload''s userReference, if that has one; without an id, the one that waits and has the payload''s userReference and reportingCriteria (no row: there is none). For a payload with an idempotencyKey, of which p_content covers the blob: repeated is the job''s internal number if the blob was added before; else idempotency_key and request_sha256 are for insp.gateway_session_add';
+    'The session that a further blob belongs to, with the number of its blobs and the key that seals them: the one with this id, which must wait for a blob and be of the payload''s userReference, if that has one; without an id, the one that waits and has the payload''s userReference and reportingCriteria (no row: there is none). A consent in the payload is judged as that of a first blob. For a payload with an idempotencyKey, of which p_content covers the blob: repeated is the job''s internal number if the blob was added before; else idempotency_key and request_sha256 are for insp.gateway_session_add';
 GRANT EXECUTE ON FUNCTION insp.gateway_session_find(bigint, bytea, uuid, jsonb, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_session_add(

@@ -44,6 +44,10 @@ BEGIN
         ELSIF p ->> name = '' AND name <> 'reportingCriteria' THEN
             -- It would group all persons without a reference.
             PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is empty', 'Leave it out where there is none.', p_field => name);
+        ELSIF name <> 'idempotencyKey' AND p ->> name ~ '[\u0001-\u001F\u007F]' THEN
+            -- No path of HTTP can name it, so that its person could not be found, exported or erased there.
+            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' has a control character', 'Leave out U+0000 to U+001F and U+007F.',
+                name);
         END IF;
     END LOOP;
     r.idempotency_key := p ->> 'idempotencyKey';

@@ -225,6 +225,7 @@ DECLARE
     partner insp.partner;
     number bigint;
     place smallint;
+    personal jsonb;
     fresh constant uuid := insp.random_id(insp.id_prefix());
 BEGIN
     PERFORM insp.need_read_committed();
@@ -246,11 +247,17 @@ BEGIN
         -- Without its options it would be another job.
         PERFORM insp.refuse('REQUEST_PURGED');
     END IF;
+    -- The policies of today judge it as a new request. Of a sealed job's consent, personal has what they check.
+    personal := insp.readable_personal(old.personal);
+    IF personal ? 'consent' OR partner.consent_required THEN
+        PERFORM insp.check_consent(coalesce(personal, '{}'), partner);
+    END IF;
+    -- A job of any region was accepted before the deployment named regions.
+    place := insp.request_region(coalesce((SELECT jsonb_build_object('region', g.name) FROM insp.region g
+        WHERE g.id = old.region AND old.region <> 0), '{}'), partner);
     IF partner.max_waiting IS NOT NULL THEN
         PERFORM insp.take_waiting(partner.id, partner.max_waiting, 1);
     END IF;
-    -- A job of any region was accepted before the deployment named regions.
-    place := CASE old.region WHEN 0 THEN insp.request_region('{}', partner) ELSE old.region END;
     number := nextval('insp.job_id');
     INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
         document_format, review, enrollment_mode, rerun_of, own_callback, traceparent, personal, sealed, key_id, request)
@@ -283,7 +290,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun(uuid) IS
-    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. The partner''s policies of today on consent and regions judge it as a new request. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
 GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean

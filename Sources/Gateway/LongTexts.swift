@@ -63,10 +63,12 @@ struct LongTexts {
     ///
     /// - Returns: `nil` if it is not Base64.
     func bytes(_ text: String) -> Data? {
-        guard let range = self.range(text) else { return Self.decode(Data(text.utf8)) }
-        return self.body.withUnsafeBytes { Self.plain(UnsafeRawBufferPointer(rebasing: $0[range])) }.flatMap {
-            Data(base64Encoded: $0)
+        guard let range = self.range(text) else {
+            // Some encoders break lines.
+            return Self.decode(Data(text.utf8.filter { $0 != 0x0a && $0 != 0x0d }))
         }
+        return self.body.withUnsafeBytes { Self.plain(UnsafeRawBufferPointer(rebasing: $0[range])) }
+            .flatMap(Self.decode)
     }
 
     /// The text of a parsed string, whether it is a marker or the text itself.
@@ -82,7 +84,7 @@ struct LongTexts {
     /// Whether re-encoded JSON contains a marker: a long string where none is allowed.
     func isLeft(in data: Data) -> Bool { !self.ranges.isEmpty && data.range(of: Data(self.mark.utf8)) != nil }
 
-    /// Resolves the few escapes that Base64 has in JSON: line breaks, and slashes as some encoders write them.
+    /// Resolves the escapes that Base64 has in JSON: line breaks, slashes and ASCII, as some encoders write them.
     private static func plain(_ bytes: UnsafeRawBufferPointer) -> Data? {
         guard let base = bytes.baseAddress else { return Data() }
         var plain = Data(capacity: bytes.count)
@@ -90,16 +92,31 @@ struct LongTexts {
         while let found = memchr(base + index, CInt(UInt8(ascii: "\\")), bytes.count - index) {
             let slash = UnsafeRawPointer(found) - base
             Self.append(base + index, slash - index, to: &plain)
+            index = slash + 2
             // The string has an end, so no backslash is its last octet.
             switch bytes[slash + 1] {
             case UInt8(ascii: "n"), UInt8(ascii: "r"): break
             case UInt8(ascii: "/"): plain.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "u"):
+                guard let octet = Self.ascii(bytes[index...].prefix(4)) else { return nil }
+                if octet != 0x0a && octet != 0x0d { plain.append(octet) }
+                index += 4
             default: return nil
             }
-            index = slash + 2
         }
         Self.append(base + index, bytes.count - index, to: &plain)
         return plain
+    }
+
+    /// The ASCII character of an escape with these four hexadecimal digits.
+    private static func ascii(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt8? {
+        guard digits.count == 4 else { return nil }
+        var value = 0
+        for digit in digits {
+            guard let number = Character(UnicodeScalar(digit)).hexDigitValue else { return nil }
+            value = value * 16 + number
+        }
+        return value < 0x80 ? UInt8(value) : nil
     }
 
     /// Through a pointer: indexing a slice costs a call for each octet.
@@ -107,10 +124,18 @@ struct LongTexts {
         data.append(start.assumingMemoryBound(to: UInt8.self), count: count)
     }
 
+    /// Decodes Base64 without line breaks.
+    ///
+    /// Foundation's decoder alone accepts padding anywhere and drops what belongs to it.
     private static func decode(_ text: Data) -> Data? {
-        if let data = Data(base64Encoded: text) { return data }
-        // Some encoders break lines.
-        let plain = text.filter { $0 != 0x0a && $0 != 0x0d }
-        return plain.count < text.count ? Data(base64Encoded: plain) : nil
+        guard text.count.isMultiple(of: 4) else { return nil }
+        let isPadded = text.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress,
+                let found = memchr(base, CInt(UInt8(ascii: "=")), bytes.count)
+            else { return true }
+            let padding = bytes.count - (UnsafeRawPointer(found) - base)
+            return padding == 1 || padding == 2 && bytes[bytes.count - 1] == UInt8(ascii: "=")
+        }
+        return isPadded ? Data(base64Encoded: text) : nil
     }
 }

@@ -59,7 +59,7 @@ struct SessionRequest {
         self.scansDocument = try Self.flag("documentScan", in: object)
         self.hasKey = key != nil
         payload["idempotencyKey"] = key
-        // Judged with the first blob, which makes the job.
+        // Judged by the database with every blob; that of the first one is kept.
         if let consent = object["consent"], !(consent is NSNull) { payload["consent"] = consent }
         self.payload = try JSONBody.data(payload, texts)
     }

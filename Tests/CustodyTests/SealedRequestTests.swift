@@ -120,6 +120,8 @@ import Testing
         #""userReference":"\#(String(repeating: "é", count: 100))""#, #""customerInternalReference":["x"]"#,
         #""customerInternalReference":"\#(String(repeating: "x", count: 101))""#, #""reportingCriteria":"""#,
         #""reportingCriteria":"\#(String(repeating: "x", count: 101))""#, #""reportingCriteria":7"#,
+        #""userReference":"a\tb""#, #""customerInternalReference":"\u007f""#, #""reportingCriteria":"\u001f""#,
+        #""userReference":"\n\#(String(repeating: "x", count: 100))""#, #""idempotencyKey":"a\tb""#,
         #""idempotencyKey":"""#, #""idempotencyKey":{}"#, #""faceId":"f""#, #""zqmark":"zqmark""#,
         #""callbackUrl":7"#, #""callbackUrl":"zqmark""#, #""callbackUrl":"ftp://a.example.com/x""#,
         #""callbackUrl":"https://user:word@hooks.example.com/x""#, #""callbackUrl":"https://hooks.example.com/x#y""#,

@@ -47,6 +47,7 @@ import Testing
         .job(#""consent":{"obtained":"yes","obtainedAt":"today"}"#, .payloadInvalid, "consent.obtainedAt", ["Z"]),
         .job(#""consent":{"obtainedAt":"2999-01-01T00:00:00Z"}"#, .payloadInvalid, "consent.obtainedAt"),
         .job(#""userReference":"\#(String(repeating: "x", count: 101))""#, .identifierTooLong, "userReference"),
+        .job(#""userReference":"a\tb""#, .payloadInvalid, "userReference", ["U+001F"]),
         .job(#""userReference":7"#, .payloadInvalid, "userReference"),
         .job(#""callbackUrl":"ftp://example.com/""#, .callbackURLInvalid, "callbackUrl"),
         .job(#""delaySeconds":-1"#, .payloadInvalid, "delaySeconds", ["0 to 2592000"]),

@@ -8,11 +8,11 @@ import Testing
 @testable import Gateway
 
 @Suite struct GatewayRequestTests {
-    private static func create(_ text: String, key: String? = nil) throws -> CreateRequest {
+    static func create(_ text: String, key: String? = nil) throws -> CreateRequest {
         try CreateRequest(Data(text.utf8), idempotencyKey: key)
     }
 
-    private static func code(_ body: () throws -> Void) -> ErrorCode? {
+    static func code(_ body: () throws -> Void) -> ErrorCode? {
         do { try body() } catch { return (error as? InspectError)?.code }
         return nil
     }
@@ -55,38 +55,6 @@ import Testing
         #expect(Self.code { _ = try Self.create(#"{"parts":{"FRONT":["YQ=="]}}"#) } == .partUnexpected)
         let frames = Array(repeating: #""YQ==""#, count: 257).joined(separator: ",")
         #expect(Self.code { _ = try Self.create(#"{"parts":{"FRAMES":[\#(frames)]}}"#) } == .partTooLarge)
-    }
-
-    @Test func `Long strings are read in place, with the escapes that encoders write`() throws {
-        let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
-        let plain = bytes.base64EncodedString()
-        let broken = bytes.base64EncodedString(options: [
-            .lineLength76Characters, .endLineWithCarriageReturn, .endLineWithLineFeed,
-        ])
-        .replacing("\r\n", with: #"\r\n"#)
-        for text in [plain, plain.replacing("/", with: #"\/"#), broken] {
-            let request = try Self.create(#"{"encodedFrontImage":"\#(text)","userReference":"a\"b"}"#)
-            #expect(request.parts[.front] == [bytes])
-            #expect(String(decoding: request.payload, as: UTF8.self).contains(#"a\"b"#))
-            let part = try Self.create(#"{"parts":{"FRAMES":["\#(text)",{"content":"YQ=="}]}}"#)
-            #expect(part.parts[.frames] == [bytes, Data("a".utf8)])
-        }
-        let long = String(repeating: "x", count: 20_000)
-        for wrong in ["?" + plain, plain + #"\u0041"#, plain + #"\\"#, long.dropLast() + "*"] {
-            #expect(Self.code { _ = try Self.create(#"{"encodedFrontImage":"\#(wrong)"}"#) } == .payloadInvalid)
-        }
-        // No image of the permitted size is so long, so it need not be decoded, nor be Base64.
-        let endless = String(repeating: "*", count: 32_000_000)
-        #expect(Self.code { _ = try Self.create(#"{"encodedFrontImage":"\#(endless)"}"#) } == .partTooLarge)
-        // Where no image belongs, a payload of that size is too large.
-        for text in [#"{"userReference":"\#(long)"}"#, #"{"\#(long)":1}"#, #"{"parts":{"FRONT":{"url":"\#(long)"}}}"#] {
-            #expect(Self.code { _ = try Self.create(text) } == .payloadTooLarge, "\(text.prefix(30))")
-        }
-        for text in [#"{"a":"\#(long)"#, #"{"a":"\#(long)\"}"#, #"{"a":"\#(long)" "b"}"#] {
-            #expect(Self.code { _ = try Self.create(text) } == .payloadInvalid)
-        }
-        let blob = try SessionRequest(Data(#"{"sessionRequestBlob":"\#(long)\u00e4\/"}"#.utf8))
-        #expect(blob.blob == Data((long + "ä/").utf8))
     }
 
     @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async throws {

@@ -118,7 +118,8 @@ import Testing
 
     /// Odd, and each a string of JSON. U+0000 and half surrogates are none that `jsonb` holds.
     private static let strings = [
-        #""ref""#, #""""#, #""é""#, #""👩‍👩‍👧‍👦""#, #""\u202e\u0001\u2028""#, #""a\\\"b\n""#, #""ﷺ\u0301""#, #""null""#,
+        #""ref""#, #""""#, #""é""#, #""👩‍👩‍👧‍👦""#, #""\u202e\u0001\u2028""#, #""a\\\"b\n""#,
+        #""\u202e\u2028""#, #""a\\\"b""#, #""ﷺ\u0301""#, #""null""#,
         #""\ud83d\ude00""#, "\"\(String(repeating: "x", count: 100))\"", "\"\(String(repeating: "é", count: 101))\"",
         "\"\(String(repeating: "long ", count: 1_700))\"", "\"\(String(repeating: "y", count: 17_000))\"",
     ]

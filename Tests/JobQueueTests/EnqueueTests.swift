@@ -99,6 +99,12 @@ import Testing
         for key in ["customerInternalReference", "userReference", "idempotencyKey"] {
             with("an empty \(key)", #""\#(key)":"""#, .payloadInvalid)
         }
+        // No path of HTTP could name them.
+        for key in ["customerInternalReference", "userReference", "reportingCriteria"] {
+            for text in [#"\u0001"#, #"a\tb"#, #"a\n"#, #"a\u001fb"#, #"\u007f"#] {
+                with("\(text) in \(key)", #""\#(key)":"\#(text)""#, .payloadInvalid)
+            }
+        }
         for url in [
             "http://hooks.example.com/x", "https://10.0.0.1/x", "https://hooks.example.com:444/x",
             "https://hooks.example.com/#f", "https://u@hooks.example.com/", "hooks.example.com",

@@ -12,9 +12,18 @@ import Testing
         ("workflow", [#""id""#, #""id_identity""#, #""similarity""#, #""liveness""#, "2", #""none""#, nil]),
         (
             "customerInternalReference",
-            [nil, #""ref""#, #""""#, "1", "\"\(String(repeating: "x", count: 101))\"", "null"]
+            [
+                nil, #""ref""#, #""""#, "1", "\"\(String(repeating: "x", count: 101))\"", "null", #""a\tb""#,
+                #""a\"\\ b""#,
+            ]
         ),
-        ("userReference", [nil, #""user""#, #""""#, "{}", "\"\(String(repeating: "é", count: 100))\"", "null"]),
+        (
+            "userReference",
+            [
+                nil, #""user""#, #""""#, "{}", "\"\(String(repeating: "é", count: 100))\"", "null", #""\u007f""#,
+                #""\u0001""#,
+            ]
+        ),
         ("idempotencyKey", [nil, #""key""#, #""""#, "1"]),
         ("lane", [nil, #""bulk""#, #""fast""#]),
         ("strange", [nil, "1"]),

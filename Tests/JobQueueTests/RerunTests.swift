@@ -102,6 +102,48 @@ import Testing
         #expect(disabled?.sqlState == ErrorCode.partnerDisabled.sqlState)
     }
 
+    @Test func `The partner's policies of today on consent and regions judge a rerun`() async throws {
+        let fixture = try await QueueFixture()
+        func finished(_ more: String) async throws -> String {
+            let id = try await fixture.client.enqueue(
+                payload: Data(#"{"partner":"acme","workflow":"id"\#(more)}"#.utf8),
+                parts: [.front: [Data("front".utf8)]])
+            #expect(try await fixture.client.cancel(id))
+            return id
+        }
+        func refusal(_ id: String) async -> ErrorCode? {
+            do {
+                _ = try await self.rerun(fixture, id)
+                return nil
+            } catch {
+                return (error as? PostgresError)?.sqlState.flatMap { ErrorCode(sqlState: $0) }
+            }
+        }
+        let far = try await finished(#","region":"US""#)
+        let anywhere = try await finished("")
+        let consented = try await finished(
+            #","consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z","policyVersion":"v3"}"#)
+        for id in [far, anywhere, consented] { #expect(await refusal(id) == nil) }
+
+        try await fixture.admin.execute("SELECT insp.set_region_policy('acme', 'EU')")
+        #expect(await refusal(far) == .regionRefused)
+        let moved = try await self.rerun(fixture, anywhere)
+        #expect(
+            try await fixture.count(
+                "insp.job j JOIN insp.region g ON g.id = j.region WHERE g.name = 'EU' AND j.public_id = '\(moved)'")
+                == 1)
+        try await fixture.admin.execute("SELECT insp.set_region_policy('acme', 'EU', true)")
+        #expect(await refusal(far) == nil)
+
+        try await fixture.admin.execute("SELECT insp.set_consent_policy('acme', true, NULL, 'v3')")
+        let jobs = try await fixture.count("insp.job")
+        for id in [far, anywhere] { #expect(await refusal(id) == .consentMissing) }
+        #expect(try await fixture.count("insp.job") == jobs)
+        #expect(await refusal(consented) == nil)
+        try await fixture.admin.execute("SELECT insp.set_consent_policy('acme', true, NULL, 'v4')")
+        #expect(await refusal(consented) == .consentMissing)
+    }
+
     @Test func `Bytes stay for as long as a job of the chain has parts`() async throws {
         let fixture = try await QueueFixture()
         let parts: [PartKind: [Data]] = [.front: [Data("front".utf8)], .frames: [Data("a".utf8), Data("b".utf8)]]

@@ -191,6 +191,43 @@ import Testing
         for same in [#"{"userReference":"u"}"#, "{}"] { #expect(await client.state { try await find(same) } == nil) }
     }
 
+    @Test func `The consent of a further blob is judged as that of the first`() async throws {
+        let client = try await Client()
+        let id = try await client.begin()
+        try await withWorker(client.fixture.configuration(), Self.handler(9)) { _ in
+            try await client.fixture.wait(for: client.waits)
+        }
+        func state(_ consent: String) async -> Set<String?> {
+            var states: Set<String?> = []
+            for session in ["NULL", "'\(id)'"] {
+                let payload = #"{"userReference":"u","consent":\#(consent)}"#
+                states.insert(
+                    await client.state {
+                        let found = try await client.fixture.admin.query(
+                            "SELECT id FROM insp.gateway_session_find(\(client.credential), \(session), '\(payload)')")
+                        #expect(found.count == 1)
+                    })
+            }
+            return states
+        }
+        for no in [#"{"obtained":"no"}"#, #"{"obtained":false}"#] {
+            #expect(await state(no) == ["CONSENT_MISSING"], "\(no)")
+        }
+        for wrong in [
+            "7", #""yes""#, "null", "[]", #"{"obtained":"maybe"}"#, #"{"obtainedAt":"today"}"#,
+            #"{"obtainedAt":"2999-01-01T00:00:00Z"}"#,
+        ] {
+            #expect(await state(wrong) == ["PAYLOAD_INVALID"], "\(wrong)")
+        }
+        let given = #"{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}"#
+        for right in ["{}", #"{"obtained":"yes"}"#, given] { #expect(await state(right) == [nil], "\(right)") }
+        // By the policy of today. Who sends none said it with the first blob.
+        try await client.fixture.admin.execute("SELECT insp.set_partner('acme', consent_required => true)")
+        #expect(await state("{}") == ["CONSENT_MISSING"])
+        #expect(await state(given) == [nil])
+        #expect(try await client.found(#"{"userReference":"u"}"#) == ["\(id) 1"])
+    }
+
     @Test func `A session takes sixteen blobs`() async throws {
         let client = try await Client()
         let id = try await client.begin()

@@ -228,8 +228,8 @@ struct RequestDraft {
             case "expiresAt", "runAt":
                 payload[key] = (value as? String).map { Self.isTime($0) ? $0 : "invalid" } ?? Self.plain(value)
             case _ where Self.plainKeys.contains(key): payload[key] = Self.plain(value)
-            case "customerInternalReference": payload[key] = Self.pseudonym(value, "customer", index)
-            case "userReference": payload[key] = Self.pseudonym(value, "user", index)
+            case "customerInternalReference": payload[key] = Self.reference(value, "customer", index)
+            case "userReference": payload[key] = Self.reference(value, "user", index)
             case "faceId":
                 let isPrintable = (value as? String)?.unicodeScalars.allSatisfy {
                     $0.properties.generalCategory != .control
@@ -238,7 +238,7 @@ struct RequestDraft {
             case "callbackUrl": payload[key] = SealedURL.pseudonym(value, limit: 255, index)
             case "parts": payload[key] = Self.sources(value, index)
             case "consent": payload[key] = Self.consent(value, self.form[key], index)
-            case "reportingCriteria": payload[key] = Self.pseudonym(value, "criteria", index)
+            case "reportingCriteria": payload[key] = Self.reference(value, "criteria", index)
             // Unknown: the database names the key, and must not see the value.
             default:
                 payload[key] = nil
@@ -280,6 +280,15 @@ struct RequestDraft {
         guard let text = value as? String else { return 0 }
         if text.isEmpty { return "" }
         return Self.isReference(text) ? index.pseudonym(text, use: use) : String(repeating: "x", count: Self.limit + 1)
+    }
+
+    /// A reference, which has no control character.
+    private static func reference(_ value: Any, _ use: String, _ index: BlindIndex) -> Any {
+        // One that is too long is refused as that, as the database does.
+        guard let text = value as? String, Self.isReference(text),
+            text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
+        else { return Self.pseudonym(value, use, index) }
+        return "\u{1}"
     }
 
     /// Parts by URL: the origin of each stays, and of its digest a keyed one.

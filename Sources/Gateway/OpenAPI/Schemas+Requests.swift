@@ -32,7 +32,7 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": { "values": { "type": "array", "items": { "type": "string" } }, "predefinedType": { "type": "string" } }
         },
-        "Reference": { "type": "string", "minLength": 1, "maxLength": 100 },
+        "Reference": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]+$" },
         "CreateRequest": {
           "type": "object",
           "additionalProperties": false,
@@ -147,11 +147,11 @@ extension OpenAPIDocument {
             "sessionRequestBlob": { "type": "string", "minLength": 1 },
             "sessionId": { "type": ["string", "null"], "format": "uuid", "description": "From the answer to the session's previous blob" },
             "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
-            "flow": { "type": ["string", "null"], "maxLength": 100 },
+            "flow": { "type": ["string", "null"], "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]*$" },
             "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
               "type": "object",
-              "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
+              "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
                 "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },

@@ -764,6 +764,7 @@ CREATE FUNCTION insp.create_test_credential(partner text, scopes text[] DEFAULT 
 CREATE FUNCTION insp.custody_mark(OUT history text, OUT job bigint) RETURNS record
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.custody_partner(partner text) RETURNS integer
@@ -1895,6 +1896,11 @@ CREATE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2217,6 +2223,12 @@ CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, 
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.person_of(p_partner integer, p_index bytea) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2239,6 +2251,11 @@ CREATE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.persons_gone(p_limit integer) RETURNS TABLE(partner_id integer, index bytea, since timestamp with time zone, microseconds bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) RETURNS bytea
@@ -3527,6 +3544,7 @@ CREATE TABLE insp.epoch (
     recovered_at timestamp with time zone,
     began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     reason text NOT NULL,
+    set_back bigint DEFAULT 0 NOT NULL,
     database uuid DEFAULT gen_random_uuid() NOT NULL,
     CONSTRAINT epoch_single_check CHECK (single)
 );
@@ -3811,6 +3829,13 @@ CREATE TABLE insp.person (
     erased_at timestamp with time zone
 );
 ALTER TABLE ONLY insp.person ALTER COLUMN reference_index SET STATISTICS 0;
+
+CREATE TABLE insp.person_gone (
+    partner_id integer NOT NULL,
+    index bytea NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT person_gone_index_check CHECK ((length(index) = 32))
+);
 ALTER TABLE insp.person ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.person_id_seq
     START WITH 1
@@ -4918,6 +4943,8 @@ ALTER TABLE ONLY insp.partner_policy
     ADD CONSTRAINT partner_policy_pkey PRIMARY KEY (partner_id, version);
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
+ALTER TABLE ONLY insp.person_gone
+    ADD CONSTRAINT person_gone_pkey PRIMARY KEY (partner_id, index);
 ALTER TABLE ONLY insp.person
     ADD CONSTRAINT person_partner_id_reference_index_key UNIQUE (partner_id, reference_index);
 ALTER TABLE ONLY insp.person
@@ -5046,6 +5073,7 @@ CREATE INDEX partner_keeps_no_parts ON insp.partner USING btree (id) WHERE (keep
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE UNIQUE INDEX partner_test_of ON insp.partner USING btree (test_of) WHERE (test_of IS NOT NULL);
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
+CREATE INDEX person_gone_since ON insp.person_gone USING btree (since);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX purge_later_due ON insp.purge_later USING btree (due_at) WHERE (what <> 'links'::text);
 CREATE INDEX purge_later_links ON insp.purge_later USING btree (due_at) WHERE (what = 'links'::text);
@@ -5696,6 +5724,7 @@ REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_face_jobs(p_partner integer, p_faces text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_person(p_partner integer, p_indexes bytea[]) FROM PUBLIC;
@@ -5764,10 +5793,14 @@ REVOKE ALL ON FUNCTION insp.payload_place(p_place bigint, p_count integer) FROM 
 REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.person_of(p_partner integer, p_index bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal_bytes(p_personal jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.persons(p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.persons_gone(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.persons_gone(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_result(j insp.job) FROM PUBLIC;

@@ -3,11 +3,11 @@ extension OpenAPIExample.Values {
     static let finished = #"""
         {
           "type": "job.finished",
-          "timestamp": "2026-11-26T22:47:07.176Z",
-          "callbackSentAt": "2026-11-26T22:47:07.176Z",
+          "timestamp": "2026-11-27T00:00:50.266Z",
+          "callbackSentAt": "2026-11-27T00:00:50.266Z",
           "userReference": "user 7",
-          "workflowExecution": {"id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7", "definitionKey": "3", "status": "PROCESSED"},
-          "data": {"id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7", "status": 128, "decision": "PASSED"}
+          "workflowExecution": {"id": "01a21a4d-fec9-7f2a-aa20-c2c9b511a7ae", "definitionKey": "3", "status": "PROCESSED"},
+          "data": {"id": "01a21a4d-fec9-7f2a-aa20-c2c9b511a7ae", "status": 128, "decision": "PASSED"}
         }
         """#
 }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let liveness = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21a0a-9d38-7255-94ff-1eff33f4d337",
+          "id": "01a21a4e-1b1a-7e7b-8e0c-736f5b67c2dd",
           "status": 128,
           "workflow": {"key": "liveness", "definitionKey": "6"},
-          "createdAt": "2026-11-26T22:47:12.945Z",
-          "startedAt": "2026-11-26T22:47:12.966Z",
-          "completedAt": "2026-11-26T22:47:13.797Z",
+          "createdAt": "2026-11-27T00:00:56.083Z",
+          "startedAt": "2026-11-27T00:00:56.106Z",
+          "completedAt": "2026-11-27T00:00:56.958Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "GREEN", "endMs": 631, "score": 0.998985921267975, "outcome": "pass", "startMs": 231},
-                    {"name": "MAGENTA", "endMs": 1031, "score": 0.9990983225679878, "outcome": "pass", "startMs": 631},
-                    {"name": "GREEN", "endMs": 1431, "score": 0.999358631985145, "outcome": "pass", "startMs": 1031},
-                    {"name": "CYAN", "endMs": 1831, "score": 0.999405147111035, "outcome": "pass", "startMs": 1431},
-                    {"name": "YELLOW", "endMs": 2231, "score": 0.999553784393052, "outcome": "pass", "startMs": 1831},
-                    {"name": "BLUE", "endMs": 2631, "score": 0.9998580048388723, "outcome": "pass", "startMs": 2231},
-                    {"name": "MAGENTA", "endMs": 3031, "score": 0.9999121950114214, "outcome": "pass", "startMs": 2631}
+                    {"name": "RED", "endMs": 631, "score": 0.9998486891022464, "outcome": "pass", "startMs": 231},
+                    {"name": "GREEN", "endMs": 1031, "score": 0.9995740891129593, "outcome": "pass", "startMs": 631},
+                    {"name": "BLUE", "endMs": 1431, "score": 0.9992662319711121, "outcome": "pass", "startMs": 1031},
+                    {"name": "YELLOW", "endMs": 1831, "score": 0.9985582278118725, "outcome": "pass", "startMs": 1431},
+                    {"name": "CYAN", "endMs": 2231, "score": 0.9987105263658305, "outcome": "pass", "startMs": 1831},
+                    {"name": "YELLOW", "endMs": 2631, "score": 0.999685404459866, "outcome": "pass", "startMs": 2231},
+                    {"name": "RED", "endMs": 3031, "score": 0.9998332369932638, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.04092228794337208,
+                    "lead": 0.04147983596994398,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.28822552847467,
-                    "faceGain": 0.3616945948308494,
-                    "response": 0.36175652834336675,
+                    "relief": 1.304824532676659,
+                    "faceGain": 0.36157056837701457,
+                    "response": 0.3646712329071804,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0,
-                    "weakerHalf": 0.999010657556826,
-                    "correlation": 0.9991995678848796,
+                    "saturated": 0.12013574660633485,
+                    "weakerHalf": 0.9989407750137751,
+                    "correlation": 0.9991811813391014,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.021412910815392688
+                    "backgroundGain": 0.018391743395565225
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -143,7 +143,7 @@ extension OpenAPIExample.Values {
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
-            "timingsMs": {"cpu": 777.974857, "face": 84.7, "decide": 10, "acquired": 5.9, "liveness": 698.2, "cpu.decode": 0.57097}
+            "timingsMs": {"cpu": 797.639461, "face": 85.7, "decide": 8.2, "acquired": 6, "liveness": 718.6, "cpu.decode": 3.0358560000000003}
           }
         }
         """#

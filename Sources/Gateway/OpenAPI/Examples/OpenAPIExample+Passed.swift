@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let passed = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21a0a-81c8-7624-9c75-c4a93aaaa5e7",
+          "id": "01a21a4d-fec9-7f2a-aa20-c2c9b511a7ae",
           "status": 128,
           "workflow": {"key": "id_identity", "definitionKey": "3"},
-          "createdAt": "2026-11-26T22:47:05.919Z",
-          "startedAt": "2026-11-26T22:47:05.944Z",
-          "completedAt": "2026-11-26T22:47:07.176Z",
+          "createdAt": "2026-11-27T00:00:48.832Z",
+          "startedAt": "2026-11-27T00:00:48.857Z",
+          "completedAt": "2026-11-27T00:00:50.266Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "BLUE", "endMs": 631, "score": 0.9999713928140386, "outcome": "pass", "startMs": 231},
-                    {"name": "CYAN", "endMs": 1031, "score": 0.9999648396295997, "outcome": "pass", "startMs": 631},
-                    {"name": "GREEN", "endMs": 1431, "score": 0.9999235741883135, "outcome": "pass", "startMs": 1031},
-                    {"name": "YELLOW", "endMs": 1831, "score": 0.9997723630330806, "outcome": "pass", "startMs": 1431},
-                    {"name": "BLUE", "endMs": 2231, "score": 0.99904699540824, "outcome": "pass", "startMs": 1831},
-                    {"name": "CYAN", "endMs": 2631, "score": 0.9989319164317338, "outcome": "pass", "startMs": 2231},
-                    {"name": "YELLOW", "endMs": 3031, "score": 0.9994257061816825, "outcome": "pass", "startMs": 2631}
+                    {"name": "RED", "endMs": 631, "score": 0.9998486891022464, "outcome": "pass", "startMs": 231},
+                    {"name": "GREEN", "endMs": 1031, "score": 0.9995839765397583, "outcome": "pass", "startMs": 631},
+                    {"name": "BLUE", "endMs": 1431, "score": 0.9996390642333084, "outcome": "pass", "startMs": 1031},
+                    {"name": "MAGENTA", "endMs": 1831, "score": 0.9999656671603874, "outcome": "pass", "startMs": 1431},
+                    {"name": "BLUE", "endMs": 2231, "score": 0.9998699094584257, "outcome": "pass", "startMs": 1831},
+                    {"name": "GREEN", "endMs": 2631, "score": 0.9997849830986303, "outcome": "pass", "startMs": 2231},
+                    {"name": "YELLOW", "endMs": 3031, "score": 0.9998026171118375, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.044592293140055354,
+                    "lead": 0.05836297066558681,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3100066239172352,
-                    "faceGain": 0.35937679181887655,
-                    "response": 0.2997646445500017,
+                    "relief": 1.2874210773684192,
+                    "faceGain": 0.35846121862030367,
+                    "response": 0.31098597422150775,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
                     "saturated": 0,
-                    "weakerHalf": 0.9991118616233543,
-                    "correlation": 0.9991408805056989,
+                    "weakerHalf": 0.9986570014068381,
+                    "correlation": 0.9990855824242715,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.015211056646908328
+                    "backgroundGain": 0.018967106054183235
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -119,30 +119,41 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 87.817027,
+                    "cpuMs": 231.891511,
                     "fields": [
-                      {"name": "lastName", "value": "ERIKSSON.", "comparison": "agrees", "confidence": 0.9538872241973877},
-                      {"name": "firstName", "value": "Anna Maria Eriksson", "comparison": "agrees", "confidence": 0.9944353699684143},
+                      {"name": "lastName", "value": "ERIKSSON", "comparison": "agrees", "confidence": 0.9954801201820374},
+                      {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9945343136787415},
                       {"name": "documentNumber", "value": "L898902C3", "comparison": "agrees", "confidence": 0.954277753829956},
                       {"name": "dateOfBirth", "value": "12 AUG 1974", "comparison": "agrees", "confidence": 0.989848256111145},
-                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.9800136089324951}
+                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.9800136089324951},
+                      {"name": "nationality", "value": "UTOPIAN", "confidence": 0.9502674341201782},
+                      {"name": "personalNumber", "value": "ZE184226B", "reason": "NOT_CERTAIN", "confidence": 0.8865430355072021},
+                      {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.9949766397476196},
+                      {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.988808810710907},
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9941983819007874}
                     ],
-                    "linesRead": 10,
-                    "linesFound": 46,
+                    "linesRead": 18,
+                    "linesFound": 30,
                     "modelSHA256": "7d4322bd2a7749724879683fc3912cb542f19906c83bcc1a52132556427170b2",
                     "comparedWith": "FRONT"
                   },
                   "type": "PASSPORT",
                   "gender": "F",
                   "lastName": "ERIKSSON",
+                  "mrzLine1": "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<",
+                  "mrzLine2": "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
+                  "scanMode": "mrz",
                   "firstName": "ANNA MARIA",
                   "expiryDate": "2034-04-15",
                   "dateOfBirth": "1974-08-12",
+                  "issuingDate": "2024-04-16",
                   "nationality": "UTO",
+                  "placeOfBirth": "ZENITH",
                   "documentNumber": "L898902C3",
                   "issuingCountry": "UTO",
                   "personalNumber": "ZE184226B",
-                  "extractionMethod": "MRZ"
+                  "extractionMethod": "MRZ",
+                  "issuingAuthority": "PASSPORT OFFICE"
                 },
                 "parts": ["FRONT"],
                 "decision": {"type": "PASSED", "details": {"label": "OK"}}
@@ -286,19 +297,20 @@ extension OpenAPIExample.Values {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 1055.2115059999999,
-              "face": 152.2,
-              "decide": 17.9,
-              "cpu.mrz": 35.9,
-              "cpu.viz": 87.8,
-              "acquired": 17.8,
-              "document": 265.1,
-              "liveness": 714.5,
-              "cpu.faces": 71.9,
-              "cpu.decode": 12.056774,
+              "cpu": 1209.2652059999998,
+              "face": 77.5,
+              "decide": 96.9,
+              "cpu.mrz": 36,
+              "cpu.viz": 231.9,
+              "acquired": 14.6,
+              "cpu.file": 12,
+              "document": 430.7,
+              "liveness": 702.4,
+              "cpu.faces": 72,
+              "cpu.decode": 9.424255,
               "cpu.barcode": 0,
-              "cpu.outline": 18.3,
-              "cpu.quality": 47.6
+              "cpu.outline": 11.7,
+              "cpu.quality": 63.1
             }
           }
         }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let rejected = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21a0a-545c-7bcf-80da-ea5e71c523e0",
+          "id": "01a21a4d-d9a5-76d1-b501-60ad6d2006f7",
           "status": 128,
           "workflow": {"key": "id", "definitionKey": "2"},
-          "createdAt": "2026-11-26T22:46:54.298Z",
-          "startedAt": "2026-11-26T22:46:55.524Z",
-          "completedAt": "2026-11-26T22:46:56.856Z",
+          "createdAt": "2026-11-27T00:00:39.331Z",
+          "startedAt": "2026-11-27T00:00:40.114Z",
+          "completedAt": "2026-11-27T00:00:40.692Z",
           "userReference": "user 7",
           "decision": {
             "risk": {"score": 97, "findings": [{"name": "dataChecks.MISMATCH_HRZ_MRZ_DATA", "weight": 90}]},
@@ -83,30 +83,41 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 179.059757,
+                    "cpuMs": 294.229115,
                     "fields": [
                       {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9866223335266113},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9757272601127625},
                       {"name": "documentNumber", "value": "L898902C3", "comparison": "agrees", "confidence": 0.9559245109558105},
                       {"name": "dateOfBirth", "value": "12 AUG 1974", "comparison": "agrees", "confidence": 0.9943604469299316},
-                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.988818883895874}
+                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.988818883895874},
+                      {"name": "nationality", "value": "UTOPIAN", "confidence": 0.9950186014175415},
+                      {"name": "personalNumber", "value": "ZE184226B", "reason": "NOT_CERTAIN", "confidence": 0.8563770055770874},
+                      {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.967948853969574},
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.994599461555481},
+                      {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9933875799179077}
                     ],
-                    "linesRead": 19,
-                    "linesFound": 41,
+                    "linesRead": 25,
+                    "linesFound": 31,
                     "modelSHA256": "7d4322bd2a7749724879683fc3912cb542f19906c83bcc1a52132556427170b2",
                     "comparedWith": "FRONT"
                   },
                   "type": "PASSPORT",
                   "gender": "F",
                   "lastName": "ERIKSSON",
+                  "mrzLine1": "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<",
+                  "mrzLine2": "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
+                  "scanMode": "mrz",
                   "firstName": "ANNA MARIA",
                   "expiryDate": "2034-04-15",
                   "dateOfBirth": "1974-08-12",
+                  "issuingDate": "2024-04-16",
                   "nationality": "UTO",
+                  "placeOfBirth": "ZENITH",
                   "documentNumber": "L898902C3",
                   "issuingCountry": "UTO",
                   "personalNumber": "ZE184226B",
-                  "extractionMethod": "MRZ"
+                  "extractionMethod": "MRZ",
+                  "issuingAuthority": "PASSPORT OFFICE"
                 },
                 "parts": ["FRONT"],
                 "decision": {"type": "PASSED", "details": {"label": "OK"}}
@@ -168,17 +179,18 @@ extension OpenAPIExample.Values {
             "models": {},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 316.379565,
-              "decide": 72,
-              "cpu.mrz": 36.7,
-              "cpu.viz": 179.1,
-              "acquired": 105.6,
-              "document": 1082.5,
-              "cpu.faces": 24.9,
-              "cpu.decode": 8.836716,
+              "cpu": 427.39933199999996,
+              "decide": 98.1,
+              "cpu.mrz": 35,
+              "cpu.viz": 298.2,
+              "acquired": 12.1,
+              "cpu.file": 8,
+              "document": 451.8,
+              "cpu.faces": 24.2,
+              "cpu.decode": 7.657629,
               "cpu.barcode": 0,
-              "cpu.outline": 11.8,
-              "cpu.quality": 54.7
+              "cpu.outline": 12.8,
+              "cpu.quality": 41.5
             }
           }
         }

@@ -277,6 +277,7 @@ DECLARE
     rest boolean;
     erased integer := 0;
     templates integer;
+    gone bytea[];
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.check_indexes(ARRAY[found_by]);
@@ -285,6 +286,8 @@ BEGIN
     -- A new statement, so that this does not repeat what another erasure did meanwhile.
     numbers := insp.jobs_of_person(owner, found_by, person);
     SELECT array_agg(j.public_id ORDER BY j.id) INTO jobs FROM insp.job j WHERE j.id = ANY (numbers);
+    -- Before a job's erasure takes its face along.
+    gone := ARRAY(SELECT found_by UNION ALL SELECT insp.reference_index(f.face_id) FROM insp.face f WHERE f.person_id = person);
     FOREACH job IN ARRAY coalesce(jobs, '{}') LOOP
         -- One of the same chain of reruns may have erased it already.
         rest := insp.erase_job(job, 'person');
@@ -296,8 +299,7 @@ BEGIN
             rest := insp.erase_job(job, 'person');
         END LOOP;
     END LOOP;
-    PERFORM insp.list_persons(owner, ARRAY(
-        SELECT found_by UNION ALL SELECT insp.reference_index(f.face_id) FROM insp.face f WHERE f.person_id = person));
+    PERFORM insp.list_persons(owner, gone);
     templates := insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));
     PERFORM insp.forget_persons(ARRAY[person]);

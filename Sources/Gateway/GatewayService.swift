@@ -106,7 +106,7 @@ package final class GatewayService: Sendable {
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {
             var response = response
             response.headers += readers
-            return .refuse(self.note(&access, response, start))
+            return .refuse(self.note(&access, response, of: request, start))
         }
         let address = self.address(of: request)
         let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "")
@@ -179,7 +179,7 @@ package final class GatewayService: Sendable {
                     response = Self.problem(error)
                 }
                 response.headers += headers
-                return self.note(&access, response, start)
+                return self.note(&access, response, of: request, start)
             }
         } catch {
             return refuse(Self.problem(error))
@@ -279,8 +279,17 @@ package final class GatewayService: Sendable {
     }
 
     private func note(
-        _ access: inout GatewayAccess, _ response: HTTPResponse, _ start: ContinuousClock.Instant
+        _ access: inout GatewayAccess, _ response: HTTPResponse, of request: HTTPRequest,
+        _ start: ContinuousClock.Instant
     ) -> HTTPResponse {
+        var response = response
+        // Who showed a token is asked for a token alone (RFC 6750, section 3): where a password is asked for, too, browsers ask
+        // their users, and URLSession on Linux waits for ever.
+        if response.status == 401, request.headers["authorization"]?.lowercased().hasPrefix("bearer ") == true,
+            response.headers.contains(where: { $0.name == "WWW-Authenticate" && $0.value.hasPrefix("Bearer") })
+        {
+            response.headers.removeAll { $0.name == "WWW-Authenticate" && $0.value.hasPrefix("Basic") }
+        }
         access.status = response.status
         access.code = response.code?.rawValue
         access.duration = ContinuousClock.now - start

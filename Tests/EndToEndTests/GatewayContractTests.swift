@@ -249,6 +249,8 @@ import Testing
             let path = call.path.replacing("ID", with: id)
             let bare = try await gateway.send(call.method, path, nil, bearer: "")
             #expect(bare.status == 401 && bare.headers["WWW-Authenticate"] != nil, "\(call)")
+            let unknown = try await gateway.send(call.method, path, nil, bearer: "it_0123456789abcdef.x")
+            #expect(unknown.status == 401 && unknown.headers["WWW-Authenticate"] == #"Bearer realm="inspectd""#)
             let others = Self.everything.dropFirst().dropLast().split(separator: ",").filter { $0 != call.scope }
             let limited = try await Gateway.credential(gateway.connection, "bank", "{\(others.joined(separator: ","))}")
             let scopeless = try await gateway.send(call.method, path, nil, bearer: limited)

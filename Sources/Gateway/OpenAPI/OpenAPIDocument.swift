@@ -64,7 +64,7 @@ enum OpenAPIDocument {
               },
               "Unauthorized": {
                 "description": "No valid credential",
-                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" }, "description": "Basic and Bearer" } },
+                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" }, "description": "Basic and Bearer; Bearer alone where the request had a token" } },
                 "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
               },
               "MethodNotAllowed": {

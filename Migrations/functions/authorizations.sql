@@ -207,7 +207,7 @@ DECLARE
 BEGIN
     PERFORM insp.require((p_name ~ '^[a-z0-9][a-z0-9._-]{0,63}$') IS TRUE, 'name ' || left(quote_nullable(p_name), 40),
         'A name has up to 64 lower-case letters, digits, points, underscores and hyphens.');
-    -- First, as everything that changes an endpoint does.
+    -- Endpoints are locked first wherever one is changed.
     PERFORM FROM insp.endpoint x WHERE x.partner_id = number ORDER BY x.id FOR NO KEY UPDATE;
     SELECT * INTO was FROM insp.client_authorization x WHERE x.partner_id = number AND x.name = p_name;
     SELECT was.id, number, p_name, p_provider, p_grant_type, p_token_url, p_revocation_url, p_client_id, p_scope, p_method,

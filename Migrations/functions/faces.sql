@@ -207,7 +207,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.lock_face_jobs(integer, text[]) IS
-    'Locks the jobs that name a face, finished or not, in the order of their numbers, as every erasure does';
+    'Locks the jobs that name a face, finished or not, in the order of their numbers; erasures lock in the same order';
 
 CREATE OR REPLACE FUNCTION insp.face_remove(partner text, face_id text) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

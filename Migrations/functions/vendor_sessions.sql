@@ -115,7 +115,7 @@ BEGIN
     END IF;
     SELECT least(s.stored_at + make_interval(secs => p_seconds), j.expires_at) INTO due
     FROM insp.step s JOIN insp.job j ON j.id = s.job_id WHERE s.job_id = p_job AND s.status = 32;
-    -- The time counts from the answer, whoever has claimed the job since.
+    -- The time counts from the answer, even if another worker has claimed the job since.
     IF due IS NULL OR due <= clock_timestamp() THEN
         RETURN false;
     END IF;

@@ -51,7 +51,7 @@ struct Object {
 
 class Document {
 public:
-    /// Throws Damaged, Encrypted or std::bad_alloc, as everything that reads its objects does.
+    /// Like all functions that read its objects, throws Damaged, Encrypted or std::bad_alloc.
     explicit Document(Source source);
     ~Document();
     Document(const Document &) = delete;

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Clients that wait for something in the database: a job's end, an event. One statement at a time asks for all of them.
 ///
-/// What was found for a subject stays true, so whoever waits for it is answered, however late it began to wait.
+/// What was found for a subject stays true, so a client that begins to wait later is answered as well.
 final class Waits<Subject: Hashable & Sendable>: Sendable {
     private struct Waiter {
         var partner: String

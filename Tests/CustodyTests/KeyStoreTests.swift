@@ -342,8 +342,8 @@ import Testing
             ],
             "keys_locksmith": [
                 "fetch_keys", "destroyed_keys", "partner_keys", "custody", "begin_custody", "begin_rotation",
-                "begin_restore", "end_rotation", "rewrap_keys",
-                "all_partner_keys", "all_keys", "count_keys", "sweep_keys", "partner_key_uses", "main_mark",
+                "end_rotation", "rewrap_keys", "all_partner_keys", "all_keys", "count_keys", "sweep_keys",
+                "partner_key_uses", "main_mark",
                 "note_main", "key_below",
             ],
         ]

@@ -50,37 +50,22 @@ COMMENT ON FUNCTION insp.follow_main(text, bigint, bigint) IS
     'As insp.note_main, forward and within one history. p_noted: what insp.main_mark had returned before p_job was read: if that is higher, the main database was set back, and a sweep asks';
 GRANT EXECUTE ON FUNCTION insp.follow_main(text, bigint, bigint) TO keys_eraser;
 
-CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea)
+CREATE OR REPLACE FUNCTION insp.begin_rotation(p_wrapping_key text, p_proof bytea, p_restores boolean DEFAULT false)
 RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 BEGIN
+    -- A lost wrapping key never ends a rotation, so one that is under way does not stop a restore. insp.end_rotation leaves the
+    -- former key until no key needs another wrapping key.
     UPDATE insp.custody c
     SET wrapping_key = p_wrapping_key, proof = p_proof, former_key = c.wrapping_key, changed_at = clock_timestamp()
-    WHERE c.former_key IS NULL AND c.wrapping_key <> p_wrapping_key;
+    WHERE (c.former_key IS NULL OR p_restores) AND c.wrapping_key <> p_wrapping_key;
     RETURN QUERY SELECT * FROM insp.custody();
 END
 $$;
-COMMENT ON FUNCTION insp.begin_rotation(text, bytea) IS
-    'Makes another wrapping key wrap new keys from now on, unless a rotation is under way, and returns the current state';
-GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea) TO keys_locksmith;
-
-CREATE OR REPLACE FUNCTION insp.begin_restore(p_wrapping_key text, p_proof bytea)
-RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
-#variable_conflict use_column
-BEGIN
-    -- A lost wrapping key never ends a rotation, so one that is under way does not count. Until no key needs another wrapping key,
-    -- insp.end_rotation leaves the former one.
-    UPDATE insp.custody c
-    SET wrapping_key = p_wrapping_key, proof = p_proof, former_key = c.wrapping_key, changed_at = clock_timestamp()
-    WHERE c.wrapping_key <> p_wrapping_key;
-    RETURN QUERY SELECT * FROM insp.custody();
-END
-$$;
-COMMENT ON FUNCTION insp.begin_restore(text, bytea) IS
-    'As insp.begin_rotation, even if a rotation is under way: keys that a lost wrapping key has wrapped come out of an escrow';
-GRANT EXECUTE ON FUNCTION insp.begin_restore(text, bytea) TO keys_locksmith;
+COMMENT ON FUNCTION insp.begin_rotation(text, bytea, boolean) IS
+    'Makes another wrapping key wrap new keys from now on, unless a rotation is under way, and returns the current state. p_restores: even then, since keys that a lost wrapping key has wrapped come out of an escrow';
+GRANT EXECUTE ON FUNCTION insp.begin_rotation(text, bytea, boolean) TO keys_locksmith;
 
 CREATE OR REPLACE FUNCTION insp.end_rotation()
 RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)

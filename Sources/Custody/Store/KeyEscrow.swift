@@ -147,7 +147,7 @@ extension KeyStore {
     ) async throws(InspectError) -> Rotation {
         let known = Dictionary(grouping: entries, by: \.id)
         let present = try self.wrappingKeys.key(wrappingKey)
-        var outcome = Rotation(state: try await self.beginRestore(to: wrappingKey))
+        var outcome = Rotation(state: try await self.beginRotation(to: wrappingKey, restores: true))
         var last: KeyID?
         while true {
             let rows = try await self.page(after: last)

@@ -48,7 +48,7 @@ extension KeyStore {
         }
     }
 
-    /// Verifies that the main database has every job that it had when it was last noted, and notes how far it has come. Needs the role
+    /// Verifies that the main database lacks no job that it had when its state was last noted, and notes its state. Needs the role
     /// `keys_sweeper`.
     ///
     /// - Parameters:

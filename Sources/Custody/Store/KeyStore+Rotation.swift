@@ -37,22 +37,20 @@ extension KeyStore {
 
     /// Lets another wrapping key wrap new keys from now on. The next step is ``rewrap(all:)``, by this process or another one.
     ///
+    /// - Parameter restores: Even if a rotation is under way, which a lost wrapping key never lets end.
     /// - Throws: ``InspectError`` with ``ErrorCode/keyMismatch`` if a rotation to a third one is under way.
-    package func beginRotation(to wrappingKey: String) async throws(InspectError) -> CustodyState {
+    package func beginRotation(
+        to wrappingKey: String, restores: Bool = false
+    ) async throws(InspectError) -> CustodyState {
         // Before anything changes, it is clear that the key is here and works.
         let proof = try await self.proof(wrappingKey)
-        let state = try await self.changed("begin_rotation($1, $2)", [.text(wrappingKey), .bytes(proof)])
+        let state = try await self.changed(
+            "begin_rotation($1, $2, $3)", [.text(wrappingKey), .bytes(proof), .bool(restores)])
         guard state.wrappingKey == wrappingKey else {
             throw InspectError(
                 .keyMismatch, "a rotation to \(state.wrappingKey) is under way", hint: "Run inspectd keys rewrap.")
         }
         return state
-    }
-
-    /// As ``beginRotation(to:)``, even if a rotation is under way, which a lost wrapping key never lets end.
-    func beginRestore(to wrappingKey: String) async throws(InspectError) -> CustodyState {
-        let proof = try await self.proof(wrappingKey)
-        return try await self.changed("begin_restore($1, $2)", [.text(wrappingKey), .bytes(proof)])
     }
 
     /// Wraps partners' keys with the present wrapping key: those that another one has wrapped, or all. Safe to end at any moment,

@@ -60,7 +60,7 @@ package struct DocumentSide: Codable, Sendable, Hashable {
         } else if facts.barcodes.contains(where: { $0.format == "PDF417" }) {
             evidence.append(.stackedBarcode)
         }
-        if evidence.isEmpty, mrz == nil, facts.viz.map(FrontTitle.isFront) == true { evidence.append(.printOfFront) }
+        if evidence.isEmpty, mrz == nil, facts.viz.map(VIZTitle.isFront) == true { evidence.append(.printOfFront) }
         self.evidence = evidence
         let showsBack = evidence.contains(.mrzOfBack) || evidence.contains(.licenceBarcode)
         switch mrz?.format {
@@ -105,28 +105,5 @@ package struct DocumentSide: Codable, Sendable, Hashable {
             }
         }
         return signs.isEmpty ? side : "\(side) (\(signs.joined(separator: ", ")))"
-    }
-}
-
-/// The print that a card bears on its front alone.
-enum FrontTitle {
-    /// Titles of cards, accents dropped, as they stand on lines of their own.
-    private static let titles: Set<String> = [
-        "LICENSE", "LICENCE", "DRIVER LICENSE", "DRIVERS LICENSE", "DRIVER LICENCE", "DRIVERS LICENCE",
-        "DRIVING LICENCE",
-        "PERMIS DE CONDUIRE", "FUHRERSCHEIN", "PERMISO DE CONDUCCION", "PATENTE DI GUIDA", "RIJBEWIJS", "PRAWO JAZDY",
-        "CARTA DE CONDUCAO", "KORKORT", "AJOKORTTI", "KOREKORT", "FORERKORT", "IDENTITY CARD", "IDENTIFICATION CARD",
-        "PERSONALAUSWEIS", "CARTE D IDENTITE", "CARTE DIDENTITE", "CARTA DI IDENTITA", "DOWOD OSOBISTY",
-        "CARTAO DE CIDADAO",
-        "PERMANENT RESIDENT", "RESIDENCE PERMIT",
-    ]
-
-    static func isFront(_ facts: VIZFacts) -> Bool {
-        let sure = facts.lines.filter { $0.confidence >= Limits.legibleVIZText }
-        if sure.contains(where: { self.titles.contains(VIZLabel.plain($0.text).joined(separator: " ")) }) {
-            return true
-        }
-        let fields = Set(VIZFields(facts).readings.map(\.field))
-        return fields.intersection([.lastName, .firstName, .dateOfBirth, .expiryDate]).count >= 2
     }
 }

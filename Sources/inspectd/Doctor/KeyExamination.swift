@@ -106,7 +106,7 @@ enum KeyExamination {
         }
     }
 
-    /// A log with the parameters of statements has every wrapped key, also after its destruction.
+    /// A log with the parameters of statements keeps every wrapped key, even once it is destroyed.
     private static func log(_ store: KeyStore) async -> Finding {
         do {
             let settings = try await store.loggedParameters()

@@ -1,0 +1,79 @@
+/// What a document says of itself in its title: its type and country where it has neither MRZ nor barcode, and its side.
+enum VIZTitle {
+    /// Titles of documents as they stand on lines of their own, accents dropped. Without a type: of several kinds of card.
+    private static let titles: [String: String?] = [
+        "LICENSE": nil, "LICENCE": nil, "PERMANENT RESIDENT": nil, "RESIDENCE PERMIT": nil,
+        "DRIVER LICENSE": "DRIVING_LICENSE", "DRIVERS LICENSE": "DRIVING_LICENSE", "DRIVER LICENCE": "DRIVING_LICENSE",
+        "DRIVERS LICENCE": "DRIVING_LICENSE", "DRIVING LICENCE": "DRIVING_LICENSE",
+        "PERMIS DE CONDUIRE": "DRIVING_LICENSE", "FUHRERSCHEIN": "DRIVING_LICENSE",
+        "PERMISO DE CONDUCCION": "DRIVING_LICENSE", "PATENTE DI GUIDA": "DRIVING_LICENSE",
+        "RIJBEWIJS": "DRIVING_LICENSE", "PRAWO JAZDY": "DRIVING_LICENSE", "CARTA DE CONDUCAO": "DRIVING_LICENSE",
+        "KORKORT": "DRIVING_LICENSE", "AJOKORTTI": "DRIVING_LICENSE", "KOREKORT": "DRIVING_LICENSE",
+        "FORERKORT": "DRIVING_LICENSE", "IDENTITY CARD": "ID_CARD", "IDENTIFICATION CARD": "ID_CARD",
+        "PERSONALAUSWEIS": "ID_CARD", "CARTE D IDENTITE": "ID_CARD", "CARTE DIDENTITE": "ID_CARD",
+        "CARTA DI IDENTITA": "ID_CARD", "DOWOD OSOBISTY": "ID_CARD", "CARTAO DE CIDADAO": "ID_CARD",
+        "PASSPORT": "PASSPORT", "REISEPASS": "PASSPORT",
+    ]
+    /// The words of titles that tell a type; a title may stand on several lines.
+    private static let types: [(words: Set<String>, type: String)] = Self.titles.compactMap { title, type in
+        type.map { (Set(title.split(separator: " ").map(String.init)).subtracting(["D", "DE", "DI"]), $0) }
+    }
+
+    private static let states: Set<String> = [
+        "ALABAMA", "ALASKA", "ARIZONA", "ARKANSAS", "CALIFORNIA", "COLORADO", "CONNECTICUT", "DELAWARE", "FLORIDA",
+        "HAWAII", "IDAHO", "ILLINOIS", "INDIANA", "IOWA", "KANSAS", "KENTUCKY", "LOUISIANA", "MAINE", "MARYLAND",
+        "MASSACHUSETTS", "MICHIGAN", "MINNESOTA", "MISSISSIPPI", "MISSOURI", "MONTANA", "NEBRASKA", "NEVADA", "OHIO",
+        "OKLAHOMA", "OREGON", "PENNSYLVANIA", "TENNESSEE", "TEXAS", "UTAH", "VERMONT", "VIRGINIA", "WASHINGTON",
+        "WISCONSIN", "WYOMING", "USA",
+    ]
+
+    private static let provinces: Set<String> = [
+        "ALBERTA", "MANITOBA", "ONTARIO", "QUEBEC", "SASKATCHEWAN", "CANADA",
+    ]
+
+    private static let countries: [String: String] = [
+        "AUSTRIA": "AUT", "BELGIUM": "BEL", "BULGARIA": "BGR", "CROATIA": "HRV", "CYPRUS": "CYP", "CZECH": "CZE",
+        "DENMARK": "DNK", "DEUTSCHLAND": "DEU", "ESTONIA": "EST", "FINLAND": "FIN", "GREECE": "GRC", "HUNGARY": "HUN",
+        "IRELAND": "IRL", "ITALIANA": "ITA", "KAZAKHSTAN": "KAZ", "LATVIA": "LVA", "LITHUANIA": "LTU",
+        "LUXEMBOURG": "LUX", "MALTA": "MLT", "MEXICO": "MEX", "NEDERLANDEN": "NLD", "NORWAY": "NOR",
+        "OSTERREICH": "AUT", "POLSKA": "POL", "PORTUGAL": "PRT", "ROMANIA": "ROU", "SERBIA": "SRB", "SLOVAKIA": "SVK",
+        "SLOVENIA": "SVN", "SVERIGE": "SWE", "SWEDEN": "SWE", "TURKEY": "TUR", "TURKIYE": "TUR", "UKRAINE": "UKR",
+    ]
+
+    /// The words of each line that was read with certainty.
+    private static func lines(_ facts: VIZFacts) -> [[String]] {
+        facts.lines.filter { $0.confidence >= Limits.legibleVIZText }.map { VIZLabel.plain($0.text) }
+    }
+
+    /// Whether the text is of the side of a card that has the portrait: its title, or holder, birth and validity beside their
+    /// labels.
+    static func isFront(_ facts: VIZFacts) -> Bool {
+        let isTitled = self.lines(facts).contains { line in
+            self.titles[line.joined(separator: " ")].map { $0 != "PASSPORT" } == true
+        }
+        if isTitled { return true }
+        let fields = Set(VIZFields(facts).readings.map(\.field))
+        return fields.intersection([.lastName, .firstName, .dateOfBirth, .expiryDate]).count >= 2
+    }
+
+    /// `nil` where no title was read, or several.
+    static func type(_ facts: VIZFacts) -> String? {
+        let all = Set(self.lines(facts).joined())
+        let found = Set(self.types.filter { $0.words.isSubset(of: all) }.map(\.type))
+        return found.count == 1 ? found.first : nil
+    }
+
+    static func country(_ facts: VIZFacts) -> String? {
+        // A title is a word or two: an address may name a country too, among more.
+        var found: Set<String> = []
+        for words in self.lines(facts) {
+            guard words.count <= 6, !words.contains(where: { $0.contains(where: \.isNumber) }) else { continue }
+            for word in words {
+                if self.states.contains(word), VIZLayout.isAmerican(facts.lines) { found.insert("USA") }
+                if self.provinces.contains(word), VIZLayout.isAmerican(facts.lines) { found.insert("CAN") }
+                if let code = self.countries[word] { found.insert(code) }
+            }
+        }
+        return found.count == 1 ? found.first : nil
+    }
+}

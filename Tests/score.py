@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 
+import score_crops
 import score_fields
 import score_sides
 from scoring import batch, upper_bound
@@ -127,6 +128,7 @@ def score_documents(program, data, tally, figures, mistakes):
     answers, _, wall = batch(program, "inspect", requests, slots=1)
     score_fields.score(entries, [first(a, "extraction").get("data") or {} for a in answers], figures, mistakes)
     score_sides.score(program, data, entries, answers, figures, mistakes)
+    score_crops.score(program, data, figures, mistakes)
     backs = {name for name, fact in score_fields.load(entries).items() if fact["side"] == "back"}
     cpu, but_viz, steps, judged, certain, fields = [], [], {}, [], 0, 0
     for entry, answer in zip(entries, answers):
@@ -367,13 +369,14 @@ def main():
         print(shown(row, median, high, "", ""))
     score_fields.show(figures)
     score_sides.show(figures)
+    score_crops.show(figures)
     if options.mistakes:
         for kind, name, why in tally.mistakes + mistakes + face_mistakes:
             print(f"- {kind}: {name}: {why}")
     if options.what == "documents":
         print(json.dumps(figures))
     else:
-        print(json.dumps({key: figures[key] for key in ("documents", "idResult", "sides", "chips", "faces")}, indent=1))
+        print(json.dumps({key: figures[key] for key in ("documents", "idResult", "sides", "crops", "chips", "faces")}, indent=1))
     if options.json:
         with open(options.json, "w") as file:
             json.dump(figures, file, indent=1)

@@ -39,7 +39,7 @@ extension GatewayRoute {
                     }
                     return GatewayAnswer(
                         response: try await call.sealed(
-                            .json(EventList(events: page.events, next: page.next)), .events))
+                            call.answer(EventList(events: page.events, next: page.next)), .events))
                 }
             }),
         GatewayRoute(
@@ -60,7 +60,7 @@ extension GatewayRoute {
                         field: "month")
                 }
                 return { _ in
-                    GatewayAnswer(response: .json(try await call.store.usage(call.credential, month: month)))
+                    GatewayAnswer(response: call.answer(try await call.store.usage(call.credential, month: month)))
                 }
             }),
     ]

@@ -113,7 +113,8 @@ import Testing
         #expect(try request("request", #"{"encodedFrontImage":"YQ=="}"#).parts == [.front: [Data("a".utf8)]])
     }
 
-    @Test func `A call whose wait needs a second scope says so, and each that creates a job continues a trace`() throws {
+    @Test func `A call whose wait needs a second scope says so, and each that creates a job continues a trace`() throws
+    {
         let document = try Self.document()
         for path in ["/inspectionjob/create", "/faces/{faceId}"] {
             let call = Self.at("paths", path, "post", in: document)

@@ -21,7 +21,8 @@ import Testing
 
     @Test func `The tests of a partner have its policies, whenever they change, and none of their own`() async throws {
         let fixture = try await QueueFixture()
-        _ = try await fixture.admin.query("SELECT insp.set_consent_policy('acme', true, 'https://acme.example.com/p', 'v1', '{kyc}')")
+        _ = try await fixture.admin.query(
+            "SELECT insp.set_consent_policy('acme', true, 'https://acme.example.com/p', 'v1', '{kyc}')")
         _ = try await fixture.admin.query("SELECT insp.create_test_credential('acme')")
         let differ = """
             SELECT count(*) FROM insp.partner p JOIN insp.partner t ON t.test_of = p.id,
@@ -54,7 +55,8 @@ import Testing
         _ = try await fixture.admin.query("SELECT insp.set_partner('acme.test', enabled => false)")
         #expect(try await fixture.count("insp.partner WHERE name = 'acme' AND enabled") == 1)
         _ = try await fixture.admin.query("SELECT insp.set_partner('acme', review => 'never')")
-        #expect(try await fixture.count("insp.partner WHERE name = 'acme.test' AND NOT enabled AND review = 'never'") == 1)
+        #expect(
+            try await fixture.count("insp.partner WHERE name = 'acme.test' AND NOT enabled AND review = 'never'") == 1)
     }
 
     @Test func `The events of a test are pulled from the start, and say that it is one`() async throws {
@@ -66,7 +68,8 @@ import Testing
             WHERE p.id = e.partner_id AND p.name IN ('acme', 'acme.test')
             """)
         _ = try await fixture.admin.query(
-            "SELECT insp.endpoint_event_note(e.id, 'failing', '{}') FROM insp.endpoint e WHERE e.alert_endpoint_id = e.id")
+            "SELECT insp.endpoint_event_note(e.id, 'failing', '{}') FROM insp.endpoint e WHERE e.alert_endpoint_id = e.id"
+        )
         let bodies = try await fixture.admin.query(
             """
             SELECT p.name, (convert_from(c.body, 'UTF8')::jsonb -> 'test')::text FROM insp.callback c
@@ -79,6 +82,7 @@ import Testing
         }
         #expect(
             try await fixture.count(
-                "insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id WHERE p.name = 'acme.test' AND e.url = 'pull:'") == 1)
+                "insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id WHERE p.name = 'acme.test' AND e.url = 'pull:'"
+            ) == 1)
     }
 }

@@ -20,7 +20,9 @@ extension GatewayRoute {
                 ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in
                 let search = try CallbackSearch(call)
-                return { _ in GatewayAnswer(response: call.answer(try await call.store.callbacks(call.credential, search))) }
+                return { _ in
+                    GatewayAnswer(response: call.answer(try await call.store.callbacks(call.credential, search)))
+                }
             }),
         GatewayRoute(
             "POST", "/callbacks/{webhookId}/replay", .none,

@@ -122,6 +122,9 @@ def check_partners(said):
     (first,) = documents(said["The first job"])
     check_finished(first)
     assert first["decision"]["type"] == "PASSED", first
+    tested, judged, events = documents(said["Try without real data"])
+    assert tested["status"] == 128 and [d["decision"]["type"] for d in (tested, judged)] == ["REJECTED"] * 2, tested
+    assert tested["test"] and judged["test"] and events["test"] and tested["id"] in events["events"][0]["body"], events
     form, created = documents(said["Create a job"], '{"id"')
     assert form["status"] == 1 and form["id"] != created["id"]
     polled, waited = documents(said["Get the result"], '{"id"')

@@ -88,24 +88,23 @@ BEGIN
         RETURN name;
     END IF;
     name := left(p.name, 59) || '.test';
-    -- What a partner's program meets in production, it meets here.
-    INSERT INTO insp.partner AS x (name, lane, region, consent_required, review, job_lifetime, keep_parts, keep_results, test_of)
-    VALUES (name, p.lane, p.region, p.consent_required, p.review, p.job_lifetime, p.keep_parts, p.keep_results, p.id)
-    ON CONFLICT DO NOTHING RETURNING x.id INTO number;
+    -- insp.follow_partner gives it the partner's policies, now and later.
+    INSERT INTO insp.partner AS x (name, test_of) VALUES (name, p.id) ON CONFLICT DO NOTHING RETURNING x.id INTO number;
     IF number IS NULL THEN
         PERFORM insp.refuse('PARTNER_EXISTS', quote_literal(name));
     END IF;
-    INSERT INTO insp.endpoint AS e (partner_id) VALUES (number) RETURNING e.id INTO endpoint;
+    -- Pulled, until an operator gives it a URL: nobody needs a server of its own to see the events of a test.
+    INSERT INTO insp.endpoint AS e (partner_id, url) VALUES (number, 'pull:') RETURNING e.id INTO endpoint;
     -- Where secrets are sealed, inspectd endpoint rotate makes it.
     IF NOT EXISTS (SELECT FROM insp.custody) THEN
         PERFORM insp.set_secret('endpoint ' || endpoint, 'signing_secret', insp.new_secret());
     END IF;
-    PERFORM insp.record('create_partner', 'partner ' || name, jsonb_build_object('endpoint', endpoint, 'testOf', p.name));
+    PERFORM insp.record('create_partner', 'partner ' || name, jsonb_build_object('endpoint', endpoint, 'url', 'pull:', 'testOf', p.name));
     RETURN name;
 END
 $$;
 COMMENT ON FUNCTION insp.test_partner(text) IS
-    'The partner of a partner''s tests, NAME.test; the first call creates it with that partner''s settings';
+    'The partner of a partner''s tests, NAME.test, which the first call creates. It has that partner''s policies (insp.follow_partner)';
 
 CREATE OR REPLACE FUNCTION insp.create_test_credential(
     partner text, scopes text[] DEFAULT ARRAY['create', 'read'], note text DEFAULT NULL, expires interval DEFAULT NULL,
@@ -123,7 +122,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) IS
-    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner), so that they are never found, compared or counted with real ones; its endpoint, without a URL at first, gets their callbacks (insp.set_endpoint). Otherwise as insp.create_credential';
+    'Creates a credential whose jobs are tests: their parts are specimens with fixed outcomes. They belong to a separate partner (test_partner), so that they are never found, compared or counted with real ones; their events are pulled (GET /events), until insp.set_endpoint gives its endpoint a URL. Otherwise as insp.create_credential';
 GRANT EXECUTE ON FUNCTION insp.create_test_credential(text, text[], text, interval, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_origins(key_id text, origins text[]) RETURNS text[]

@@ -122,8 +122,8 @@ BEGIN
     RETURNING id INTO number;
     INSERT INTO insp.callback (job_id, endpoint_id, event, url, body)
     SELECT -number, a.id, 'endpoint.' || p_kind, a.url,
-        convert_to(jsonb_build_object('type', 'endpoint.' || p_kind, 'timestamp', insp.iso_time(clock_timestamp()), 'data',
-            jsonb_strip_nulls(p_detail) || jsonb_build_object('endpoint', p_endpoint))::text, 'UTF8')
+        convert_to((jsonb_build_object('type', 'endpoint.' || p_kind, 'timestamp', insp.iso_time(clock_timestamp()), 'data',
+            jsonb_strip_nulls(p_detail) || jsonb_build_object('endpoint', p_endpoint)) || insp.test_mark(e.partner_id))::text, 'UTF8')
     FROM insp.endpoint e JOIN insp.endpoint a ON a.id = e.alert_endpoint_id
     WHERE e.id = p_endpoint AND a.url IS NOT NULL;
 END

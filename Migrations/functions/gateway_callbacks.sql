@@ -166,8 +166,9 @@ BEGIN
         INSERT INTO insp.record (chain, action, subject, detail)
         VALUES ('endpoint', 'test', 'endpoint ' || e.id, '{}') RETURNING id INTO number;
         INSERT INTO insp.callback AS c (job_id, endpoint_id, event, url, body)
-        VALUES (-number, e.id, 'endpoint.test', e.url, convert_to(jsonb_build_object('type', 'endpoint.test',
-            'timestamp', insp.iso_time(clock_timestamp()), 'data', jsonb_build_object('endpoint', e.id))::text, 'UTF8'))
+        VALUES (-number, e.id, 'endpoint.test', e.url, convert_to((jsonb_build_object('type', 'endpoint.test',
+            'timestamp', insp.iso_time(clock_timestamp()), 'data', jsonb_build_object('endpoint', e.id))
+            || insp.test_mark(e.partner_id))::text, 'UTF8'))
         RETURNING jsonb_build_object('webhookId', c.webhook_id) INTO answer;
     ELSIF p_action = 'replay' THEN
         answer := jsonb_build_object('replayed', insp.callback_replay(e.id, since, until, delivered));

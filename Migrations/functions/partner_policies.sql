@@ -1,14 +1,19 @@
 -- Versions of partners' policies, and the functions that set those on consent, regions, callbacks, vendors and decisions.
 
+CREATE OR REPLACE FUNCTION insp.policy_columns(p insp.partner) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET intervalstyle = 'iso_8601' AS $$
+    -- Identity, temporary switches and quotas decide nothing about a job.
+    SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'paused', 'pause_reason', 'max_running', 'rate_per_second', 'rate_burst',
+        'max_waiting', 'max_bytes', 'erased_at']
+$$;
+COMMENT ON FUNCTION insp.policy_columns(insp.partner) IS 'What of a partner''s row decides about its jobs; intervals as ISO 8601';
+
 CREATE OR REPLACE FUNCTION insp.keep_policy() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET intervalstyle = 'iso_8601' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- Columns for the partner's identity, temporary switches and quotas decide nothing about a job.
-    other constant text[] := ARRAY['id', 'name', 'created_at', 'paused', 'pause_reason', 'max_running', 'rate_per_second',
-        'rate_burst', 'max_waiting', 'max_bytes', 'erased_at'];
-    decided constant jsonb := to_jsonb(NEW) - other;
+    decided constant jsonb := insp.policy_columns(NEW);
 BEGIN
-    IF TG_OP = 'UPDATE' AND decided = to_jsonb(OLD) - other THEN
+    IF TG_OP = 'UPDATE' AND decided = insp.policy_columns(OLD) THEN
         RETURN NULL;
     END IF;
     -- A change of the partner locks its row, so no two versions have the same number.
@@ -22,6 +27,50 @@ $$;
 COMMENT ON FUNCTION insp.keep_policy() IS 'Keeps each version of a partner''s settings';
 CREATE OR REPLACE TRIGGER keep_policy AFTER INSERT OR UPDATE ON insp.partner
     FOR EACH ROW EXECUTE FUNCTION insp.keep_policy();
+
+CREATE OR REPLACE FUNCTION insp.follow_partner() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Tests may go on before their partner's real jobs are accepted, and after.
+    own constant text[] := ARRAY['enabled', 'test_of'];
+    parent insp.partner;
+    columns text;
+BEGIN
+    IF TG_WHEN = 'AFTER' THEN
+        -- What has changed, by name: triggers on single columns, such as those of retention, fire as for the partner itself.
+        SELECT string_agg(format('%1$I = p.%1$I', n.key), ', ') INTO columns
+        FROM jsonb_each(insp.policy_columns(NEW) - own) n JOIN jsonb_each(insp.policy_columns(OLD)) o USING (key) WHERE n.value <> o.value;
+        IF columns IS NOT NULL THEN
+            EXECUTE format('UPDATE insp.partner t SET %s FROM insp.partner p WHERE p.id = $1 AND t.test_of = $1 AND t.erased_at IS NULL',
+                columns) USING NEW.id;
+        END IF;
+        RETURN NULL;
+    END IF;
+    SELECT * INTO parent FROM insp.partner p WHERE p.id = NEW.test_of;
+    IF TG_OP = 'INSERT' THEN
+        NEW := jsonb_populate_record(NEW, insp.policy_columns(parent) - own);
+    ELSIF NEW.erased_at IS NULL AND insp.policy_columns(NEW) - own <> insp.policy_columns(OLD) - own
+        AND insp.policy_columns(NEW) - own <> insp.policy_columns(parent) - own THEN
+        PERFORM insp.refuse('PARTNER_INVALID', format('%s has the policies of %s', NEW.name, parent.name),
+            format('Change those of %s: they apply to its tests as well.', parent.name));
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION insp.follow_partner() IS
+    'Gives the partner of a partner''s tests the same policies, whatever changes them, and refuses others: what a partner''s program meets in production, it meets in its tests';
+CREATE OR REPLACE TRIGGER follow_partner_checked BEFORE INSERT OR UPDATE ON insp.partner
+    FOR EACH ROW WHEN (NEW.test_of IS NOT NULL) EXECUTE FUNCTION insp.follow_partner();
+CREATE OR REPLACE TRIGGER follow_partner AFTER UPDATE ON insp.partner
+    FOR EACH ROW WHEN (NEW.test_of IS NULL AND NEW.erased_at IS NULL)
+    EXECUTE FUNCTION insp.follow_partner();
+
+CREATE OR REPLACE FUNCTION insp.test_mark(p_partner integer) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT CASE WHEN EXISTS (SELECT FROM insp.partner p WHERE p.id = p_partner AND p.test_of IS NOT NULL)
+        THEN '{"test": true}' ELSE '{}' END::jsonb
+$$;
+COMMENT ON FUNCTION insp.test_mark(integer) IS 'What the body of an event says if the partner is that of a partner''s tests';
 
 CREATE OR REPLACE VIEW insp.v_partner_policy AS
 SELECT n.name AS partner, p.version, p.valid_from,

@@ -95,9 +95,11 @@ $$;
 COMMENT ON FUNCTION insp.person_of(integer, bytea) IS
     'The person of a reference, added if necessary; waits for a transaction that adds or removes the same one';
 
+-- In plpgsql, which keeps the statement's plan: as SQL it is planned for each request, at most of its cost.
 CREATE OR REPLACE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET plan_cache_mode = force_generic_plan
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
     WITH named AS MATERIALIZED (
         SELECT j.partner_id, k.kind, insp.reference_index(u.payload ->> k.key) AS index, j.id, j.person_id
         FROM unnest(p_jobs, p_payloads) AS u (job_id, payload) JOIN insp.job j ON j.id = ANY (ARRAY[u.job_id])
@@ -109,7 +111,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         SELECT now() + interval '1 minute', 'links', n.id FROM named n WHERE n.kind = 'user' AND n.person_id IS NULL
     )
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
-    SELECT n.partner_id, n.kind, n.index, n.id FROM named n
+    SELECT n.partner_id, n.kind, n.index, n.id FROM named n;
+END
 $$;
 COMMENT ON FUNCTION insp.note_references(bigint[], jsonb[]) IS
     'Records new jobs'' references, and which jobs must be linked to their person';

@@ -18,11 +18,20 @@ struct CreateRequest {
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
     /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
-    init(_ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
+    ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
+    init(
+        _ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true
+    ) throws(InspectError) {
         let (members, texts) = try JSONBody.object(body)
         var object = members
         self.parts = [:]
         self.payload = Data()
+        try self.takeImages(&object, texts)
+        try self.finish(&object, texts, key, fixed, picksWorkflow)
+    }
+
+    /// Moves the images with the capture client's names out of the object.
+    private mutating func takeImages(_ object: inout [String: Any], _ texts: LongTexts) throws(InspectError) {
         for (name, kind) in Self.images {
             guard let value = object.removeValue(forKey: name), !(value is NSNull) else { continue }
             guard let text = value as? String else {
@@ -30,7 +39,6 @@ struct CreateRequest {
             }
             if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name, texts)] }
         }
-        try self.finish(&object, texts, key, fixed)
     }
 
     /// The fields of a form whose values are numbers in JSON.
@@ -42,13 +50,17 @@ struct CreateRequest {
     ///   - form: Parts under their names, as bytes; `request`, a JSON object; any further member of that object as a text.
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
-    init(_ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:]) throws(InspectError) {
+    ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
+    init(
+        _ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true
+    ) throws(InspectError) {
         let rest = form.fields.filter { $0.name == Self.rest }
         guard rest.count <= 1 else { throw Self.twice(Self.rest) }
         let (members, texts) = try JSONBody.object(rest.first?.value ?? Data("{}".utf8))
         var object = members
         self.parts = [:]
         self.payload = Data()
+        try self.takeImages(&object, texts)
         for field in form.fields where field.name != Self.rest {
             if let kind = PartKind(rawValue: field.name) {
                 let count = self.parts[kind]?.count ?? 0
@@ -79,7 +91,7 @@ struct CreateRequest {
             }
             object[field.name] = number
         }
-        try self.finish(&object, texts, key, fixed)
+        try self.finish(&object, texts, key, fixed, picksWorkflow)
     }
 
     private static func twice(_ name: String) -> InspectError {
@@ -87,7 +99,8 @@ struct CreateRequest {
     }
 
     private mutating func finish(
-        _ object: inout [String: Any], _ texts: LongTexts, _ key: String?, _ fixed: [String: String]
+        _ object: inout [String: Any], _ texts: LongTexts, _ key: String?, _ fixed: [String: String],
+        _ picksWorkflow: Bool
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
         try WorkflowDefinition.unfold(&object)
@@ -104,7 +117,7 @@ struct CreateRequest {
             }
             object["idempotencyKey"] = key
         }
-        if object["workflow"] == nil {
+        if picksWorkflow, object["workflow"] == nil {
             let byURL = (object["parts"] as? [String: Any] ?? [:]).keys.compactMap(PartKind.init)
             object["workflow"] = Workflow.usual(for: Set(self.parts.keys).union(byURL)).rawValue
         }

@@ -81,22 +81,29 @@ extension GatewayRoute {
                 throw InspectError(
                     .parameterInvalid, "language", hint: "A language is de, or de-AT.", field: "language")
             }
-            guard let desk = call.service.usability else { throw InspectError(.analyzerUnavailable) }
-            let parse = try call.parsing()
+            let isTest = call.credential.isTest
+            guard isTest || call.service.usability != nil else { throw InspectError(.analyzerUnavailable) }
+            let parse = try call.parsing(picksWorkflow: false)
             return { body in
                 let images = try Self.images(try await parse(body))
                 async let advice = call.store.advice(call.credential, language)
-                let verdict = try await desk.look(at: images)
-                return GatewayAnswer(response: try .json(UsabilityAnswer(verdict, try await advice)))
+                let verdict =
+                    isTest ? try Self.specimen(images) : try await call.service.usability?.look(at: images)
+                guard let verdict else { throw InspectError(.analyzerUnavailable) }
+                return GatewayAnswer(response: try call.answer(UsabilityAnswer(verdict, try await advice)))
             }
         })
 
     private static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
         let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
-        if let other = object.keys.filter({ $0 != "workflow" }).min() {
+        if let other = object.keys.min() {
+            let (isByURL, isDigest) = (other == "parts", other == "digests")
             throw InspectError(
-                .payloadInvalid, "unknown key '\(other.prefix(40))'",
-                hint: "Keys are encodedFrontImage, encodedBackImage and parts.", field: String(other.prefix(40)))
+                .payloadInvalid,
+                isByURL ? "parts has a URL, or no bytes" : isDigest ? "a digest" : "unknown key '\(other.prefix(40))'",
+                hint: isByURL || isDigest
+                    ? "Nothing is fetched or stored here: send bytes alone, without sha256."
+                    : "Keys are encodedFrontImage, encodedBackImage and parts.", field: String(other.prefix(40)))
         }
         if let kind = request.parts.keys.first(where: { $0.row.source != .document }) {
             throw InspectError(
@@ -107,6 +114,19 @@ extension GatewayRoute {
         }
         guard !images.isEmpty else { throw InspectError(.partMissing, "FRONT or BACK", field: "FRONT") }
         return images
+    }
+
+    /// What a job of the specimens says of usability. Nothing is looked at.
+    private static func specimen(_ images: [(kind: PartKind, bytes: Data)]) throws(InspectError) -> UsabilityVerdict {
+        guard let specimen = images.lazy.compactMap({ TestSpecimen($0.bytes) }).first else {
+            throw InspectError(
+                .partMissing, "a specimen",
+                hint: "A test has inspectd-specimen:passed, or another specimen, instead of an image.", field: "FRONT")
+        }
+        let document = specimen.document(of: .id, parts: images.map(\.kind))
+        // What a job says in its result, and what this call refuses.
+        guard let records = document.capabilities.usability else { throw InspectError(.tooManyPixels) }
+        return UsabilityVerdict(records: records, numbered: [])
     }
 }
 

@@ -273,6 +273,28 @@ import Testing
         #expect(try await gateway.stop() == 0)
     }
 
+    @Test func `A job takes exactly the members that are described, and to wait for it is to read`() async throws {
+        let gateway = try await Gateway.start(scopes: "{create,faces}")
+        let refused = try await gateway.call("POST", "/inspectionjob/create", ["nonsense": 1])
+        let hint = try #require(refused.document["hint"] as? String)
+        let taken = Set(hint.dropFirst("Keys are ".count).dropLast().components(separatedBy: ", "))
+        let description = try await gateway.call("GET", "/openapi.json").document
+        let members = try #require(
+            description.at("components.schemas.CreateRequest.properties") as? [String: Any])
+        let images = members.keys.filter { $0.hasPrefix("encoded") }
+        // The credential says whose job it is, and the call in which lane; images and Jumio's shape end at the gateway.
+        #expect(
+            Set(members.keys) == taken.subtracting(["partner", "lane"]).union(images).union(["workflowDefinition"]))
+        // With the right to enrol alone, a face is enrolled, but its result is not read.
+        let fields = [(name: "FACE", value: Self.image)]
+        let waiting = try await gateway.form(fields, path: "/faces/face-7?wait=1")
+        #expect(waiting.status == 403 && waiting.code == "SCOPE_MISSING")
+        #expect(try await gateway.form(fields, path: "/faces/face-7").status == 201)
+        #expect(try await gateway.call("GET", "/faces/face-7").code == "FACE_NOT_ENROLLED")
+        #expect(try await gateway.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 1)
+        #expect(try await gateway.stop() == 0)
+    }
+
     // MARK: Challenges
 
     @Test func `A challenge is answered once, by a job of its own partner`() async throws {

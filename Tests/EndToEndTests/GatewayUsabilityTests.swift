@@ -44,6 +44,21 @@ import Testing
         let more = try await gateway.call(
             "POST", "/usability", ["encodedFrontImage": "aW1hZ2U=", "callbackUrl": "https://example.com"])
         #expect(more.code == "PAYLOAD_INVALID", "\(more.document)")
+        // What the description has, and nothing that would be ignored.
+        let text = try await TestInputs.specimen("id_front.jpg").base64EncodedString()
+        for part in [text, ["content": text]] as [Any] {
+            let seen = try await gateway.call("POST", "/usability", ["parts": ["FRONT": part]])
+            #expect(seen.status == 200 && (seen.document["usability"] as? [Any])?.count == 1, "\(seen.document)")
+        }
+        let digest = String(repeating: "0", count: 64)
+        for (body, field) in [
+            (["encodedFrontImage": text, "workflow": "id"], "workflow"),
+            (["parts": ["FRONT": ["content": text, "sha256": digest]]], "digests"),
+            (["parts": ["FRONT": ["url": "https://img.example.com/a", "sha256": digest]]], "parts"),
+        ] as [([String: Any], String)] {
+            let refused = try await gateway.call("POST", "/usability", body)
+            #expect(refused.code == "PAYLOAD_INVALID" && refused.document["field"] as? String == field, "\(field)")
+        }
         let reader = try await Gateway.credential(gateway.connection, "bank", "{read}")
         #expect(
             try await gateway.call("POST", "/usability", ["encodedFrontImage": "aW1hZ2U="], bearer: reader).code

@@ -143,4 +143,99 @@ import Testing
         }
         #expect(try await gateway.stop() == 0)
     }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `Instant feedback on a specimen is its fixed answer, and a test's image is not looked at`() async throws {
+        // Without analyzers: nothing is to be looked at.
+        let gateway = try await Gateway.start(["--usability-slots", "0"], scopes: "{create}")
+        let bearer = try await Self.test(gateway)
+        for (name, type, label) in [
+            ("passed", "PASSED", nil), ("blurred", "REJECTED", "BLURRED"), ("mismatch", "PASSED", nil),
+        ] as [(String, String, String?)] {
+            for answer in [
+                try await gateway.form(
+                    [("FRONT", Self.specimen(name))], path: "/usability?language=de", bearer: bearer),
+                try await gateway.call(
+                    "POST", "/usability", ["encodedBackImage": Self.specimen(name).base64EncodedString()],
+                    bearer: bearer),
+            ] {
+                #expect(answer.status == 200 && answer.document["test"] as? Bool == true, "\(answer.document)")
+                #expect(answer.document.at("decision.type") as? String == type, "\(name)")
+                let reasons = answer.document["reasons"] as? [[String: Any]] ?? []
+                #expect(reasons.first?["label"] as? String == label && reasons.allSatisfy { $0["advice"] != nil })
+            }
+        }
+        let failed = try await gateway.form([("FRONT", Self.specimen("failed"))], path: "/usability", bearer: bearer)
+        #expect(failed.status == 400 && failed.code == "TOO_MANY_PIXELS", "\(failed.document)")
+        let image = try await gateway.form(
+            [("FRONT", PNG.noise(width: 64, height: 64))], path: "/usability", bearer: bearer)
+        #expect(image.status == 400 && image.code == "PART_MISSING", "\(image.document)")
+        let real = try await gateway.form([("FRONT", Self.specimen("passed"))], path: "/usability")
+        #expect(real.code == "ANALYZER_UNAVAILABLE")
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `Events and counts of tests are pulled from the start, apart from real ones, and every answer says test`()
+        async throws
+    {
+        let scopes = "{create,read,faces,persons,callbacks,events,keys}"
+        let gateway = try await Gateway.start(scopes: scopes)
+        let worker = try gateway.service.worker(["--slots", "1"])
+        let test = try await gateway.connection.query(
+            "SELECT bearer FROM insp.create_test_credential('bank', $1)", [.text(scopes)])[0].string(0)
+        let created = try await Self.create(
+            gateway, test, "liveness", Self.specimen("passed"), [("userReference", "jane")])
+        let id = try #require(created.id)
+        _ = try await gateway.finished(id, bearer: test)
+        let real = try await gateway.call(
+            "POST", "/inspectionjob/create", ["workflow": "liveness", "encodedFaceImage": "aW1hZ2U="])
+        _ = try await gateway.finished(try #require(real.id))
+
+        let listed = try await gateway.call("GET", "/endpoints", bearer: test)
+        let endpoint = try #require((listed.document["endpoints"] as? [[String: Any]])?.first?["id"] as? Int)
+        let rotated = try await gateway.call("POST", "/endpoints/\(endpoint)/rotate", bearer: test)
+        #expect((rotated.document["secret"] as? String)?.hasPrefix("whsec_") == true)
+        let sent = try await gateway.call("POST", "/endpoints/\(endpoint)/test", bearer: test)
+        let events = try await gateway.call("GET", "/events", bearer: test)
+        let bodies = try (events.document["events"] as? [[String: Any]] ?? []).map {
+            try members(Data(($0["body"] as? String ?? "").utf8))
+        }
+        #expect(bodies.map { $0["type"] as? String } == ["job.finished", "endpoint.test"])
+        #expect(bodies.allSatisfy { $0["test"] as? Bool == true } && bodies.first?.at("data.id") as? String == id)
+        #expect(try await gateway.call("GET", "/events").code == "EVENTS_OFF")
+
+        var usage = (test: created, real: created)
+        try await waitUntil("both are counted", every: .milliseconds(200)) {
+            usage.test = try await gateway.call("GET", "/usage", bearer: test)
+            usage.real = try await gateway.call("GET", "/usage")
+            return usage.test.document["total"] as? Int == 1 && usage.real.document["total"] as? Int == 1
+        }
+        #expect(usage.real.document["test"] == nil)
+
+        let answers = [
+            listed, rotated, sent, events, usage.test,
+            try await gateway.call("POST", "/endpoints/\(endpoint)/pause", bearer: test),
+            try await gateway.call("POST", "/endpoints/\(endpoint)/resume", bearer: test),
+            try await gateway.call("GET", "/callbacks?job=\(id)", bearer: test),
+            try await gateway.call("GET", "/callbacks?state=dead", bearer: test),
+            try await gateway.call("GET", "/inspectionjob?userReference=jane", bearer: test),
+            try await gateway.call("DELETE", "/faces/face-7", bearer: test),
+            try await gateway.send("POST", "/liveness/challenge", nil, bearer: test),
+            try await gateway.call("DELETE", "/encryption-key", bearer: test),
+            try await gateway.call("GET", "/persons/jane/export", bearer: test),
+            try await gateway.call("DELETE", "/persons/jane/consent", bearer: test),
+            try await gateway.call("DELETE", "/persons/jane", bearer: test),
+        ]
+        for answer in answers {
+            #expect(
+                (200..<300).contains(answer.status) && answer.document["test"] as? Bool == true, "\(answer.document)")
+        }
+        for path in ["/endpoints", "/callbacks?state=dead", "/inspectionjob?userReference=jane"] {
+            #expect(try await gateway.call("GET", path).document["test"] == nil, "\(path)")
+        }
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+    }
 }

@@ -78,6 +78,52 @@ import Testing
         #expect(entries.filter { $0["status"] == .number(500) }.map { $0["code"] } == [.text("INTERNAL_ERROR")])
     }
 
+    @Test func `Every answer to a test's credential is described as one that may say so`() throws {
+        let schemas = Self.at("components", "schemas", in: try Self.document())
+        for route in GatewayRoute.all {
+            guard case .scope = route.access else { continue }
+            for schema in route.operation.answers.compactMap(\.schema) where schema != "PublicKey" {
+                #expect(Self.at(schema, "properties", in: schemas)["test"] != nil, "\(route.path) \(schema)")
+            }
+        }
+        for schema in ["Token", "JobEvent", "EndpointEvent"] {
+            #expect(Self.at(schema, "properties", in: schemas)["test"] != nil, "\(schema)")
+        }
+    }
+
+    @Test func `A form takes each text and number that JSON takes, and the rest in one field`() throws {
+        let schemas = Self.at("components", "schemas", in: try Self.document())
+        let json = Self.at("CreateRequest", "properties", in: schemas)
+        let form = Self.at("CreateForm", "properties", in: schemas)
+        let single = json.filter { name, schema in
+            let type = (schema as? Members)?["type"] as? String
+            return type != "object" && type != "array" && !name.hasPrefix("encoded")
+        }
+        #expect(Set(form.keys) == Set(single.keys).union(PartKind.allCases.map(\.rawValue)).union(["request"]))
+        func request(_ name: String, _ value: String) throws -> CreateRequest {
+            let body =
+                "--cut\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n--cut--\r\n"
+            return try CreateRequest(FormData(Data(body.utf8), boundary: "cut"), idempotencyKey: nil)
+        }
+        for (name, schema) in single {
+            let payload = try JSONSerialization.jsonObject(with: try request(name, "1").payload) as? Members
+            let isNumber = (schema as? Members)?["type"] as? String == "number"
+            #expect(isNumber ? payload?[name] as? Double == 1 : payload?[name] as? String == "1", "\(name)")
+        }
+        #expect(try request("request", #"{"encodedFrontImage":"YQ=="}"#).parts == [.front: [Data("a".utf8)]])
+    }
+
+    @Test func `A call whose wait needs a second scope says so, and each that creates a job continues a trace`() throws
+    {
+        let document = try Self.document()
+        for path in ["/inspectionjob/create", "/faces/{faceId}"] {
+            let call = Self.at("paths", path, "post", in: document)
+            #expect((call["description"] as? String)?.contains("requires the scope read") == true, "\(path)")
+            let names = (call["parameters"] as? [Members] ?? []).compactMap { $0["name"] as? String }
+            #expect(names.contains("traceparent"), "\(path)")
+        }
+    }
+
     @Test func `A partner is sent to its own calls, and to nothing in the database`() {
         let text = OpenAPIDocument.text(longestWaitSeconds: 60)
         #expect(!text.contains("insp."))

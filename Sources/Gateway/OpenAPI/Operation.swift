@@ -52,6 +52,9 @@ struct Operation: Sendable {
         }
     }
 
+    /// What a call that creates a job says of wait.
+    static let waiting = "With wait above 0 it returns the job's result, and so also requires the scope read."
+
     /// What to know of answers with the status 410, where a job is sealed.
     static let destroyed = "410 KEY_DESTROYED: the key was destroyed with an erasure, and nothing opens it any more."
 

@@ -2,11 +2,13 @@ extension OpenAPIDocument {
     /// What answers carry, beside jobs and persons.
     static var answerSchemas: String {
         #"""
+        "TestMark": { "type": "boolean", "description": "Present and true where the credential is a test's" },
         "JobPage": {
           "type": "object",
           "required": ["jobs"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "jobs": { "type": "array", "maxItems": 100, "items": { "$ref": "#/components/schemas/JobEntry" } },
             "next": { "type": "string", "format": "uuid", "description": "What to send as after; absent: there are no more" }
           }
@@ -29,6 +31,7 @@ extension OpenAPIDocument {
           "required": ["decision", "usability", "reasons"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "decision": { "$ref": "#/components/schemas/Decision" },
             "usability": { "type": "array", "items": { "$ref": "#/components/schemas/UsabilityRecord" } },
             "reasons": { "type": "array", "items": { "$ref": "#/components/schemas/Reason" } }
@@ -63,6 +66,7 @@ extension OpenAPIDocument {
           "required": ["id", "method", "token", "expiresAt"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "id": { "type": "string", "format": "uuid" },
             "method": { "enum": ["colour_flash", "motion", "colour_flash+motion"] },
             "token": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "For one job, as challenge.token" },
@@ -78,6 +82,7 @@ extension OpenAPIDocument {
           "required": ["access_token", "token_type", "expires_in", "scope"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "access_token": { "type": "string" },
             "token_type": { "const": "Bearer" },
             "expires_in": { "type": "integer", "description": "Seconds" },

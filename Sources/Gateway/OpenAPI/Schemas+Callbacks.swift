@@ -7,6 +7,7 @@ extension OpenAPIDocument {
           "required": ["callbacks"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "callbacks": { "type": "array", "items": { "$ref": "#/components/schemas/Callback" } },
             "next": { "type": "string", "description": "What to send as after; absent: there are no more" }
           }
@@ -44,7 +45,7 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["endpoints"],
           "additionalProperties": false,
-          "properties": { "endpoints": { "type": "array", "items": { "$ref": "#/components/schemas/Endpoint" } } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "endpoints": { "type": "array", "items": { "$ref": "#/components/schemas/Endpoint" } } }
         },
         "Endpoint": {
           "type": "object",
@@ -81,7 +82,7 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["replayed"],
           "additionalProperties": false,
-          "properties": { "replayed": { "type": "integer" } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "replayed": { "type": "integer" } }
         },
         "RotateRequest": {
           "type": "object",
@@ -92,15 +93,15 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["secret"],
           "additionalProperties": false,
-          "properties": { "secret": { "type": "string", "pattern": "^whsec_" } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "secret": { "type": "string", "pattern": "^whsec_" } }
         },
         "TestCallback": {
           "type": "object",
           "required": ["webhookId"],
           "additionalProperties": false,
-          "properties": { "webhookId": { "type": "string" } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "webhookId": { "type": "string" } }
         },
-        "Empty": { "type": "object", "additionalProperties": false },
+        "Empty": { "type": "object", "additionalProperties": false, "properties": { "test": { "$ref": "#/components/schemas/TestMark" } } },
         "JobEvent": {
           "type": "object",
           "description": "The body of a callback about a job",
@@ -138,6 +139,7 @@ extension OpenAPIDocument {
           "description": "The body of a callback about an endpoint",
           "required": ["type", "timestamp", "data"],
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "type": { "enum": ["endpoint.failing", "endpoint.recovered", "endpoint.disabled", "endpoint.enabled", "endpoint.test"] },
             "timestamp": { "$ref": "#/components/schemas/Time" },
             "data": { "type": "object", "required": ["endpoint"], "properties": { "endpoint": { "type": "integer" } } }

@@ -7,6 +7,7 @@ extension OpenAPIDocument {
           "required": ["events", "next"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "events": { "type": "array", "maxItems": 1000, "items": { "$ref": "#/components/schemas/Event" } },
             "next": { "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$", "description": "What to send as after, also if there were no events" }
           }
@@ -34,6 +35,7 @@ extension OpenAPIDocument {
           "required": ["month", "total", "counts"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "month": { "type": "string" },
             "countedTo": { "$ref": "#/components/schemas/Time", "description": "Jobs finished before this are counted; absent: none yet" },
             "total": { "type": "integer" },

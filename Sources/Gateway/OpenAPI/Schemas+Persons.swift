@@ -17,13 +17,14 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["templates"],
           "additionalProperties": false,
-          "properties": { "templates": { "type": "array", "minItems": 1, "items": { "$ref": "#/components/schemas/Template" } } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "templates": { "type": "array", "minItems": 1, "items": { "$ref": "#/components/schemas/Template" } } }
         },
         "FaceDeletion": {
           "type": "object",
           "required": ["templates", "jobs", "deletedAt"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "templates": { "type": "integer" },
             "jobs": { "type": "integer", "description": "That were not finished, and ended as FACE_DELETED" },
             "deletedAt": { "type": "string", "format": "date-time" }
@@ -33,13 +34,14 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["jobs"],
           "additionalProperties": false,
-          "properties": { "jobs": { "type": "integer" } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "jobs": { "type": "integer" } }
         },
         "Withdrawal": {
           "type": "object",
           "required": ["cancelled", "jobs"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "cancelled": { "type": "integer", "description": "Jobs that were not finished" },
             "jobs": { "type": "integer", "description": "Jobs that were erased, each with its reruns" }
           }
@@ -59,6 +61,7 @@ extension OpenAPIDocument {
           "required": ["jobs"],
           "additionalProperties": false,
           "properties": {
+            "test": { "$ref": "#/components/schemas/TestMark" },
             "jobs": {
               "type": "array",
               "items": {

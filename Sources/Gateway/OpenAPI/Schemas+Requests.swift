@@ -71,14 +71,9 @@ extension OpenAPIDocument {
                 }
               }
             },
-            "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
+            \#(Self.texts),
             "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
             "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
-            "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
-            "userReference": { "$ref": "#/components/schemas/Reference" },
-            "reportingCriteria": { "type": "string", "maxLength": 100 },
-            "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
-            "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100 },
             "digests": {
               "type": "object",
               "additionalProperties": false,
@@ -86,14 +81,6 @@ extension OpenAPIDocument {
                 \#(Self.members(of: "Digest"))
               }
             },
-            "region": { "type": "string", "pattern": "^[A-Z][A-Z0-9-]{1,15}$" },
-            "delaySeconds": { "type": "number", "minimum": 0, "maximum": 2592000 },
-            "runAt": { "type": "string", "format": "date-time" },
-            "expiresAt": { "type": "string", "format": "date-time" },
-            "review": { "enum": ["never", "rejected", "warning", "always"] },
-            "faceId": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The face that is enrolled or authenticated, by the partner's own name for it." },
-            "threshold": { "type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Similarity from which faces match." },
-            "enrollmentMode": { "enum": ["add", "replace"] },
             "challenge": {
               "type": "object",
               "required": ["token", "frameTimes"],
@@ -117,27 +104,48 @@ extension OpenAPIDocument {
         },
         "CreateForm": {
           "type": "object",
-          "description": "Parts as bytes, further members as texts or together in request",
+          "description": "Parts as bytes, and members of CreateRequest: texts and numbers in fields of their names, any of them in request; none twice",
+          "additionalProperties": false,
           "properties": {
             \#(Self.files),
             "request": { "$ref": "#/components/schemas/CreateRequest" },
             "workflow": { "enum": [\#(Self.workflowWords)] },
-            "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
-            "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
-            "userReference": { "$ref": "#/components/schemas/Reference" },
-            "reportingCriteria": { "$ref": "#/components/schemas/Reference" },
-            "faceId": { "$ref": "#/components/schemas/Reference" }
+            \#(Self.texts)
           }
         },
         "UsabilityRequest": {
           "type": "object",
           "additionalProperties": false,
-          "properties": { "encodedFrontImage": { "$ref": "#/components/schemas/Image" }, "encodedBackImage": { "$ref": "#/components/schemas/Image" } }
+          "description": "One image or two, each under one of its names",
+          "properties": {
+            "encodedFrontImage": { "$ref": "#/components/schemas/Image" },
+            "encodedBackImage": { "$ref": "#/components/schemas/Image" },
+            "parts": {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": { "FRONT": { "$ref": "#/components/schemas/Bytes" }, "BACK": { "$ref": "#/components/schemas/Bytes" } }
+            }
+          }
+        },
+        "Bytes": {
+          "oneOf": [
+            { "$ref": "#/components/schemas/Base64" },
+            {
+              "type": "object",
+              "required": ["content"],
+              "additionalProperties": false,
+              "properties": { "content": { "$ref": "#/components/schemas/Base64" } }
+            }
+          ]
         },
         "UsabilityForm": {
           "type": "object",
           "additionalProperties": false,
-          "properties": { "FRONT": { "type": "string", "format": "binary" }, "BACK": { "type": "string", "format": "binary" } }
+          "properties": {
+            "FRONT": { "type": "string", "format": "binary" },
+            "BACK": { "type": "string", "format": "binary" },
+            "request": { "$ref": "#/components/schemas/UsabilityRequest" }
+          }
         },
         "SessionRequest": {
           "type": "object",
@@ -150,7 +158,7 @@ extension OpenAPIDocument {
             "flow": { "type": ["string", "null"], "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]*$" },
             "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
-              "type": "object",
+              "type": ["object", "null"],
               "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
@@ -187,6 +195,25 @@ extension OpenAPIDocument {
         }
         """#
     }
+
+    /// Members of a request for a job that are texts or numbers: in a form, they have fields of their own.
+    private static let texts = #"""
+        "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
+                    "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
+                    "userReference": { "$ref": "#/components/schemas/Reference" },
+                    "reportingCriteria": { "type": "string", "maxLength": 100, "pattern": "^[^\\u0000-\\u001f\\u007f]*$" },
+                    "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
+                    "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100, "description": "As the header Idempotency-Key; both are the same" },
+                    "region": { "type": "string", "pattern": "^[A-Z][A-Z0-9-]{1,15}$" },
+                    "delaySeconds": { "type": "number", "minimum": 0, "maximum": 2592000 },
+                    "runAt": { "type": "string", "format": "date-time" },
+                    "expiresAt": { "type": "string", "format": "date-time" },
+                    "review": { "enum": ["never", "rejected", "warning", "always"] },
+                    "faceId": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The face that is enrolled or authenticated, by the partner's own name for it." },
+                    "threshold": { "type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Similarity from which faces match." },
+                    "enrollmentMode": { "enum": ["add", "replace"] },
+                    "traceparent": { "type": "string", "pattern": "^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$", "description": "W3C Trace Context; goes before the header" }
+        """#
 
     /// Definition keys that are numbers.
     private static var workflowNumbers: String {

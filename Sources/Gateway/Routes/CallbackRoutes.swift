@@ -20,7 +20,9 @@ extension GatewayRoute {
                 ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in
                 let search = try CallbackSearch(call)
-                return { _ in GatewayAnswer(response: .json(try await call.store.callbacks(call.credential, search))) }
+                return { _ in
+                    GatewayAnswer(response: call.answer(try await call.store.callbacks(call.credential, search)))
+                }
             }),
         GatewayRoute(
             "POST", "/callbacks/{webhookId}/replay", .none,
@@ -33,7 +35,7 @@ extension GatewayRoute {
                 let id = call.values["webhookId"] ?? ""
                 return { _ in
                     try await call.store.replay(call.credential, webhookID: id)
-                    return GatewayAnswer(response: try .json(["replayed": 1], status: 202))
+                    return GatewayAnswer(response: try call.answer(["replayed": 1], status: 202))
                 }
             }),
         GatewayRoute(
@@ -44,7 +46,7 @@ extension GatewayRoute {
             .scope(.callbacks) { (call) throws(InspectError) in
                 { _ in
                     let list = try await call.store.endpoints(call.credential)
-                    return GatewayAnswer(response: .json(Data(#"{"endpoints":"#.utf8) + list + Data("}".utf8)))
+                    return GatewayAnswer(response: call.answer(Data(#"{"endpoints":"#.utf8) + list + Data("}".utf8)))
                 }
             }),
         Self.action(
@@ -86,7 +88,8 @@ extension GatewayRoute {
                 return { body in
                     let options = try EndpointOptions.parse(body, for: action)
                     return GatewayAnswer(
-                        response: .json(try await call.store.act(call.credential, endpoint: endpoint, action, options)))
+                        response: call.answer(
+                            try await call.store.act(call.credential, endpoint: endpoint, action, options)))
                 }
             })
     }

@@ -12,7 +12,8 @@ extension GatewayRoute {
                 id: "pullEvents", summary: "Events in order, with the headers and bodies of callbacks",
                 detail:
                     "For endpoints whose URL is pull:. Begin without after, then send next from the previous page. "
-                    + "Store next after you have processed a page: an event may come twice, and none is missed.",
+                    + "Store next after you have processed a page: an event may come twice, and none is missed. "
+                    + "409 EVENTS_OFF: you have no such endpoint; the operator makes one. Tests have one from the start.",
                 parameters: [
                     .query(
                         "after", #"{ "type": "string", "pattern": "^[A-Za-z0-9_-]{107}$" }"#,
@@ -39,7 +40,7 @@ extension GatewayRoute {
                     }
                     return GatewayAnswer(
                         response: try await call.sealed(
-                            .json(EventList(events: page.events, next: page.next)), .events))
+                            call.answer(EventList(events: page.events, next: page.next)), .events))
                 }
             }),
         GatewayRoute(
@@ -60,7 +61,7 @@ extension GatewayRoute {
                         field: "month")
                 }
                 return { _ in
-                    GatewayAnswer(response: .json(try await call.store.usage(call.credential, month: month)))
+                    GatewayAnswer(response: call.answer(try await call.store.usage(call.credential, month: month)))
                 }
             }),
     ]

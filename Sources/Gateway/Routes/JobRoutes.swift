@@ -9,7 +9,7 @@ extension GatewayRoute {
             "POST", "/inspectionjob/create", .jsonOrFiles,
             Operation(
                 id: "createInspectionJob", summary: "Accepts an inspection",
-                detail: "With wait, also read. The same request under the same idempotency key is one job.",
+                detail: "\(Operation.waiting) The same request under the same idempotency key is one job.",
                 parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest",
                 requestExamples: [.specimen], form: "CreateForm",
                 answers: [
@@ -36,7 +36,9 @@ extension GatewayRoute {
                 ], answers: [.json("A page", "JobPage")]),
             .scope(.read) { (call) throws(InspectError) in
                 let search = try JobSearch(call)
-                return { _ in GatewayAnswer(response: try .json(try await call.store.jobs(call.credential, search))) }
+                return { _ in
+                    GatewayAnswer(response: try call.answer(try await call.store.jobs(call.credential, search)))
+                }
             }),
         GatewayRoute(
             "GET", "/inspectionjob/{id}", .none,
@@ -161,7 +163,7 @@ extension GatewayCall {
     ///
     /// - Parameter key: The header `Idempotency-Key`, where the call has a use for it; others ignore it.
     func parsing(
-        key: String? = nil, fixed: [String: String] = [:]
+        key: String? = nil, fixed: [String: String] = [:], picksWorkflow: Bool = true
     ) throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {
         let type = self.request.headers["content-type"] ?? ""
         let boundary = FormData.boundary(of: type)
@@ -171,9 +173,11 @@ extension GatewayCall {
         }
         return { body in
             try await self.service.largeBodies.parse(self.credential.partner, body) { body in
-                guard let boundary else { return try CreateRequest(body, idempotencyKey: key, fixed: fixed) }
+                guard let boundary else {
+                    return try CreateRequest(body, idempotencyKey: key, fixed: fixed, picksWorkflow: picksWorkflow)
+                }
                 let form = try FormData(body, boundary: boundary)
-                return try CreateRequest(form, idempotencyKey: key, fixed: fixed)
+                return try CreateRequest(form, idempotencyKey: key, fixed: fixed, picksWorkflow: picksWorkflow)
             }
         }
     }

@@ -49,7 +49,7 @@ extension GatewayRoute {
             .scope(.keys) { (call) throws(InspectError) in
                 { _ in
                     _ = try await call.store.setKey(call.credential, nil)
-                    return GatewayAnswer(response: .json(Data("{}".utf8)))
+                    return GatewayAnswer(response: call.answer(Data("{}".utf8)))
                 }
             }),
     ]

@@ -15,15 +15,16 @@ extension GatewayRoute {
                 return { _ in
                     let templates = try await call.store.face(call.credential, id)
                     return GatewayAnswer(
-                        response: .json(Data(#"{"templates":"#.utf8) + templates + Data("}".utf8)))
+                        response: call.answer(Data(#"{"templates":"#.utf8) + templates + Data("}".utf8)))
                 }
             }),
         GatewayRoute(
             "POST", "/faces/{faceId}", .jsonOrFiles,
             Operation(
                 id: "enrolFace", summary: "Enrols a face: a job of the workflow enrollment",
-                detail: "With wait, also read. Takes what /inspectionjob/create takes, including FACE.",
-                parameters: [.wait, .idempotencyKey], request: "CreateRequest", form: "CreateForm",
+                detail:
+                    "\(Operation.waiting) Takes what /inspectionjob/create takes, FACE included; workflow and faceId follow from the path.",
+                parameters: [.wait, .idempotencyKey, .traceparent], request: "CreateRequest", form: "CreateForm",
                 answers: [
                     .json("Accepted before, under the same idempotency key; otherwise as 201", "Job", .location)
                         .encrypted,
@@ -46,7 +47,9 @@ extension GatewayRoute {
                 answers: [.json("What was deleted", "FaceDeletion")]),
             .scope(.faces) { (call) throws(InspectError) in
                 let id = try call.name("faceId")
-                return { _ in GatewayAnswer(response: .json(try await call.store.deleteFace(call.credential, id))) }
+                return { _ in
+                    GatewayAnswer(response: call.answer(try await call.store.deleteFace(call.credential, id)))
+                }
             }),
     ]
 
@@ -63,7 +66,7 @@ extension GatewayRoute {
                 let reference = try call.name("userReference")
                 return { _ in
                     let jobs = try await call.store.erase(call.credential, person: reference)
-                    return GatewayAnswer(response: try .json(["jobs": jobs]))
+                    return GatewayAnswer(response: try call.answer(["jobs": jobs]))
                 }
             }),
         GatewayRoute(
@@ -78,7 +81,7 @@ extension GatewayRoute {
                 let reference = try call.name("userReference")
                 return { _ in
                     let done = try await call.store.withdraw(call.credential, person: reference)
-                    return GatewayAnswer(response: try .json(["cancelled": done.stopped, "jobs": done.erased]))
+                    return GatewayAnswer(response: try call.answer(["cancelled": done.stopped, "jobs": done.erased]))
                 }
             }),
         GatewayRoute(
@@ -111,7 +114,7 @@ extension GatewayRoute {
                 return { _ in
                     let page = try await call.store.export(
                         call.credential, person: reference, after: after, limit: limit)
-                    return GatewayAnswer(response: try await call.sealed(.json(page), .persons))
+                    return GatewayAnswer(response: try await call.sealed(call.answer(page), .persons))
                 }
             }),
     ]

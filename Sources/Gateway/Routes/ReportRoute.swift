@@ -33,7 +33,9 @@ extension GatewayRoute {
                     document: material.document, facts: material.facts,
                     previews: try await call.previews(of: material, id, for: purpose),
                     today: CalendarDate(material.decidedAt),
-                    origin: ReportOrigin(job: id, partner: material.partner, decidedAt: material.decidedAt)
+                    origin: ReportOrigin(
+                        job: id, partner: material.partner, decidedAt: material.decidedAt,
+                        isTest: call.credential.isTest)
                 ).html
                 return GatewayAnswer(response: try Self.answer(page).encrypted(for: material.key), job: id)
             }

@@ -61,8 +61,7 @@ extension GatewayRoute {
                 { body in
                     let options = body.isEmpty ? [:] : try JSONBody.object(body).0
                     let challenge = try await call.store.challenge(call.credential, options)
-                    return GatewayAnswer(
-                        response: .json(challenge, status: 201))
+                    return GatewayAnswer(response: call.answer(challenge, status: 201))
                 }
             }),
     ]

@@ -35,7 +35,7 @@ extension GatewayRoute {
                     return try .json(
                         TokenAnswer(
                             accessToken: token.text, expiresIn: token.seconds,
-                            scope: scopes.sorted().joined(separator: " ")),
+                            scope: scopes.sorted().joined(separator: " "), test: credential.isTest ? true : nil),
                         headers: headers)
                 } catch let error as InspectError where error.code == .unauthenticated {
                     // Revoked, and still in the cache.
@@ -134,11 +134,14 @@ private struct TokenAnswer: Encodable {
     var expiresIn: Int
     /// Separated by spaces.
     var scope: String
+    /// Present and true where it is for tests.
+    var test: Bool?
 
     enum CodingKeys: String, CodingKey {
         case accessToken = "access_token"
         case tokenType = "token_type"
         case expiresIn = "expires_in"
         case scope = "scope"
+        case test = "test"
     }
 }

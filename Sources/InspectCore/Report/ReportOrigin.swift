@@ -7,19 +7,24 @@ package struct ReportOrigin: Sendable {
     /// The names of the files, with the part or image that each is.
     package var files: [(part: String, name: String)]
     package var decidedAt: Date?
+    /// Whether the outcome was fixed beforehand, and nothing was looked at.
+    package var isTest: Bool
 
     package init(
-        job: String? = nil, partner: String? = nil, files: [(part: String, name: String)] = [], decidedAt: Date? = nil
+        job: String? = nil, partner: String? = nil, files: [(part: String, name: String)] = [], decidedAt: Date? = nil,
+        isTest: Bool = false
     ) {
         self.job = job
         self.partner = partner
         self.files = files
         self.decidedAt = decidedAt
+        self.isTest = isTest
     }
 
     /// Names and values, in a fixed order.
     private var rows: [(String, String)] {
         var rows: [(String, String)] = []
+        if self.isTest { rows.append(("test", "the outcome is that of a specimen; nothing was inspected")) }
         if let job { rows.append(("job", job)) }
         if let partner { rows.append(("partner", partner)) }
         if let decidedAt { rows.append(("decided at", decidedAt.formatted(.iso8601))) }

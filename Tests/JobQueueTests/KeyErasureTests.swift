@@ -131,7 +131,8 @@ import Testing
             try await fixture.count("insp.record WHERE action = 'destroy_keys' AND subject = 'partner acme'") == 1)
     }
 
-    @Test func `A deleted face is listed apart from erasures until its key is destroyed, and looked at ever more rarely`()
+    @Test
+    func `A deleted face is listed apart from erasures until its key is destroyed, and looked at ever more rarely`()
         async throws
     {
         let fixture = try await QueueFixture()
@@ -155,7 +156,8 @@ import Testing
         }
         // An erasure of the same face does not wait for what the deletion keeps.
         try await fixture.admin.execute(
-            "SELECT insp.list_persons((SELECT id FROM insp.partner WHERE name = 'acme'), ARRAY[insp.reference_index('f')])")
+            "SELECT insp.list_persons((SELECT id FROM insp.partner WHERE name = 'acme'), ARRAY[insp.reference_index('f')])"
+        )
         #expect(try await fixture.count("insp.person_gone") == 2)
         try await fixture.admin.execute(
             """

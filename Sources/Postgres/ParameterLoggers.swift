@@ -29,7 +29,7 @@ extension PostgresConnection {
             SELECT s.name || ' = ' || s.value || s.whose FROM setting s
             WHERE s.name = 'pgaudit.log_parameter' AND lower(s.value) IN ('on', 'true', 'yes', '1', 't', 'y')
                     AND 'pgaudit' IN (SELECT l.module FROM loaded l)
-                -- Its plans have the values of parameters even where it lists none (auto_explain.log_parameter_max_length).
+                -- Its plans have values of parameters even where it lists none (log_parameter_max_length).
                 OR s.name = 'auto_explain.log_min_duration' AND s.value NOT LIKE '-%'
                     AND 'auto_explain' IN (SELECT l.module FROM loaded l)
             ORDER BY 1

@@ -39,15 +39,21 @@ GRANT SELECT ON insp.key_gone TO insp_operator, insp_auditor;
 CREATE TABLE insp.person_gone (
     partner_id integer NOT NULL,
     index bytea NOT NULL CHECK (length(index) = 32),
+    keeps_jobs boolean NOT NULL DEFAULT false,
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (partner_id, index)
+    due_at timestamptz NOT NULL,
+    PRIMARY KEY (partner_id, index, keeps_jobs)
 );
-COMMENT ON TABLE insp.person_gone IS 'Erased persons and their faces, until the key store has destroyed their keys';
+COMMENT ON TABLE insp.person_gone IS 'Erased persons and their faces, and deleted faces, until the key store has destroyed their keys';
 COMMENT ON COLUMN insp.person_gone.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.person_gone.index IS 'insp.reference_index of the pseudonym of the reference or the face id';
+COMMENT ON COLUMN insp.person_gone.keeps_jobs IS
+    'A face was deleted alone: the results of its finished jobs still open with keys below its own, which is destroyed once none is left';
 COMMENT ON COLUMN insp.person_gone.since IS 'When the person was erased: what is sealed later is a new person''s';
+COMMENT ON COLUMN insp.person_gone.due_at IS 'When a worker tries next';
+CREATE INDEX person_gone_due ON insp.person_gone (due_at);
 -- For the age of the backlog.
-CREATE INDEX person_gone_since ON insp.person_gone (since);
+CREATE INDEX person_gone_since ON insp.person_gone (since) WHERE NOT keeps_jobs;
 
 -- Likewise; and what another job of the chain still has is listed again when that loses its parts.
 CREATE TABLE insp.object_gone (

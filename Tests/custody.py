@@ -15,10 +15,11 @@ import urllib.parse
 
 import psycopg2
 
+from Custody import vendor
 from Custody.cluster import Cluster, Restored
-from Custody.inputs import KINDS, content, erase, judged, late, prepare
+from Custody.inputs import KINDS, content, enrol, erase, executed, judged, late, own, prepare
 from Custody.marks import Family
-from Custody.places import hits
+from Custody.places import hits, rewrite
 from trial import Trial, children, judge
 
 
@@ -87,6 +88,7 @@ class CustodyTrial(Trial):
         # An allowance for as many attempts on one face as this takes.
         self.main.query("SELECT insp.set_face_limits('bank', attempts => 100000)")
         self.bearer = self.main.query("SELECT bearer FROM insp.create_credential('bank', '{create,read,faces,persons}', rate_per_second => 100000)")[0][0]
+        vendor.serve(self)
         self.serve()
 
     def serve(self, suffix=""):
@@ -100,7 +102,7 @@ class CustodyTrial(Trial):
     def marks_of(self, number):
         """What job `number` says of a person."""
         return {key: Family.value(number, key) for key in (
-            "userReference", "customerInternalReference", "reportingCriteria", "faceId", "consent", "callbackUrl", "idempotencyKey", "note")}
+            "userReference", "customerInternalReference", "reportingCriteria", "faceId", "consent", "callbackUrl", "idempotencyKey", "note", "session")}
 
     def request(self, number, workflow):
         marks = self.marks_of(number)
@@ -115,7 +117,8 @@ class CustodyTrial(Trial):
 
     def by_gateway(self, request, parts):
         body = dict(request)
-        body["parts"] = {kind.upper(): content(self.input(name)) for kind, name in parts.items()}
+        names = {"session": "SESSION_BLOB"}
+        body["parts"] = {names.get(kind, kind.upper()): content(self.input(name)) for kind, name in parts.items()}
         connection = http.client.HTTPConnection("127.0.0.1", self.gateway, timeout=60)
         connection.request("POST", "/inspectionjob/create", json.dumps(body), {
             "Authorization": "Bearer " + self.bearer, "Content-Type": "application/json"})
@@ -147,6 +150,7 @@ class CustodyTrial(Trial):
     def plant(self):
         """Submits the jobs. They wait until all are there, so that a crash finds some at work."""
         self.jobs = []
+        enrol(self)
         self.main.query("SELECT insp.pause(partner => 'bank')")
         for number in range(self.options.jobs):
             workflow, parts = KINDS[number % len(KINDS)]
@@ -154,7 +158,7 @@ class CustodyTrial(Trial):
             if number % 20 == 5:
                 request["review"] = "always"
             way = self.by_gateway if number % 2 else self.by_command
-            self.jobs.append((way(request, parts), request))
+            self.jobs.append((way(request, own(self, number, parts)), request))
         # One that the database refuses, with the same kind of values: at log_statement = all, a refused statement is logged, too.
         refused = self.request(REFUSED, "id")
         refused["documentFormat"] = "TD9"
@@ -282,6 +286,7 @@ class CustodyTrial(Trial):
             for key in ("userReference", "customerInternalReference", "reportingCriteria"):
                 self.expect(document.get(key) == request[key], f"{key} of a result is not what was sent")
             self.expect("capabilities" in document and document["status"] == 128, f"a result lacks its body: {document}")
+            executed(self, place, document)
         with open(os.path.join(self.folder, "received"), encoding="utf-8") as file:
             received = [json.loads(line) for line in file]
         sent = {json.loads(r["body"]).get("userReference"): r for r in received if r["verified"]}
@@ -307,27 +312,8 @@ class CustodyTrial(Trial):
             self.expect(deleted["templates"] == 1, f"a face is not deleted: {deleted}")
         self.wait("SELECT (SELECT count(*) FROM insp.key_gone) + (SELECT count(*) FROM insp.person_gone)", "keys of erased jobs are not destroyed", 60)
         seconds = round(time.time() - start, 1)
-        self.rewrite(before)
+        rewrite(self, before)
         return gone, seconds
-
-    def rewrite(self, before):
-        """No data file of the key store has a destroyed key after the step that the manual names before a copy of the files, and its log no
-        key. WAL and archive, which are not searched here, have them until they are deleted (deploy/SEALING.md, "Backups")."""
-        self.command("keys", "sweep", "--rewrite")
-        self.keys.query("CHECKPOINT")
-        present = {row[0] for row in self.keys.query("SELECT id FROM insp.key")}
-        files = []
-        for folder, _, names in os.walk(os.path.join(self.keys.data, "base")):
-            for name in names:
-                with open(os.path.join(folder, name), "rb") as file:
-                    files.append(file.read())
-        left = {key for key, wrapped in before.items() if any(wrapped in content for content in files)}
-        with open(os.path.join(self.keys.folder, "log"), "rb") as file:
-            log = file.read()
-        logged = sum(wrapped.hex().encode() in log for wrapped in before.values())
-        self.expect(b"add_job_keys" in log and not logged, f"{logged} keys are in the log of the key store's server, or it has no statements")
-        self.expect(before.keys() - present, "no key was destroyed")
-        self.expect(left == before.keys() & present, f"{len(left - present)} destroyed keys are in the key store's files, and {len(present & before.keys() - left)} others are not")
 
     def restore(self, gone, until):
         """The backup and the archive from before, with today's key store, whose wrapping key was rotated meanwhile."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Searches for personal data where it must not be. Jobs of five of the six workflows (Tests/Custody/inputs.py), some with frames or
-# chip files, go through the gateway and `inspectd enqueue`, sealed, with marked names, references, images and URLs, their callbacks
+# Searches for personal data where it must not be. Jobs of all workflows (Tests/Custody/inputs.py), some with frames,
+# chip files or a vendor's session, go through the gateway and `inspectd enqueue`, sealed, with marked names, references, images and URLs, their callbacks
 # with sealed secrets; then a dump, the WAL archive, a base backup, the servers' logs at log_statement = all, the programs' logs and
 # metrics are searched for each mark. One job by plain SQL shows that the search finds what is there. Then half of the jobs are
 # erased, by job and by person, the wrapping key is rotated, and the backup is restored to the moment before the erasure, with the
@@ -8,7 +8,7 @@
 # not its WAL, which has them.
 #
 # Usage: Tests/custody.sh [--jobs N] [--bin DIR]
-#   --jobs N     sealed jobs, 14 or more [60]
+#   --jobs N     sealed jobs, 18 or more [60]
 #   --bin DIR    the folder with inspectd; else a release build is made
 # Prints one JSON line; exit status 0 only if every count is as it must be.
 set -euo pipefail
@@ -25,8 +25,8 @@ while [ $# -gt 0 ]; do
     esac
 done
 
-if ! [[ $jobs =~ ^[0-9]{1,6}$ ]] || [ "$((10#$jobs))" -lt 14 ]; then
-    echo "custody.sh: --jobs $jobs: 14 or more are needed, so that every workflow goes by the gateway and the command line" >&2
+if ! [[ $jobs =~ ^[0-9]{1,6}$ ]] || [ "$((10#$jobs))" -lt 18 ]; then
+    echo "custody.sh: --jobs $jobs: 18 or more are needed, so that every workflow goes by the gateway and the command line" >&2
     exit 2
 fi
 

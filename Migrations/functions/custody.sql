@@ -154,39 +154,54 @@ COMMENT ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) IS
     'Takes these keys of these partners off insp.key_gone, and records how many the key store destroyed: those that existed, as insp.destroy_job_keys of the key store says';
 GRANT EXECUTE ON FUNCTION insp.keys_destroyed(uuid[], integer[], boolean[]) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[]) RETURNS void
+CREATE OR REPLACE FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[], p_keeps_jobs boolean DEFAULT false) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    INSERT INTO insp.person_gone (partner_id, index)
-    SELECT DISTINCT p_partner, i FROM unnest(p_indexes) i WHERE EXISTS (SELECT FROM insp.custody) ORDER BY i
-    ON CONFLICT (partner_id, index) DO UPDATE SET since = clock_timestamp()
+    -- Not due at once: inspectd person destroys the key itself, and says whether there was one.
+    INSERT INTO insp.person_gone (partner_id, index, keeps_jobs, due_at)
+    SELECT DISTINCT p_partner, i, p_keeps_jobs, clock_timestamp() + interval '2 s'
+    FROM unnest(p_indexes) i WHERE EXISTS (SELECT FROM insp.custody) ORDER BY i
+    ON CONFLICT (partner_id, index, keeps_jobs) DO UPDATE SET since = clock_timestamp(), due_at = excluded.due_at
 $$;
-COMMENT ON FUNCTION insp.list_persons(integer, bytea[]) IS
-    'Lists erased persons and faces in insp.person_gone, whether or not there are keys: what the partner asks to erase may have been removed by retention, and its key not yet';
+COMMENT ON FUNCTION insp.list_persons(integer, bytea[], boolean) IS
+    'Lists erased persons and faces, or deleted faces (p_keeps_jobs), in insp.person_gone, whether or not there are keys: what the partner asks to erase may have been removed by retention, and its key not yet';
 
 CREATE OR REPLACE FUNCTION insp.persons_gone(p_limit integer)
-RETURNS TABLE (partner_id integer, index bytea, since timestamptz, microseconds bigint)
+RETURNS TABLE (partner_id integer, index bytea, since timestamptz, microseconds bigint, keeps_jobs boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- inspectd person destroys the key itself, and says whether there was one.
-    SELECT g.partner_id, g.index, g.since, (extract(epoch FROM clock_timestamp() - g.since) * 1000000)::bigint
-    FROM insp.person_gone g WHERE g.since < clock_timestamp() - interval '2 s' ORDER BY g.since LIMIT greatest(p_limit, 0)
+    SELECT g.partner_id, g.index, g.since, (extract(epoch FROM clock_timestamp() - g.since) * 1000000)::bigint, g.keeps_jobs
+    FROM insp.person_gone g WHERE g.due_at <= clock_timestamp() ORDER BY g.due_at LIMIT greatest(p_limit, 0)
 $$;
 COMMENT ON FUNCTION insp.persons_gone(integer) IS
-    'Erased persons and faces whose keys the key store must destroy, when they were erased, and how long ago that is';
+    'Persons and faces whose keys the key store must destroy now, when they were erased, how long ago that is, and whether the keys below must stay';
 GRANT EXECUTE ON FUNCTION insp.persons_gone(integer) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamptz, p_existed boolean) RETURNS void
+CREATE OR REPLACE FUNCTION insp.person_destroyed(
+    p_partner integer, p_index bytea, p_since timestamptz, p_existed boolean, p_keeps_jobs boolean DEFAULT false
+) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     WITH gone AS (
         -- One that was erased again meanwhile stays listed.
-        DELETE FROM insp.person_gone g WHERE g.partner_id = p_partner AND g.index = p_index AND g.since = p_since
+        DELETE FROM insp.person_gone g
+        WHERE g.partner_id = p_partner AND g.index = p_index AND g.keeps_jobs = p_keeps_jobs AND g.since = p_since
         RETURNING g.partner_id
     )
     SELECT insp.record('destroy_keys', 'partner ' || p.name, jsonb_build_object('keys', 1))
     FROM gone g JOIN insp.partner p ON p.id = g.partner_id WHERE p_existed
 $$;
-COMMENT ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boolean) IS
-    'Takes a person or a face off insp.person_gone, and records that the key store has destroyed the key if it existed, as insp.destroy_erased_person of the key store says';
-GRANT EXECUTE ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boolean) TO insp_worker;
+COMMENT ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boolean, boolean) IS
+    'Takes a person or a face off insp.person_gone, and records that the key store has destroyed the key if it existed, as insp.destroy_erased_person or insp.destroy_deleted_face of the key store says';
+GRANT EXECUTE ON FUNCTION insp.person_destroyed(integer, bytea, timestamptz, boolean, boolean) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.face_in_use(p_partner integer, p_index bytea, p_since timestamptz) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+    -- Seconds after a deletion whose jobs are removed at once, an hour where they stay for months.
+    UPDATE insp.person_gone g
+    SET due_at = clock_timestamp() + least(interval '1 h', greatest(interval '2 s', clock_timestamp() - g.since))
+    WHERE g.partner_id = p_partner AND g.index = p_index AND g.keeps_jobs AND g.since = p_since
+$$;
+COMMENT ON FUNCTION insp.face_in_use(integer, bytea, timestamptz) IS
+    'Leaves a deleted face on insp.person_gone, below whose key there are others, and says when to look again: an hour later at most';
+GRANT EXECUTE ON FUNCTION insp.face_in_use(integer, bytea, timestamptz) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.record_keys(
     action text, partner text DEFAULT NULL, keys integer DEFAULT NULL, wrapping_key text DEFAULT NULL, reason text DEFAULT NULL

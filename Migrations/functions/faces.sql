@@ -237,6 +237,7 @@ BEGIN
     DELETE FROM insp.face_template t WHERE t.partner_id = owner AND t.face_id = face_remove.face_id;
     GET DIAGNOSTICS removed = ROW_COUNT;
     DELETE FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_remove.face_id;
+    PERFORM insp.list_persons(owner, ARRAY[insp.reference_index(face_remove.face_id)], true);
     PERFORM insp.forget_persons(persons);
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.face_rate x WHERE x.partner_id = owner AND x.face_id = face_remove.face_id

@@ -125,12 +125,12 @@ BEGIN
         ('callbacks_pending', c.pending::double precision), ('callbacks_oldest', coalesce(c.oldest, 0))) AS m (measure, value);
     RETURN QUERY
     SELECT 'keys_gone', NULL, count(*)::double precision FROM (
-        SELECT FROM ((SELECT g.since FROM insp.key_gone g LIMIT 10000) UNION ALL (SELECT p.since FROM insp.person_gone p LIMIT 10000)) x
+        SELECT FROM ((SELECT g.since FROM insp.key_gone g LIMIT 10000) UNION ALL (SELECT p.since FROM insp.person_gone p WHERE NOT p.keeps_jobs LIMIT 10000)) x
         LIMIT 10000) g
     UNION ALL
     SELECT 'keys_gone_oldest', NULL, coalesce(greatest(0, extract(epoch FROM clock_timestamp()
         - least((SELECT g.since FROM insp.key_gone g ORDER BY g.since LIMIT 1),
-            (SELECT p.since FROM insp.person_gone p ORDER BY p.since LIMIT 1)))), 0)::double precision
+            (SELECT p.since FROM insp.person_gone p WHERE NOT p.keeps_jobs ORDER BY p.since LIMIT 1)))), 0)::double precision
     UNION ALL
     SELECT 'events_unnumbered_oldest', NULL, insp.oldest_unnumbered()
     UNION ALL

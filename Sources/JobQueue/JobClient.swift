@@ -142,7 +142,7 @@ package actor JobClient {
     }
 
     /// Deletes a face id with its templates, those of sealed jobs as well, and ends its jobs. Their keys follow (`insp.key_gone`);
-    /// the face's own stays, as results of its finished jobs open with those below it.
+    /// the face's own stays as long as results of its finished jobs open with those below it (`insp.person_gone`).
     ///
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {

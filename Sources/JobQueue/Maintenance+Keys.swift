@@ -38,25 +38,36 @@ extension Maintenance {
         }
     }
 
-    /// Destroys the keys of erased persons and faces.
+    /// Destroys the keys of erased persons and faces, and those of deleted faces of which no job is left.
     private static func destroyPersons(
         _ keys: KeyStore, _ connection: PostgresConnection
     ) async throws -> (destroyed: Int, hasMore: Bool) {
         let gone = try await connection.query(
-            "SELECT partner_id, index, since::text, microseconds FROM insp.persons_gone($1)",
+            "SELECT partner_id, index, since::text, microseconds, keeps_jobs FROM insp.persons_gone($1)",
             [.int(Int64(Self.personPage))])
         let read = ContinuousClock.now
         var destroyed = 0
         for row in gone {
-            let (partner, index) = (try row.int(0), try row.data(1))
-            // What was sealed while the others were destroyed is newer than the erasure, too.
-            let waited = read.duration(to: .now) / .microseconds(1)
-            let existed = try await keys.destroyErasedPerson(
-                index, of: partner, since: try row.int(3) + Int64(waited))
+            let (partner, index, since) = (try row.int(0), try row.data(1), try row.string(2))
+            let keepsJobs = try row.bool(4)
+            var existed: Bool?
+            if keepsJobs {
+                existed = try await keys.destroyDeletedFace(index, of: partner)
+            } else {
+                // What was sealed while the others were destroyed is newer than the erasure, too.
+                let waited = read.duration(to: .now) / .microseconds(1)
+                existed = try await keys.destroyErasedPerson(
+                    index, of: partner, since: try row.int(3) + Int64(waited))
+            }
+            guard let existed else {
+                _ = try await connection.query(
+                    "SELECT insp.face_in_use($1, $2, $3::timestamptz)", [.int(partner), .bytes(index), .text(since)])
+                continue
+            }
             if existed { destroyed += 1 }
             _ = try await connection.query(
-                "SELECT insp.person_destroyed($1, $2, $3::timestamptz, $4)",
-                [.int(partner), .bytes(index), .text(try row.string(2)), .bool(existed)])
+                "SELECT insp.person_destroyed($1, $2, $3::timestamptz, $4, $5)",
+                [.int(partner), .bytes(index), .text(since), .bool(existed), .bool(keepsJobs)])
         }
         return (destroyed, gone.count == Self.personPage)
     }

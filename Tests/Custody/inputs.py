@@ -1,5 +1,5 @@
-"""What the sealed jobs of Tests/custody.py are made of: each workflow that ends without another job or a vendor's server, on images,
-frames and a chip's files; and how they are erased."""
+"""What the sealed jobs of Tests/custody.py are made of: all workflows, on images, frames, a chip's files and sessions of a vendor; and how
+they are erased."""
 
 import base64
 import json
@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 
+from Custody import vendor
+
 # Each kind of job: its workflow and its parts. An odd number of kinds: each is then submitted by the gateway and by the command line.
-# Not among them: authentication, which needs a face that was enrolled before, and SESSION_BLOB, which a vendor's server opens.
+# The vendor's server takes each session once, so that a job has a file of its own.
 KINDS = (
     ("id", {"front": "specimens/passport.jpg"}),
     ("id_identity", {"front": "specimens/id_front.jpg", "back": "specimens/id_back.jpg", "face": "faces/obama2.jpg"}),
@@ -18,6 +20,8 @@ KINDS = (
     ("enrollment", {"face": "faces/obama.jpg"}),
     ("id", {"front": "specimens/passport.jpg", "dg1": "chip/EF_DG1.bin", "dg2": "chip/EF_DG2.bin", "sod": "chip/EF_SOD.bin"}),
     ("liveness", {"frames": "frames"}),
+    ("liveness", {"session": None}),
+    ("authentication", {"face": "faces/obama2.jpg"}),
 )
 
 
@@ -38,6 +42,28 @@ def prepare(inputs, folder):
     return made
 
 
+def own(trial, number, parts):
+    """The parts of job `number`."""
+    return {kind: name or vendor.blob(trial, number) for kind, name in parts.items()}
+
+
+def enrol(trial):
+    """Enrols the faces that are authenticated later, without a person: their jobs are none of those that are erased."""
+    for number in range(trial.options.jobs):
+        if KINDS[number % len(KINDS)][0] == "authentication":
+            trial.by_gateway({"workflow": "enrollment", "faceId": trial.marks_of(number)["faceId"]}, {"face": "faces/obama.jpg"})
+    trial.wait("SELECT count(*) FROM insp.job WHERE status < 128", "enrolments do not end")
+
+
+def executed(trial, number, document):
+    """What needs a vendor's server or an enrolled face had them."""
+    workflow, parts = KINDS[number % len(KINDS)]
+    trial.expect("session" not in parts or vendor.answered(trial, number, document), f"the session of job {number} lacks its answer")
+    if workflow == "authentication":
+        made = document["capabilities"].get("authentication")
+        trial.expect(made and made[0]["decision"]["details"]["label"] == "MATCH", f"job {number} has no match: {made}")
+
+
 def content(path):
     """A part as the gateway takes it; frames are the files of a folder."""
     if os.path.isdir(path):
@@ -48,7 +74,7 @@ def content(path):
 
 def names():
     """The files of all parts."""
-    files = {name for _, parts in KINDS for name in parts.values()} - {"frames"}
+    files = {name for _, parts in KINDS for name in parts.values()} - {"frames", None}
     return sorted(files | {"frames/0.jpg", "frames/1.jpg"})
 
 

@@ -20,7 +20,8 @@ def hits(trial, others, plain_numbers):
         with open(trial.input(name), "rb") as file:
             data = file.read()
         marks += [Mark(f"{name}[{place}]", data[place:place + 24]) for place in scans(data)]
-    marks += [Mark("signing secret", trial.secret.encode()), Mark("API key", trial.api_key.encode())]
+    marks += [Mark("signing secret", trial.secret.encode()), Mark("API key", trial.api_key.encode()),
+              Mark("device key", trial.device_key.encode()), Mark("vendor's image", b"audit-trail-imageaudit-trail-image")]
     # What is read in the images: the specimens' numbers.
     marks += [Mark("number", b"L898902C3"), Mark("number of the card", b"D23145890")]
     # Of plain jobs, by the names of DEPLOYING.md's list.
@@ -81,3 +82,23 @@ def hits(trial, others, plain_numbers):
     plain = trial.main.query("SELECT count(*) FILTER (WHERE key_id IS NULL), count(*) FILTER (WHERE length(embedding) <> 1114) FROM insp.face_template")
     trial.expect(plain[0] == (1, 1), f"templates without a key, or not sealed: {plain[0]}; only the plain job's is one")
     return answer
+
+
+def rewrite(trial, before):
+    """No data file of the key store has a destroyed key after the step that the manual names before a copy of the files, and its log no
+    key. WAL and archive, which are not searched here, have them until they are deleted (deploy/SEALING.md, "Backups")."""
+    trial.command("keys", "sweep", "--rewrite")
+    trial.keys.query("CHECKPOINT")
+    present = {row[0] for row in trial.keys.query("SELECT id FROM insp.key")}
+    contents = []
+    for folder, _, files in os.walk(os.path.join(trial.keys.data, "base")):
+        for name in files:
+            with open(os.path.join(folder, name), "rb") as file:
+                contents.append(file.read())
+    left = {key for key, wrapped in before.items() if any(wrapped in content for content in contents)}
+    with open(os.path.join(trial.keys.folder, "log"), "rb") as file:
+        log = file.read()
+    logged = sum(wrapped.hex().encode() in log for wrapped in before.values())
+    trial.expect(b"add_job_keys" in log and not logged, f"{logged} keys are in the log of the key store's server, or it has no statements")
+    trial.expect(before.keys() - present, "no key was destroyed")
+    trial.expect(left == before.keys() & present, f"{len(left - present)} destroyed keys are in the key store's files, and {len(present & before.keys() - left)} others are not")

@@ -50,6 +50,22 @@ import Testing
         #expect(try await fixture.count("person") == 0)
     }
 
+    @Test func `A worker's login destroys a deleted face's key once no key is below it, and no earlier`() async throws {
+        let fixture = try await KeyStoreFixture()
+        let store = try fixture.store()
+        let job = try await store.jobKeys([KeyOwner(partner: 7, .face("f"))])[0]
+        let face = BlindIndex.ofStored(BlindIndex(try await store.partnerKey(7)).pseudonym("f", use: "face"))
+        #expect(try await store.destroyDeletedFace(face, of: 8) == false)
+        #expect(try await store.destroyDeletedFace(face, of: 7) == nil)
+        #expect(await self.error(try fixture.store(), job.id) == nil)
+        _ = try await store.destroyJobs([job.id], of: [7])
+        #expect(try await fixture.count("person") == 1)
+        #expect(try await store.destroyDeletedFace(face, of: 7) == true)
+        #expect(try await fixture.count("person") == 0)
+        // A worker that was killed before it said so asks again.
+        #expect(try await store.destroyDeletedFace(face, of: 7) == false)
+    }
+
     private func error(_ store: KeyStore, _ id: KeyID) async -> ErrorCode? {
         do {
             _ = try await store.key(id)

@@ -333,7 +333,8 @@ import Testing
                 "custody",
             ],
             "keys_eraser": [
-                "destroy_job_keys", "destroy_erased_person", "sweep_keys", "custody", "main_mark", "follow_main",
+                "destroy_job_keys", "destroy_erased_person", "destroy_deleted_face", "sweep_keys", "custody",
+                "main_mark", "follow_main",
             ],
             "keys_sweeper": [
                 "destroy_keys", "destroy_person_key", "destroy_partner_key", "sweep_keys", "old_job_keys",

@@ -182,6 +182,34 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
+    func `The key of a face that is deleted over HTTP goes with its last job`() async throws {
+        let setting = try await KeySetting()
+        let service = try await SealedService(setting)
+        let gateway = try await Gateway.start(
+            service.connection, environment: setting.environment, scopes: Self.scopes)
+        let made = try await gateway.form([
+            ("workflow", Data("enrollment".utf8)), ("FACE", Self.image), ("faceId", Data("zqmark".utf8)),
+        ])
+        let id = try #require(made.id, "\(made.document)")
+        let worker = try service.worker()
+        #expect(try await gateway.finished(id)["decision"] != nil)
+        #expect(try await gateway.call("DELETE", "/faces/zqmark").status == 200)
+        let keys = "SELECT count(*) FROM insp.key WHERE kind = 'person'"
+        // A worker has looked, and the result still opens.
+        try await waitUntil("a worker has looked at the face") {
+            try await service.count("insp.person_gone WHERE keeps_jobs AND due_at > since + interval '3 s'") == 1
+        }
+        #expect(try await setting.admin.query(keys)[0].int(0) == 1)
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)").document["capabilities"] != nil)
+        _ = try await service.connection.query("SELECT insp.erase($1)", [.text(id)])
+        try await waitUntil("the face's key is destroyed") { try await service.count("insp.person_gone") == 0 }
+        #expect(try await setting.admin.query(keys)[0].int(0) == 0)
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
     func `A withdrawal by HTTP stops what is under way, erases, and leaves the proof`() async throws {
         let gateway = try await Gateway.start(scopes: Self.scopes)
         let consent = Data(#"{"consent":{"obtained":"yes","obtainedAt":"2026-01-01T00:00:00Z"}}"#.utf8)

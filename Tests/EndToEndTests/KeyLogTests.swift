@@ -38,6 +38,39 @@ import Testing
         #expect(try await Self.finding(setting)["outcome"] as? String == "pass")
     }
 
+    @Test func `The doctor warns of modules that log parameters by settings of their own, in both databases`()
+        async throws
+    {
+        let setting = try await KeySetting()
+        let main = try await setting.main.connect()
+        func warnings() async throws -> [String] {
+            let done = try await Program.run(["doctor"], environment: setting.environment)
+            return try done.output.split(separator: 0x0A).map { try members(Data($0)) }
+                .filter { $0["outcome"] as? String == "warning" }
+                .compactMap { $0["check"] as? String }.filter { $0.hasSuffix("Log") }.sorted()
+        }
+        func alter(_ words: String) async throws {
+            for connection in [main, setting.admin] {
+                try await connection.execute(
+                    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I \(words)', current_database()); END $$")
+            }
+        }
+        #expect(try await warnings() == [])
+        // Settings of a module that no session has.
+        try await alter("SET auto_explain.log_min_duration = 0")
+        #expect(try await warnings() == [])
+        try await alter("SET session_preload_libraries = auto_explain")
+        #expect(try await warnings() == ["databaseLog", "keyStoreLog"])
+        try await alter("SET auto_explain.log_min_duration = -1")
+        #expect(try await warnings() == [])
+        // Of a role that is not the doctor's.
+        let name = "r_" + UUID().uuidString.lowercased().replacing("-", with: "")
+        try await main.execute(
+            "CREATE ROLE \(name); ALTER ROLE \(name) SET auto_explain.log_min_duration = 0")
+        #expect(try await warnings() == ["databaseLog", "keyStoreLog"])
+        try await main.execute("DROP ROLE \(name)")
+    }
+
     @Test func `An owner who may not set what is logged goes on without`() async throws {
         let setting = try await KeySetting(begins: false)
         let name = "o_" + UUID().uuidString.lowercased().replacing("-", with: "")

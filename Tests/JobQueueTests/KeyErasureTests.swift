@@ -115,7 +115,8 @@ import Testing
         let listed = "insp.persons_gone(10)"
         // The command that erases destroys the key itself.
         #expect(try await fixture.count(listed) == 0)
-        try await fixture.admin.execute("UPDATE insp.person_gone SET since = since - interval '1 minute'")
+        try await fixture.admin.execute(
+            "UPDATE insp.person_gone SET since = since - interval '1 minute', due_at = due_at - interval '1 minute'")
         #expect(try await fixture.count("\(listed) WHERE microseconds BETWEEN 60000000 AND 3600000000") == 2)
         // Erased again meanwhile.
         try await fixture.admin.execute(
@@ -128,6 +129,43 @@ import Testing
         #expect(try await fixture.count("insp.person_gone") == 1)
         #expect(
             try await fixture.count("insp.record WHERE action = 'destroy_keys' AND subject = 'partner acme'") == 1)
+    }
+
+    @Test
+    func `A deleted face is listed apart from erasures until its key is destroyed, and looked at ever more rarely`()
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.enrol(fixture, [1])
+        try await fixture.admin.execute("SELECT insp.set_custody(gen_random_uuid(), insp.database_id(), 'one')")
+        _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'f')")
+        let listed = "insp.person_gone WHERE index = insp.reference_index('f') AND keeps_jobs"
+        #expect(try await fixture.count(listed) == 1)
+        // It waits for its jobs' retention, which is no backlog.
+        #expect(try await fixture.count("insp.depth() WHERE measure = 'keys_gone' AND value = 0") == 1)
+        for (age, least, most) in [("1 minute", 50, 70), ("3 days", 3590, 3610)] {
+            try await fixture.admin.execute(
+                """
+                UPDATE insp.person_gone SET since = clock_timestamp() - interval '\(age)', due_at = clock_timestamp();
+                SELECT insp.face_in_use(partner_id, index, since) FROM insp.persons_gone(10) WHERE keeps_jobs
+                """)
+            #expect(
+                try await fixture.count(
+                    "\(listed) AND extract(epoch FROM due_at - clock_timestamp()) BETWEEN \(least) AND \(most)") == 1)
+            #expect(try await fixture.count("insp.persons_gone(10)") == 0)
+        }
+        // An erasure of the same face does not wait for what the deletion keeps.
+        try await fixture.admin.execute(
+            "SELECT insp.list_persons((SELECT id FROM insp.partner WHERE name = 'acme'), ARRAY[insp.reference_index('f')])"
+        )
+        #expect(try await fixture.count("insp.person_gone") == 2)
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.person_gone SET due_at = clock_timestamp();
+            SELECT insp.person_destroyed(partner_id, index, since, true, keeps_jobs) FROM insp.persons_gone(10) WHERE keeps_jobs
+            """)
+        #expect(try await fixture.count("insp.person_gone WHERE NOT keeps_jobs") == 1)
+        #expect(try await fixture.count("insp.person_gone") == 1)
     }
 
     @Test func `A job's key is listed with the last of its chain, however each job goes`() async throws {

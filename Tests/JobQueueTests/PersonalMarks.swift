@@ -42,7 +42,7 @@ struct PersonalMarks: Sendable {
         "face_pending.model_sha256": "the engine's model", "face_template.engine": "the engine's name",
         "face_template.model_sha256": "the engine's model", "label": "a list", "part.kind": "a word",
         "part_kind": "a list", "partner_key": "a partner's", "partner_policy": "a partner's",
-        "person_gone.index": "a digest, listed by the erasure until the key store has destroyed the key",
+        "person_gone.index": "a digest, listed by the erasure or the deletion until the key store has destroyed the key",
         "reason": "a list",
         "reason_advice": "a list", "scope": "a list", "workflow": "a list",
         "partner": "a partner's", "purge_later": "a word", "producer_partner": "a login's name", "region": "a list",

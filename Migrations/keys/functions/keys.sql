@@ -168,6 +168,25 @@ COMMENT ON FUNCTION insp.destroy_erased_person(integer, bytea, interval) IS
     'Destroys the key of a person, or a face, erased so long ago, whom the SHA-256 of the pseudonym identifies; if keys were added below it since, only the older ones below. Returns whether it destroyed the person''s';
 GRANT EXECUTE ON FUNCTION insp.destroy_erased_person(integer, bytea, interval) TO keys_eraser;
 
+CREATE OR REPLACE FUNCTION insp.destroy_deleted_face(p_partner integer, p_index bytea) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' SET enable_seqscan = off AS $$
+DECLARE
+    face constant uuid := (SELECT k.id FROM insp.key k WHERE k.partner_id = p_partner AND k.kind = 'person'
+        AND sha256(decode(rtrim(translate(encode(k.subject, 'base64'), '+/', '-_'), '='), 'escape')) = p_index);
+BEGIN
+    IF face IS NULL THEN
+        RETURN false;
+    -- Usual for as long as results are kept, and no reason to lock the table.
+    ELSIF EXISTS (SELECT FROM insp.key c WHERE c.parent = face) OR insp.drop_idle_persons(ARRAY[face]) = 0 THEN
+        RETURN NULL;
+    END IF;
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.destroy_deleted_face(integer, bytea) IS
+    'Destroys the key of a face that was deleted, which the SHA-256 of the pseudonym identifies, if no key is below it. Returns whether there was one; null: there is one, and others below it';
+GRANT EXECUTE ON FUNCTION insp.destroy_deleted_face(integer, bytea) TO keys_eraser;
+
 CREATE OR REPLACE FUNCTION insp.destroy_partner_key(p_partner integer) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
     SELECT insp.destroy_keys(ARRAY(SELECT k.id FROM insp.partner_keys(ARRAY[p_partner]) k))

@@ -7,12 +7,28 @@ package struct RecordBenchmark: Sendable {
     package struct Report: Encodable, Sendable {
         package var accesses: Int
         package var rounds: Int
-        /// Microseconds for one access in the caller's transaction; the median of the rounds.
-        var writeMicroseconds: Double
-        /// Microseconds for one row's place and hashes, by maintenance; the median of the rounds.
-        var placeMicroseconds: Double
+        /// processor: of the connection's server process, so that other load hardly counts; wall, where the server does not say it.
+        package var measured: String
+        /// Microseconds that a row adds to the call, in the caller's transaction.
+        package var writeMicroseconds: Spread
+        /// Microseconds for one row's place and hashes, by maintenance.
+        package var placeMicroseconds: Spread
         /// Of both.
+        package var accessMicroseconds: Spread
+        /// Of both; the median of the rounds.
         var walBytes: Double
+    }
+
+    /// Of the rounds.
+    package struct Spread: Encodable, Sendable {
+        package var median: Double
+        package var least: Double
+        package var most: Double
+
+        init(_ values: [Double]) {
+            let sorted = values.sorted().map { ($0 * 100).rounded() / 100 }
+            (self.median, self.least, self.most) = (sorted[sorted.count / 2], sorted[0], sorted[sorted.count - 1])
+        }
     }
 
     private let databaseURL: String
@@ -34,28 +50,54 @@ package struct RecordBenchmark: Sendable {
         let id = try await connection.query("SELECT id FROM insp.credential WHERE key_id = $1", [.text(key)])
             .single().int(0)
         _ = try await Self.place(connection)
+        let hasProcessorTime = await Self.processorSeconds(connection) != nil
+        func seconds(_ work: () async throws -> Void) async throws -> Double {
+            let (processor, start) = (await Self.processorSeconds(connection), ContinuousClock.now)
+            try await work()
+            guard hasProcessorTime else { return (ContinuousClock.now - start).seconds }
+            guard let processor, let now = await Self.processorSeconds(connection) else {
+                throw InspectError(.internalError, "the server no longer says its processor time")
+            }
+            return now - processor
+        }
+        func calls(_ call: String, _ more: [PostgresValue] = []) async throws {
+            _ = try await connection.query(
+                "SELECT count(\(call)) FROM generate_series(1, $1::bigint)", [.int(Int64(self.accesses))] + more,
+                timeout: .seconds(600))
+        }
         var (writes, places, bytes): ([Double], [Double], [Double]) = ([], [], [])
         for _ in 0..<self.rounds {
             _ = try await connection.query("CHECKPOINT", timeout: .seconds(300))
+            // In turns: the same calls without the row, so that what is left is what the row adds.
+            let without = try await seconds { try await calls("gen_random_uuid()") }
             let before = try await Self.position(connection)
-            let start = ContinuousClock.now
-            _ = try await connection.query(
-                "SELECT count(insp.record_access($1, 'read', 'read', gen_random_uuid())) FROM generate_series(1, $2::bigint)",
-                [.int(id), .int(Int64(self.accesses))], timeout: .seconds(600))
-            let written = ContinuousClock.now
-            let placed = try await Self.place(connection)
-            let end = ContinuousClock.now
+            let with = try await seconds {
+                try await calls("insp.record_access($2, 'read', 'read', gen_random_uuid())", [.int(id)])
+            }
+            var placed = 0
+            let placing = try await seconds { placed = try await Self.place(connection) }
             guard placed == self.accesses else {
                 throw InspectError(.internalError, "\(placed) rows got a place, not \(self.accesses): other writers?")
             }
-            writes.append((written - start).seconds / Double(self.accesses) * 1e6)
-            places.append((end - written).seconds / Double(self.accesses) * 1e6)
+            writes.append((with - without) / Double(self.accesses) * 1e6)
+            places.append(placing / Double(self.accesses) * 1e6)
             bytes.append((try await Self.position(connection) - before) / Double(self.accesses))
         }
         await connection.close()
         return Report(
-            accesses: self.accesses, rounds: self.rounds, writeMicroseconds: Self.median(writes),
-            placeMicroseconds: Self.median(places), walBytes: Self.median(bytes))
+            accesses: self.accesses, rounds: self.rounds, measured: hasProcessorTime ? "processor" : "wall",
+            writeMicroseconds: Spread(writes), placeMicroseconds: Spread(places),
+            accessMicroseconds: Spread(zip(writes, places).map(+)), walBytes: Spread(bytes).median)
+    }
+
+    /// Seconds of processor time of the connection's server process, by Linux' account of it (proc(5), schedstat); `nil` if the server
+    /// runs elsewhere or its user lacks the right.
+    private static func processorSeconds(_ connection: PostgresConnection) async -> Double? {
+        let rows = try? await connection.query(
+            """
+            SELECT split_part(pg_read_file('/proc/' || pg_backend_pid() || '/schedstat'), ' ', 1)::double precision / 1e9
+            """)
+        return try? rows?.first?.optionalDouble(0)
     }
 
     /// In the pieces in which maintenance does it.
@@ -71,9 +113,5 @@ package struct RecordBenchmark: Sendable {
 
     private static func position(_ connection: PostgresConnection) async throws -> Double {
         try await connection.query("SELECT (pg_current_wal_insert_lsn() - '0/0')::double precision").single().double(0)
-    }
-
-    private static func median(_ values: [Double]) -> Double {
-        (values.sorted()[values.count / 2] * 100).rounded() / 100
     }
 }

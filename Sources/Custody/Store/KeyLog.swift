@@ -28,14 +28,15 @@ package enum KeyLog {
 }
 
 extension KeyStore {
-    /// What lets the server log parameters of this session, such as `log_parameter_max_length = -1`; empty: nothing.
+    /// What lets the server log parameters, such as `log_parameter_max_length = -1` of this session, or a module's own settings; empty:
+    /// nothing.
     package func loggedParameters() async throws(InspectError) -> [String] {
         try await self.run { connection in
             try await connection.query(
                 """
                 SELECT n || ' = ' || current_setting(n) FROM unnest($1::text[]) AS n WHERE current_setting(n) <> '0'
                 """, [.textArray(KeyLog.settings)]
-            ).map { try $0.string(0) }
+            ).map { try $0.string(0) } + connection.parameterLoggers()
         }
     }
 }

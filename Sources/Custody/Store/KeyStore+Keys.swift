@@ -229,6 +229,19 @@ extension KeyStore {
         }
     }
 
+    /// Destroys the key of a face that the main database has deleted, unless keys are below it: results of the face's jobs still open
+    /// with them. Needs the role `keys_eraser`.
+    ///
+    /// - Parameter storedIndex: As ``BlindIndex/ofStored(_:)`` makes it of the pseudonym.
+    /// - Returns: Whether there was one; `nil`: there is one, and others below it.
+    package func destroyDeletedFace(_ storedIndex: Data, of partner: Int64) async throws(InspectError) -> Bool? {
+        try await self.run { connection in
+            try await connection.query(
+                "SELECT insp.destroy_deleted_face($1, $2)", [.int(partner), .bytes(storedIndex)]
+            ).single().optionalBool(0)
+        }
+    }
+
     private func destroyPerson(_ index: [UInt8], of partner: Int64) async throws(InspectError) -> Bool {
         try await self.count("SELECT insp.destroy_person_key($1, $2)", [.int(partner), .bytes(Data(index))]) > 0
     }

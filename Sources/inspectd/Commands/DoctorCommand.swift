@@ -154,6 +154,14 @@ extension Command {
             ]
             // Closed by the end of the process.
             findings.append(try await Self.migrations(configuration, connection))
+            let loggers = try await connection.parameterLoggers()
+            if !loggers.isEmpty {
+                findings.append(
+                    Finding(
+                        check: "databaseLog", outcome: .warning,
+                        detail: "its server logs parameters of statements: \(loggers.joined(separator: ", "))",
+                        fix: "unload the module, or reset these settings: deploy/DEPLOYING.md, \"Keys\""))
+            }
             return findings
         } catch {
             return [

@@ -116,7 +116,7 @@ enum KeyExamination {
             return Finding(
                 check: "keyStoreLog", outcome: .warning,
                 detail: "its server may log keys: \(settings.joined(separator: ", "))",
-                fix: "as superuser, ALTER DATABASE … SET both to 0: deploy/DEPLOYING.md, \"Keys\"")
+                fix: "as superuser, ALTER DATABASE … SET both to 0, unload modules: deploy/DEPLOYING.md, \"Keys\"")
         } catch {
             return Self.refused("keyStoreLog", error, nil, .inconclusive)
         }

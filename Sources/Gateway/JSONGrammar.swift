@@ -65,7 +65,7 @@ struct JSONGrammar {
         switch self.next {
         case UInt8(ascii: "{"): try self.object()
         case UInt8(ascii: "["): try self.array()
-        case UInt8(ascii: "\""): _ = try self.string(keeping: false)
+        case UInt8(ascii: "\""): try self.string(keeping: false)
         case UInt8(ascii: "t"): try self.literal("true")
         case UInt8(ascii: "f"): try self.literal("false")
         case UInt8(ascii: "n"): try self.literal("null")
@@ -83,7 +83,7 @@ struct JSONGrammar {
                 guard self.next == UInt8(ascii: "\"") else {
                     throw self.fault(self.next == UInt8(ascii: "}") ? "a comma before }" : "a name is not in quotes")
                 }
-                let name = String(decoding: try self.string(keeping: true), as: UTF8.self)
+                let name = try self.string(keeping: true)
                 self.path.append(.name(name))
                 guard names.insert(name).inserted else { throw self.fault("'\(name.prefix(40))' comes twice") }
                 self.skipSpace()
@@ -128,6 +128,10 @@ struct JSONGrammar {
         guard self.index - start <= Self.digits else {
             throw self.fault("a number of more than \(Self.digits) characters")
         }
+        // Otherwise the fault would be of the object that it is in.
+        if let byte = self.next, byte.isWord { throw self.fault("a number is not JSON") }
+        let text = String(decoding: self.bytes[start..<self.index], as: UTF8.self)
+        guard Double(text)?.isFinite == true else { throw self.fault("a number that cannot be stored") }
     }
 
     /// Steps over digits.
@@ -151,37 +155,39 @@ struct JSONGrammar {
 
     /// Steps over a string.
     ///
-    /// - Returns: Its octets without escapes, if they are kept.
-    private mutating func string(keeping: Bool) throws(InspectError) -> [UInt8] {
+    /// - Returns: Its text, if it is kept; otherwise an empty one.
+    @discardableResult
+    private mutating func string(keeping: Bool) throws(InspectError) -> String {
         self.index += 1
-        let start = self.index
-        var (octets, isASCII): ([UInt8], Bool) = ([], true)
-        while true {
-            switch self.next {
-            case nil: throw self.fault("a string has no end")
-            case UInt8(ascii: "\""):
-                let text = UnsafeRawBufferPointer(rebasing: self.bytes[start..<self.index])
-                guard isASCII || String(validating: text, as: UTF8.self) != nil else {
-                    throw self.fault("a string is not UTF-8")
-                }
+        // What precedes `start` is in `text`, without its escapes.
+        var (text, start, isASCII) = ("", self.index, true)
+        func piece(_ end: Int, in bytes: UnsafeRawBufferPointer) -> String? {
+            let octets = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+            guard keeping || !isASCII else { return "" }
+            return String(validating: octets, as: UTF8.self)
+        }
+        while let byte = self.next {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                guard let piece = piece(self.index, in: self.bytes) else { throw self.fault("a string is not UTF-8") }
                 self.index += 1
-                return octets
-            case UInt8(ascii: "\\"):
+                guard byte == UInt8(ascii: "\\") else { return text + piece }
                 let scalar = try self.escape()
-                if keeping { octets += Array(String(Character(scalar)).utf8) }
+                if keeping { text += piece + String(scalar) }
+                (start, isASCII) = (self.index, true)
             // libpq would truncate the text.
-            case .some(0): throw self.fault("a zero byte")
-            case .some(0..<0x20): throw self.fault("a control character without an escape")
-            case .some(let byte):
+            case 0: throw self.fault("a zero byte")
+            case 0..<0x20: throw self.fault("a control character without an escape")
+            default:
                 if byte >= 0x80 { isASCII = false }
-                if keeping { octets.append(byte) }
                 self.index += 1
             }
         }
+        throw self.fault("a string has no end")
     }
 
+    /// The character that an escape stands for, after its backslash.
     private mutating func escape() throws(InspectError) -> Unicode.Scalar {
-        self.index += 1
         guard let byte = self.next else { throw self.fault("a string has no end") }
         self.index += 1
         switch byte {
@@ -263,5 +269,15 @@ struct JSONGrammar {
         return InspectError(
             .payloadInvalid, text, hint: "A body is one JSON object (RFC 8259) in UTF-8; no name comes twice in an object.",
             field: names.isEmpty ? nil : names.joined(separator: "."))
+    }
+}
+
+extension UInt8 {
+    /// Whether it may be in a number or a word of some language.
+    fileprivate var isWord: Bool {
+        switch self {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "_"), UInt8(ascii: "."): true
+        default: false
+        }
     }
 }

@@ -267,7 +267,8 @@ struct JSONGrammar {
             }
         }
         return InspectError(
-            .payloadInvalid, text, hint: "A body is one JSON object (RFC 8259) in UTF-8; no name comes twice in an object.",
+            .payloadInvalid, text,
+            hint: "A body is one JSON object (RFC 8259) in UTF-8; no name comes twice in an object.",
             field: names.isEmpty ? nil : names.joined(separator: "."))
     }
 }

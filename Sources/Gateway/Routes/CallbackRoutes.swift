@@ -15,7 +15,8 @@ extension GatewayRoute {
                     .query("job", #"{ "type": "string", "format": "uuid" }"#),
                     .query("state", #"{ "enum": ["pending", "held", "dead"] }"#),
                     .query(
-                        "after", #"{ "type": "string", "pattern": "^(0|[1-9][0-9]{0,17})_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
+                        "after",
+                        #"{ "type": "string", "pattern": "^(0|[1-9][0-9]{0,17})_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
                         "next from the previous page"), .limit(50),
                 ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in

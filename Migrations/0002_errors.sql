@@ -108,7 +108,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('RESULT_PURGED', 'IN109', 'the job''s result was removed', false, 409, NULL),
     ('PARTNER_INVALID', 'IN089', 'a setting of the partner is not acceptable', false, 400, NULL),
     ('PARTNER_EXISTS', 'IN090', 'a partner already has that name', false, 409, NULL),
-    ('ENDPOINT_DISABLED', 'IN091', 'the operator has stopped the endpoint', false, 409, NULL),
+    ('ENDPOINT_DISABLED', 'IN091', 'the endpoint is stopped', false, 409, NULL),
     ('CALLBACK_UNKNOWN', 'IN092', 'no callback has that webhook-id', false, 404, NULL),
     ('EVENTS_OFF', 'IN093', 'the partner has no endpoint whose events are pulled', false, 409,
         'Ask an operator to give an endpoint the URL pull:.'),

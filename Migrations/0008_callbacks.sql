@@ -155,7 +155,7 @@ CREATE TABLE insp.callback_pull (
 CREATE INDEX callback_pull_waiting ON insp.callback_pull (xid, id) WHERE position IS NULL;
 CREATE UNIQUE INDEX callback_pull_place ON insp.callback_pull (endpoint_id, epoch, position) WHERE position IS NOT NULL;
 COMMENT ON TABLE insp.callback_pull IS
-    'The order in which events are pulled: a row for each callback of an endpoint whose URL is pull:, and another for each replay';
+    'The order in which events are pulled: a row for each callback of an endpoint whose URL is pull:, and another for its last replay';
 COMMENT ON COLUMN insp.callback_pull.id IS 'Order of writing: a job''s later event has the higher one';
 COMMENT ON COLUMN insp.callback_pull.xid IS 'The transaction that wrote it';
 COMMENT ON COLUMN insp.callback_pull.at IS 'When it was written';

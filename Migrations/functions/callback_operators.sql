@@ -36,8 +36,7 @@ BEGIN
         -- Nothing is sent that could be given up. It gets another place.
         IF p_reason IS NOT NULL THEN RETURN false; END IF;
         DELETE FROM insp.callback_waiting w WHERE w.callback_id = c.id;
-        INSERT INTO insp.callback_pull (callback_id, endpoint_id) VALUES (c.id, c.endpoint_id);
-        PERFORM insp.announce_pulls();
+        PERFORM insp.pull_again(ARRAY[c.id]);
         RETURN true;
     END IF;
     INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, region, state, ordering_key, recorded, reason)
@@ -77,7 +76,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     replayed bigint;
-    pulled bigint;
+    pulled bigint[];
     -- Numbers rise with time, except for long transactions.
     lowest constant bigint := insp.callback_since(p_since - interval '1 hour');
     highest constant bigint := insp.callback_since(p_until + interval '1 hour');
@@ -107,14 +106,11 @@ BEGIN
         RETURNING 1
     ), dropped AS (
         DELETE FROM insp.callback_waiting w USING locked o WHERE o.url = 'pull:' AND w.callback_id = o.id
-    ), renumbered AS (
-        INSERT INTO insp.callback_pull (callback_id, endpoint_id)
-        SELECT o.id, p_endpoint FROM locked o WHERE o.url = 'pull:' ORDER BY o.created_at, o.id
-        RETURNING 1
     )
-    SELECT (SELECT count(*) FROM sent), (SELECT count(*) FROM renumbered) INTO replayed, pulled;
-    replayed := replayed + pulled;
-    IF pulled > 0 THEN PERFORM insp.announce_pulls(); END IF;
+    SELECT (SELECT count(*) FROM sent), ARRAY(SELECT o.id FROM locked o WHERE o.url = 'pull:' ORDER BY o.created_at, o.id)
+    INTO replayed, pulled;
+    IF pulled <> '{}' THEN PERFORM insp.pull_again(pulled); END IF;
+    replayed := replayed + cardinality(pulled);
     PERFORM insp.record('callback_replay', 'endpoint ' || p_endpoint, jsonb_build_object('since', p_since, 'until', p_until,
         'delivered', p_delivered, 'perSecond', p_per_second, 'replayed', replayed));
     IF replayed > 0 THEN PERFORM pg_notify('insp_callback', ''); END IF;

@@ -157,7 +157,7 @@ BEGIN
         UPDATE insp.endpoint x SET paused = true, paused_by_partner = true WHERE x.id = e.id AND NOT x.paused;
     ELSIF p_action = 'resume' THEN
         IF e.paused AND NOT e.paused_by_partner THEN
-            PERFORM insp.refuse('ENDPOINT_DISABLED', 'it is paused', 'Ask the operator to resume it.');
+            PERFORM insp.refuse('ENDPOINT_DISABLED', 'the operator paused it', 'Ask the operator to resume it.');
         END IF;
         UPDATE insp.endpoint x SET paused = false, paused_by_partner = false WHERE x.id = e.id;
         PERFORM pg_notify('insp_callback', '');

@@ -20,7 +20,8 @@ BEGIN
         AND NOT EXISTS (SELECT FROM insp.callback_pull p WHERE p.endpoint_id = e.id AND p.position IS NOT NULL) THEN
         PERFORM insp.refuse('EVENTS_OFF');
     ELSIF NOT e.enabled OR e.paused THEN
-        PERFORM insp.refuse('ENDPOINT_DISABLED', CASE WHEN e.enabled THEN 'it is paused' ELSE 'it is disabled' END,
+        PERFORM insp.refuse('ENDPOINT_DISABLED',
+            CASE WHEN NOT e.enabled THEN 'it is disabled' WHEN e.paused_by_partner THEN 'you paused it' ELSE 'the operator paused it' END,
             CASE WHEN e.enabled AND e.paused_by_partner THEN 'Resume it.' ELSE 'Ask the operator.' END);
     END IF;
     RETURN e;

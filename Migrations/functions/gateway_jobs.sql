@@ -128,7 +128,10 @@ BEGIN
         ELSIF FOUND THEN
             id := known.public_id;
             repeated := true;
-            status := (SELECT x.status FROM insp.job x WHERE x.id = known.job_id);
+            -- As in insp.gateway_create: of a job that retention has removed, the key is still known.
+            status := coalesce((
+                SELECT CASE WHEN x.status = 1 AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = x.id) THEN 2 ELSE x.status END
+                FROM insp.job x WHERE x.id = known.job_id), 128);
             PERFORM insp.record_access(p_credential, 'rerun', 'create', id, jsonb_build_object('of', p_id, 'repeated', true));
             RETURN;
         END IF;

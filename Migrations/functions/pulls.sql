@@ -125,6 +125,29 @@ $$;
 COMMENT ON FUNCTION insp.remove_pulls(bigint[]) IS
     'Removes the places of callbacks that are being removed. Cursors before these places are refused from then on';
 
+CREATE OR REPLACE FUNCTION insp.pull_again(p_callbacks bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    -- However often an event is replayed, it has two places at most. The first one stays: before it come the job's earlier events, and
+    -- after it the later ones. That of the last replay goes: whoever has not come to it comes to the new one. Only what has a place
+    -- is removed: number_pulls, and with it all partners, would wait for this transaction if it locked what has none.
+    DELETE FROM insp.callback_pull p USING unnest(p_callbacks) AS u (callback)
+    WHERE p.callback_id = ANY (ARRAY[u.callback]) AND p.position IS NOT NULL
+        AND (SELECT true FROM insp.callback_pull f WHERE f.callback_id = ANY (ARRAY[u.callback]) AND f.id < p.id LIMIT 1);
+    -- One that waits for its place is pulled after this anyway.
+    INSERT INTO insp.callback_pull (callback_id, endpoint_id)
+    SELECT c.id, c.endpoint_id
+    FROM unnest(p_callbacks) WITH ORDINALITY AS u (callback, n) JOIN insp.callback c ON c.id = ANY (ARRAY[u.callback])
+    WHERE NOT insp.is_unnumbered(c.id) ORDER BY u.n;
+    IF FOUND THEN
+        PERFORM insp.announce_pulls();
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.pull_again(bigint[]) IS
+    'Gives callbacks that are pulled a new place, in this order, in addition to their first one and in place of that of an earlier replay; one that has no place yet keeps waiting for it';
+
 CREATE OR REPLACE FUNCTION insp.pull_waiting(p_callbacks bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$

@@ -86,7 +86,8 @@ struct CreateRequest {
                 object[field.name] = text
                 continue
             }
-            guard let number = Double(text), number.isFinite else {
+            // As in JSON: a hexadecimal number is none.
+            guard JSONGrammar.isNumber(text), let number = Double(text), number.isFinite else {
                 throw InspectError(.payloadInvalid, "\(field.name) is not a number", field: field.name)
             }
             object[field.name] = number
@@ -103,6 +104,10 @@ struct CreateRequest {
         _ picksWorkflow: Bool
     ) throws(InspectError) {
         try self.takeParts(&object, texts)
+        // Some of its members are for nobody here, and are dropped: what they hold is checked no less.
+        if let definition = object[WorkflowDefinition.member] {
+            _ = try JSONBody.data([WorkflowDefinition.member: definition], texts)
+        }
         try WorkflowDefinition.unfold(&object)
         for (name, value) in fixed {
             guard (object[name] ?? value) as? String == value else {

@@ -198,10 +198,17 @@ package final class GatewayService: Sendable {
             guard !request.hasBody else { throw InspectError(.parameterInvalid, "\(request.method) has no body here") }
             return
         }
-        let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
-            .trimmingCharacters(in: .whitespaces)
+        let words = (request.headers["content-type"] ?? "").split(separator: ";", omittingEmptySubsequences: false)
+            .map { $0.lowercased().trimmingCharacters(in: .whitespaces) }
+        let type = words.first
         let isEmpty = if case .optionalJSON = content { !request.hasBody } else { false }
         guard isEmpty || content.types.contains(type ?? "") else { throw Self.otherType(content) }
+        // All texts are UTF-8 (RFC 8259, section 8.1). Read as such, one that says something else would be another one.
+        let charsets = words.dropFirst().filter { $0.hasPrefix("charset=") }.map { $0.dropFirst("charset=".count) }
+        guard isEmpty || charsets.allSatisfy({ ["utf-8", "\"utf-8\"", "us-ascii", "utf8"].contains($0) }) else {
+            throw InspectError(
+                .mediaTypeUnsupported, "a charset other than UTF-8", hint: "Send UTF-8.", field: "Content-Type")
+        }
         // Read as it is, a coded body would be another one (RFC 9110, section 8.4).
         let coding = request.headers["content-encoding"]?.lowercased() ?? "identity"
         guard coding == "identity" else {
@@ -234,6 +241,22 @@ package final class GatewayService: Sendable {
         return self.limits.take(
             "c \(credential.id)", rate: rate,
             burst: credential.rateBurst.map(Double.init) ?? max(rate, self.configuration.credentialBurst))
+    }
+
+    /// Runs one replay of a period of an endpoint's events at a time, and counts its events: each costs the database a place or a
+    /// sending, and a client could ask for the same period again and again.
+    func replaying(
+        _ endpoint: Int, of credential: GatewayCredential, _ replay: () async throws -> Data
+    ) async throws -> Data {
+        struct Answer: Decodable { var replayed: Double }
+        let (name, rate, burst) = ("r \(credential.partner) \(endpoint)", 1000.0, 10_000.0)
+        // All of them, so that a second one waits for the first.
+        if let seconds = self.limits.take(name, burst, rate: rate, burst: burst) { throw Later(seconds: seconds) }
+        var spent = 1.0
+        defer { self.limits.put(name, burst - spent) }
+        let answer = try await replay()
+        spent = max(1, (try? JSONDecoder().decode(Answer.self, from: answer).replayed) ?? burst)
+        return answer
     }
 
     /// The headers that say how much a credential may still ask.

@@ -49,10 +49,9 @@ extension GatewayStore {
             "SELECT insp.gateway_replay($1, $2, $3)", Self.start(credential) + [.text(webhookID)])
     }
 
-    /// - Parameter options: What `insp.gateway_endpoint_act` takes for the action.
     /// - Returns: A JSON object.
     func act(
-        _ credential: GatewayCredential, endpoint: Int, _ action: EndpointAction, _ options: [String: Any] = [:]
+        _ credential: GatewayCredential, endpoint: Int, _ action: EndpointAction, _ options: EndpointOptions
     ) async throws -> Data {
         var secret: String?
         var sealed: String?
@@ -64,7 +63,7 @@ extension GatewayStore {
             secret = fresh
             sealed = SecretSeal(key, endpoint: Int64(endpoint)).seal(fresh, for: .signingSecret)
         }
-        let text = try JSONSerialization.data(withJSONObject: options, options: [.sortedKeys])
+        let text = try JSONEncoder().encode(options)
         let answer = try await self.ask(
             "SELECT insp.gateway_endpoint_act($1, $2, $3, $4, $5, $6)",
             Self.start(credential) + [

@@ -118,15 +118,12 @@ extension GatewayStore {
 
     /// Issues a liveness challenge.
     ///
-    /// - Parameter options: Members of a JSON object, as `insp.gateway_challenge` describes them.
+    /// - Parameter options: A JSON object, as `insp.gateway_challenge` describes it.
     /// - Returns: A JSON object.
-    func challenge(_ credential: GatewayCredential, _ options: [String: Any]) async throws -> Data {
-        guard let json = try? JSONSerialization.data(withJSONObject: options) else {
-            throw InspectError(.payloadInvalid)
-        }
-        return try await self.ask(
+    func challenge(_ credential: GatewayCredential, _ options: Data) async throws -> Data {
+        try await self.ask(
             "SELECT insp.gateway_challenge($1, $2, $3)",
-            [.int(credential.id), .bytes(credential.secretSHA256), .text(try PostgresValue.json(json))]
+            [.int(credential.id), .bytes(credential.secretSHA256), .text(try PostgresValue.json(options))]
         ).single().data(0)
     }
 

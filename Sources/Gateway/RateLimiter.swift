@@ -20,11 +20,11 @@ final class RateLimiter: Sendable {
     private static let capacity = 65_536
     private let buckets = Mutex<[String: Bucket]>([:])
 
-    /// Takes a token.
+    /// Takes tokens if there is one: more than there are are owed.
     ///
     /// - Returns: `nil`, or the seconds until one is available.
     func take(
-        _ name: String, rate: Double, burst: Double, now: ContinuousClock.Instant = .now
+        _ name: String, _ count: Double = 1, rate: Double, burst: Double, now: ContinuousClock.Instant = .now
     ) -> Double? {
         self.buckets.withLock { buckets in
             if buckets.count >= Self.capacity, buckets[name] == nil { Self.forget(&buckets, now) }
@@ -34,9 +34,14 @@ final class RateLimiter: Sendable {
             bucket.fill(now)
             defer { buckets[name] = bucket }
             guard bucket.tokens >= 1 else { return (1 - bucket.tokens) / rate }
-            bucket.tokens -= 1
+            bucket.tokens -= count
             return nil
         }
+    }
+
+    /// Returns tokens that were taken and not needed; a negative number takes more.
+    func put(_ name: String, _ count: Double) {
+        self.buckets.withLock { buckets in buckets[name]?.tokens += count }
     }
 
     /// The headers that tell a client how much it may still ask (draft-ietf-httpapi-ratelimit-headers-10): how many requests at

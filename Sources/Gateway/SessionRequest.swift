@@ -48,7 +48,7 @@ struct SessionRequest {
             throw InspectError(.payloadInvalid, "sessionRequestBlob is not a string", field: "sessionRequestBlob")
         }
         self.blob = Data(blob.utf8)
-        self.sessionID = try text("sessionId")
+        self.sessionID = try text("sessionId")?.lowercased()
         // As of GET /facetec/session/{id}.
         if let id = self.sessionID, UUID(uuidString: id) == nil { throw InspectError(.jobUnknown) }
         var payload: [String: Any] = ["workflow": Workflow.liveness.rawValue]

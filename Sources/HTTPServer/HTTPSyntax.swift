@@ -48,7 +48,7 @@ package enum HTTPSyntax {
     }
 
     /// Digits alone: no sign, no leading zero, and few enough for an integer.
-    static func number(_ digits: some Collection<UInt8>) -> Int? {
+    package static func number(_ digits: some Collection<UInt8>) -> Int? {
         guard (1...18).contains(digits.count), digits.allSatisfy({ (0x30...0x39).contains($0) }),
             digits.count == 1 || digits.first != 0x30
         else { return nil }

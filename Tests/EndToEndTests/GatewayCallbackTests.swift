@@ -108,6 +108,10 @@ import Testing
         #expect(received.first?.webhookId == name && received.first?.verified == true)
         #expect(received.first?.body.contains(#""type": "endpoint.test""#) == true)
 
+        for other in ["+\(number)", "0\(number)", "\(number).0", "-1", "0", "%20\(number)", "99999999999999999999"] {
+            #expect(try await gateway.call("POST", "/endpoints/\(other)/test").code == "ENDPOINT_UNKNOWN", "\(other)")
+        }
+
         #expect(try await gateway.call("POST", "\(path)/pause").status == 200)
         #expect(try await state() == "paused")
         #expect(try await gateway.call("POST", "\(path)/resume").status == 200)

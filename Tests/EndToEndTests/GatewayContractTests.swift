@@ -185,6 +185,8 @@ import Testing
         #expect(cancelled.status == 200 && cancelled.document["cancelled"] as? Bool == true)
         #expect(
             try await gateway.call("DELETE", "/inspectionjob/\(id)").document["cancelled"] as? Bool == false)
+        let shouted = try await gateway.call("DELETE", "/inspectionjob/\(id.uppercased())")
+        #expect(shouted.document["id"] as? String == id, "an id is answered as it is listed")
         let result = try await gateway.call("GET", "/inspectionjob/\(id)")
         #expect(result.document.at("error.code") as? String == "CANCELLED")
         let tag = try #require(result.headers["ETag"])

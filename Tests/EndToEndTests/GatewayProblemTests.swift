@@ -129,6 +129,23 @@ import Testing
             path: "/facetec/session",
             body: #"{"sessionRequestBlob":"b","flow":"\#(String(repeating: "x", count: 101))"}"#,
             code: .identifierTooLong, field: "flow"),
+        .job(#""userReference":"a","userReference":"b""#, .payloadInvalid, "userReference", ["twice"]),
+        .job(#""consent":{"obtained":"no","obtained":"yes"}"#, .payloadInvalid, "consent.obtained", ["twice"]),
+        .job(#""countries":["DEU",]"#, .payloadInvalid, "countries", ["RFC 8259"]),
+        .challenge(#"{"steps":2,"steps":3}"#, .payloadInvalid, "steps", ["twice"]),
+        Wrong(
+            path: "/endpoints/1/rotate", body: #"{"overlapSeconds":1,"overlapSeconds":99}"#, code: .payloadInvalid,
+            field: "overlapSeconds", allowed: ["twice"]),
+        Wrong(path: "/encryption-key", body: #"{"kty":"EC","kty":"RSA"}"#, code: .payloadInvalid, field: "kty"),
+        Wrong(
+            path: "/facetec/session", body: #"{"sessionRequestBlob":"b","userId":"a","userId":"b"}"#,
+            code: .payloadInvalid, field: "userId"),
+        Wrong(
+            path: "/inspectionjob/create", body: "{}", headers: ["Content-Type": "application/json; charset=utf-16"],
+            code: .mediaTypeUnsupported, field: "Content-Type", allowed: ["UTF-8"]),
+        .get("/inspectionjob?userReference=u&limit=+1", "limit"), .get("/events?limit=010", "limit"),
+        .get("/events?endpoint=01", "endpoint"),
+        .get("/callbacks?state=dead&after=+1_msg_\(String(repeating: "0", count: 32))", "after"),
         Wrong(
             path: "/faces/x", body: #"{"encodedFaceImage":"aW1hZ2U=","faceId":"y"}"#, code: .payloadInvalid,
             field: "faceId"),

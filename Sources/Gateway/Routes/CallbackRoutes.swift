@@ -15,7 +15,8 @@ extension GatewayRoute {
                     .query("job", #"{ "type": "string", "format": "uuid" }"#),
                     .query("state", #"{ "enum": ["pending", "held", "dead"] }"#),
                     .query(
-                        "after", #"{ "type": "string", "pattern": "^[0-9]{1,18}_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
+                        "after",
+                        #"{ "type": "string", "pattern": "^(0|[1-9][0-9]{0,17})_msg_[0-9a-f]{32}[0-9a-z_]{0,20}$" }"#,
                         "next from the previous page"), .limit(50),
                 ], answers: [.json("A page", "CallbackPage")], refusals: [404]),
             .scope(.callbacks) { (call) throws(InspectError) in
@@ -82,14 +83,15 @@ extension GatewayRoute {
             "POST", "/endpoints/{endpoint}/\(action.rawValue)", operation.request == nil ? .none : .optionalJSON,
             operation,
             .scope(.callbacks) { (call) throws(InspectError) in
-                guard let endpoint = Int(call.values["endpoint"] ?? ""), endpoint > 0 else {
-                    throw InspectError(.endpointUnknown)
-                }
+                let endpoint = try call.endpoint()
                 return { body in
-                    let options = try EndpointOptions.parse(body, for: action)
-                    return GatewayAnswer(
-                        response: call.answer(
-                            try await call.store.act(call.credential, endpoint: endpoint, action, options)))
+                    let options = try EndpointOptions(body, for: action)
+                    func act() async throws -> Data {
+                        try await call.store.act(call.credential, endpoint: endpoint, action, options)
+                    }
+                    guard action == .replay else { return GatewayAnswer(response: call.answer(try await act())) }
+                    let replayed = try await call.service.replaying(endpoint, of: call.credential, act)
+                    return GatewayAnswer(response: call.answer(replayed))
                 }
             })
     }
@@ -110,7 +112,7 @@ struct CallbackSearch: Sendable {
         }
         if let id = query["job"] {
             guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
-            self.job = id
+            self.job = id.lowercased()
         }
         if let state = query["state"] {
             guard ["pending", "held", "dead"].contains(state) else {
@@ -121,34 +123,30 @@ struct CallbackSearch: Sendable {
         }
         if let cursor = query["after"] {
             let halves = cursor.split(separator: "_", maxSplits: 1)
-            guard halves.count == 2, halves[0].utf8.count <= 18, let moment = Int64(halves[0]), moment >= 0,
-                halves[1].utf8.count <= 60
-            else {
+            guard halves.count == 2, let moment = HTTPSyntax.number(halves[0].utf8), halves[1].utf8.count <= 60 else {
                 throw InspectError(.parameterInvalid, "after", hint: "Send next of the last page.", field: "after")
             }
-            self.after = (moment, String(halves[1]))
+            self.after = (Int64(moment), String(halves[1]))
         }
         self.limit = try call.number("limit", 1...100) ?? 50
     }
 }
 
-/// What a body may say about an action on an endpoint.
-private enum EndpointOptions {
-    private struct Typed: Decodable {
-        var since: String?
-        var until: String?
-        var delivered: Bool?
-        var overlapSeconds: Int?
-    }
+/// What a body may say about an action on an endpoint. `insp.gateway_endpoint_act` has the same names.
+struct EndpointOptions: Codable, Sendable {
+    var since: String?
+    var until: String?
+    var delivered: Bool?
+    var overlapSeconds: Int?
 
-    static func parse(_ body: Data, for action: EndpointAction) throws(InspectError) -> [String: Any] {
+    init(_ body: Data, for action: EndpointAction) throws(InspectError) {
         let allowed: Set<String> =
             switch action {
             case .replay: ["since", "until", "delivered"]
             case .rotate: ["overlapSeconds"]
             case .pause, .resume, .test: []
             }
-        let options = body.isEmpty ? [:] : try JSONBody.object(body).0
+        let (options, texts) = try JSONBody.object(body.isEmpty ? Data("{}".utf8) : body)
         if let unknown = options.keys.filter({ !allowed.contains($0) }).min() {
             throw InspectError(
                 .payloadInvalid, "unknown key '\(unknown.prefix(40))'",
@@ -159,10 +157,10 @@ private enum EndpointOptions {
         if let name = options.filter({ $0.value is NSNull }).keys.min() {
             throw InspectError(.payloadInvalid, "\(name) is null", field: name)
         }
-        let typed: Typed
+        let data = try JSONBody.data(options, texts)
         do {
             // By a decoder, for which 1 is not true.
-            typed = try JSONDecoder().decode(Typed.self, from: body.isEmpty ? Data("{}".utf8) : body)
+            self = try JSONDecoder().decode(Self.self, from: data)
         } catch DecodingError.typeMismatch(_, let context) {
             throw Self.mistyped(context.codingPath)
         } catch DecodingError.dataCorrupted(let context) {
@@ -170,7 +168,7 @@ private enum EndpointOptions {
         } catch {
             throw Self.mistyped([])
         }
-        for (name, text) in [("since", typed.since), ("until", typed.until)] {
+        for (name, text) in [("since", self.since), ("until", self.until)] {
             guard let text else { continue }
             guard Self.isTime(text) else {
                 throw InspectError(
@@ -178,14 +176,13 @@ private enum EndpointOptions {
                     field: name)
             }
         }
-        guard action != .replay || typed.since != nil else {
+        guard action != .replay || self.since != nil else {
             throw InspectError(.payloadInvalid, "since is missing", field: "since")
         }
-        guard typed.overlapSeconds.map((0...31_536_000).contains) != false else {
+        guard self.overlapSeconds.map((0...31_536_000).contains) != false else {
             throw InspectError(
                 .payloadInvalid, "overlapSeconds is not a whole number from 0 to 31536000", field: "overlapSeconds")
         }
-        return options
     }
 
     private static func mistyped(_ path: [any CodingKey]) -> InspectError {

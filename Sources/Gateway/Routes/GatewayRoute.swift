@@ -135,11 +135,19 @@ struct GatewayCall: Sendable {
         return key
     }
 
-    /// The job that the path names.
+    /// The job that the path names, spelled as the database does: answers and links repeat it.
     func jobID() throws(InspectError) -> String {
         let id = self.values["id"] ?? ""
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
-        return id
+        return id.lowercased()
+    }
+
+    /// The endpoint that the path names.
+    func endpoint() throws(InspectError) -> Int {
+        guard let number = HTTPSyntax.number((self.values["endpoint"] ?? "").utf8), number > 0 else {
+            throw InspectError(.endpointUnknown)
+        }
+        return number
     }
 
     /// The parameter `after`: the last job of the page before.
@@ -149,15 +157,13 @@ struct GatewayCall: Sendable {
             throw InspectError(
                 .parameterInvalid, "after is not a job's id", hint: "Send next of the last page.", field: "after")
         }
-        return id
+        return id.lowercased()
     }
 
     /// A parameter of the query that is a whole number.
     func number(_ name: String, _ range: ClosedRange<Int>) throws(InspectError) -> Int? {
         guard let text = self.request.query[name] else { return nil }
-        guard !text.isEmpty, text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let number = Int(text), range.contains(number)
-        else {
+        guard let number = HTTPSyntax.number(text.utf8), range.contains(number) else {
             throw InspectError(
                 .parameterInvalid, "\(name) is not a whole number from \(range.lowerBound) to \(range.upperBound)",
                 field: name)

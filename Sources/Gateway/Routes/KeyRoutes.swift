@@ -35,8 +35,8 @@ extension GatewayRoute {
                 answers: [.json("The key as it is stored", "PublicKey")]),
             .scope(.keys) { (call) throws(InspectError) in
                 { body in
-                    _ = try JSONBody.object(body)
-                    let key = try PartnerKey(jwk: body)
+                    let (members, texts) = try JSONBody.object(body)
+                    let key = try PartnerKey(jwk: try JSONBody.data(members, texts))
                     let stored = try await call.store.setKey(call.credential, key.jwk)
                     return GatewayAnswer(response: .json(stored ?? key.jwk))
                 }

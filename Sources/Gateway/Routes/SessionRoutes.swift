@@ -59,7 +59,8 @@ extension GatewayRoute {
                 answers: [.json(201, "The challenge", "Challenge")]),
             .scope(.create) { (call) throws(InspectError) in
                 { body in
-                    let options = body.isEmpty ? [:] : try JSONBody.object(body).0
+                    let (members, texts) = try JSONBody.object(body.isEmpty ? Data("{}".utf8) : body)
+                    let options = try JSONBody.data(members, texts)
                     let challenge = try await call.store.challenge(call.credential, options)
                     return GatewayAnswer(response: call.answer(challenge, status: 201))
                 }

@@ -349,7 +349,7 @@ extension ErrorCode {
             refusal("IN185", "the partner has no authorization with that name", status: 404)
         case .attemptInterrupted: network("IN086", "the attempt was interrupted and will be repeated")
         case .endpointUnknown: refusal("IN087", "no endpoint has that number", status: 404)
-        case .endpointDisabled: refusal("IN091", "the operator has stopped the endpoint", status: 409)
+        case .endpointDisabled: refusal("IN091", "the endpoint is stopped", status: 409)
         case .callbackUnknown: refusal("IN092", "no callback has that webhook-id", status: 404)
         case .eventsOff:
             refusal(

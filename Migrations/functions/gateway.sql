@@ -212,13 +212,21 @@ COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid, jsonb, text) IS
 
 CREATE OR REPLACE VIEW insp.v_access AS
 SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
-        ELSE (SELECT x.name FROM insp.job j JOIN insp.partner x ON x.id = j.partner_id WHERE j.public_id = r.subject::uuid) END AS partner,
-    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action,
-    nullif(r.subject::uuid, '00000000-0000-0000-0000-000000000000') AS job, r.purpose, c.created_by
--- Only the gateway's rows have a scope: a login may have a credential's name.
-FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
+        ELSE (SELECT x.name FROM insp.job j JOIN insp.partner x ON x.id = j.partner_id WHERE j.public_id = r.job) END AS partner,
+    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action, r.job, r.purpose, c.created_by
+FROM (
+    SELECT w.at, w.actor, w.action, w.purpose, w.detail,
+        nullif(w.subject::uuid, '00000000-0000-0000-0000-000000000000') AS job
+    FROM insp.record w WHERE w.chain = 'access' AND w.seq IS NOT NULL
+    UNION ALL
+    -- Those of the last seconds, which no index finds by their job.
+    SELECT w.at, w.actor, w.action, w.purpose, w.detail,
+        nullif(w.subject::uuid, '00000000-0000-0000-0000-000000000000')
+    FROM insp.record w WHERE w.chain = 'access' AND w.seq IS NULL) r
+    -- Only the gateway's rows have a scope: a login may have a credential's name.
+    LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.detail ? 'scope'
     LEFT JOIN insp.partner p ON p.id = c.partner_id
-WHERE r.chain = 'access' AND (NOT r.detail ? 'scope' OR c.id IS NOT NULL);
+WHERE NOT r.detail ? 'scope' OR c.id IS NOT NULL;
 COMMENT ON VIEW insp.v_access IS 'Calls of the gateway that create, change or read something, and who else read or was sent a job''s result or parts, one row for each request that carried it, whatever its answer; an answer without a result and a page without an event leave no row. Add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When it happened';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job was removed';

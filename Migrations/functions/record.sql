@@ -134,8 +134,15 @@ END
 $$;
 COMMENT ON FUNCTION insp.record_guard() IS
     'Refuses all changes of the record, even by the owner, except those of insp.link_record, erasure (words) and insp.retire_record; rows younger than a year are never removed, except endpoints'' rows and those dated in the future';
-CREATE OR REPLACE TRIGGER record_guard BEFORE UPDATE OR DELETE ON insp.record
+CREATE OR REPLACE TRIGGER record_guard BEFORE DELETE ON insp.record
     FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
+-- A row gets its place and nothing else, once: that is checked without calling the function, which takes six microseconds.
+CREATE OR REPLACE TRIGGER record_guard_update BEFORE UPDATE ON insp.record FOR EACH ROW
+    WHEN (NOT (OLD.seq IS NULL AND num_nulls(NEW.seq, NEW.prev, NEW.hash) = 0
+        AND (NEW.chain, NEW.id, NEW.at, NEW.actor, NEW.action, NEW.subject, NEW.purpose, NEW.detail, NEW.words, NEW.words_salt,
+                NEW.words_sha256) IS NOT DISTINCT FROM (OLD.chain, OLD.id, OLD.at, OLD.actor, OLD.action, OLD.subject, OLD.purpose,
+                OLD.detail, OLD.words, OLD.words_salt, OLD.words_sha256)))
+    EXECUTE FUNCTION insp.record_guard();
 CREATE OR REPLACE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record
     FOR EACH STATEMENT EXECUTE FUNCTION insp.record_guard();
 

@@ -73,7 +73,7 @@ extension Command {
 
     /// - Parameter isWithdrawal: Whether the person withdrew the consent: what is under way stops as well.
     ///
-    /// The key goes last: a repeated call finds by it what an interrupted one has left. The intention is recorded first, as an
+    /// The keys go after the jobs: what an interrupted call has left, a repeated one finds. The intention is recorded first, as an
     /// interrupted call may have destroyed keys.
     private static func erase(
         _ reference: String, _ partner: String, _ client: JobClient, _ keys: KeyStore?, stopping isWithdrawal: Bool
@@ -98,21 +98,28 @@ extension Command {
                 if jobs > 0 { erased.insert(index) }
             }
         }
+        let number = try await client.number(of: partner)
+        var gone = 0
+        func destroyKeys() async throws {
+            guard let keys else { return }
+            // Of jobs that named the face alone, and are erased with the person.
+            for face in faces where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
+            faces = []
+            if try await keys.destroyPerson(.user(reference), of: number) {
+                gone += 1
+                outcome.keyDestroyed = true
+            }
+        }
         try await eraseAll()
+        // At once: a worker destroys them seconds after the erasure, too, and nobody could say then that this call did.
+        try await destroyKeys()
         // Transactions that were open may have accepted a job that could not be seen; they may have ended by now.
         let open = try await client.waitForWriters()
         try await eraseAll()
+        try await destroyKeys()
         if open > 0 { outcome.openTransactions = open }
         outcome.persons = erased.count
-        if let keys {
-            let number = try await client.number(of: partner)
-            var gone = 0
-            // Of jobs that named the face alone, and are erased with the person.
-            for face in faces where try await keys.destroyPerson(pseudonym: face, of: number) { gone += 1 }
-            outcome.keyDestroyed = try await keys.destroyPerson(.user(reference), of: number)
-            gone += outcome.keyDestroyed ? 1 : 0
-            try await client.recordKeys("destroy_person", of: partner, keys: gone)
-        }
+        if keys != nil { try await client.recordKeys("destroy_person", of: partner, keys: gone) }
         Output.line(ResultEnvelope.json(outcome))
         if outcome.openTransactions != nil { throw Failure() }
     }

@@ -13,6 +13,9 @@ package final class FaceEngine {
     /// The most faces of one image that get an embedding: a group photo must not take minutes.
     static let capacity = 32
 
+    /// Whether the embedded detector is the one of the dlib that this was built with.
+    package static var detectorIsDlibs: Bool { cv_face_detector_is_dlibs() }
+
     /// The native engine; valid as long as this object. Never leaves this target.
     let pointer: OpaquePointer
     /// The network that replaces dlib's.

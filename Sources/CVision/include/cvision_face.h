@@ -84,6 +84,9 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
                              float *embeddings, cv_error *error);
 
+/// Whether the embedded detector is the one of the dlib that this was built with.
+bool cv_face_detector_is_dlibs(void);
+
 /// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. They never prove that a face is live.
 typedef struct {
     double moire;          ///< strongest isolated peak of the face's spectrum, as the pixel grid of a screen makes

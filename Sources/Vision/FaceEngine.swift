@@ -4,7 +4,7 @@ package import InspectCore
 /// Finds faces and computes their embeddings with dlib's models: frontal HOG detector, 5-point shape predictor, 29-layer
 /// residual network.
 ///
-/// Loading takes about 0.7 s, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
+/// Loading takes a while, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
 /// scratch memory, and dlib promises nothing to two threads.
 package final class FaceEngine {
     /// Names the space of the embeddings: network, alignment, averaging. Embeddings of different names are never compared.

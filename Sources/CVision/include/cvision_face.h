@@ -13,7 +13,7 @@ enum {
 };
 
 /// The loaded models: frontal HOG detector, 5-point shape predictor, ResNet descriptor. Holds scratch memory: one thread at
-/// a time. Safe to fork; loading takes about 0.7 s.
+/// a time. Safe to fork.
 typedef struct cv_face_engine cv_face_engine;
 
 /// One face. Lengths are pixels of the upright image.

@@ -44,8 +44,8 @@ let package = Package(
             linkerSettings: [.linkedLibrary("seccomp")] + hardenedLink),
         .target(
             name: "CVision",
-            // The weights enter through #embed (mrz_weights.c).
-            exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
+            // The weights enter through #embed (mrz_weights.c, face_weights.c).
+            exclude: ["Training", "face_detector.bin", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
             // dlib's archive, since nearly all of dlib is in its headers. Tesseract, OpenCV's networks and qpdf are loaded on

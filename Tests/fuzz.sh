@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes what reads untrusted bytes, with libFuzzer and AddressSanitizer, guided by the coverage of this project's code.
 #
-# Usage: Tests/fuzz.sh [--seconds N] [TARGET…]     N for each target [600]; all targets by default
+# Usage: Tests/fuzz.sh [--seconds N | --build] [TARGET…]     N for each target [600]; all targets by default
+#   --build  only builds the programs, where sources have changed
 #   mrz      MRZs: as text, as lattices, and everything that follows up to the report
 #   aamva    texts of barcodes, and everything that follows
 #   chip     files of chips: EF.SOD, DG1, DG2
@@ -14,19 +15,23 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-seconds=600
+seconds=600 only_build=
 targets=()
 while [ $# -gt 0 ]; do
     case "$1" in
     --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
+    --build) only_build=1; shift ;;
     mrz | aamva | chip | frames | facts | metadata | decode) targets+=("$1"); shift ;;
-    *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 [ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva chip frames facts metadata decode)
 
 out=$PWD/.build/fuzz
 mkdir -p "$out/corpus" "$out/findings"
+# One at a time: another one may still be building the same programs.
+exec {lock}>"$out/lock"
+flock "$lock"
 toolchain=$(dirname "$(readlink -f "$(command -v swiftc)")")
 clang=$toolchain/clang
 
@@ -46,13 +51,13 @@ build_text() {
     local file objects=()
     for file in Sources/CSystem/*.c; do
         objects+=("$out/$(basename "$file" .c).o")
-        "$clang" -c -g -O1 -fsanitize=address,fuzzer-no-link -I Sources/CSystem/include "$file" -o "${objects[-1]}"
+        "$clang" -c -gline-tables-only -O1 -fsanitize=address,fuzzer-no-link -I Sources/CSystem/include "$file" -o "${objects[-1]}"
     done
     local sources
     mapfile -t sources < <(find "$PWD/Sources/InspectCore" "$PWD/Sources/Chip/LDS" "$PWD/Sources/Analyzer/Protocol" \
         "$PWD/Sources/Analyzer/AnalyzerEngine.swift" "$PWD/Tests/Fuzz" -name '*.swift' | sort)
     # In a folder of its own: the compiler leaves the module's files where it runs.
-    (cd "$out" && swiftc -swift-version 6 -module-name InspectCore -package-name inspectd -parse-as-library -O -wmo -g -suppress-warnings \
+    (cd "$out" && swiftc -swift-version 6 -module-name InspectCore -package-name inspectd -parse-as-library -O -wmo -gline-tables-only -suppress-warnings \
         -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature ExistentialAny \
         -sanitize=address,fuzzer -I "$out/include" "${sources[@]}" "${objects[@]}" -lseccomp -o "$out/text") >"$out/build.log" 2>&1 || {
         grep -v 'Cannot export local symbol' "$out/build.log" >&2
@@ -63,10 +68,25 @@ build_text() {
 build_decode() {
     local sources=(Sources/CVision/{image_*,heif_*,hevc_*,pdf_*,guard,late_library,sequential}.cpp)
     stale "$out/decode" Tests/Fuzz/decode.cpp "${sources[@]}" Sources/CVision/*.hpp Sources/CVision/include || return 0
-    "$clang++" -std=c++17 -g -O1 -fsanitize=address,fuzzer -isystem /usr/include/opencv4 -I Sources/CVision/include \
+    "$clang++" -std=c++17 -gline-tables-only -O1 -fsanitize=address,fuzzer -isystem /usr/include/opencv4 -I Sources/CVision/include \
         -I Sources/CVision Tests/Fuzz/decode.cpp "${sources[@]}" -lopencv_core -lopencv_imgproc -ljpeg -lpng -lwebp \
         -lopenjp2 -lde265 -lz -ldl -o "$out/decode"
 }
+
+# Both at once: each compiler has one thread most of the time.
+builds=()
+for target in "${targets[@]}"; do
+    if [ "$target" = decode ]; then builds+=(build_decode); else builds+=(build_text); fi
+done
+mapfile -t builds < <(printf '%s\n' "${builds[@]}" | sort -u)
+running=()
+for build in "${builds[@]}"; do
+    "$build" &
+    running+=("$!")
+done
+built=0
+for pid in "${running[@]}"; do wait "$pid" || built=$?; done
+if [ -n "$only_build" ] || [ "$built" -ne 0 ]; then exit "$built"; fi
 
 # Swift's own crash reporter waits for a terminal.
 export SWIFT_BACKTRACE=enable=no
@@ -77,12 +97,10 @@ for target in "${targets[@]}"; do
     findings=$out/findings/$target
     mkdir -p "$corpus" "$findings"
     if [ "$target" = decode ]; then
-        build_decode
         program=$out/decode
         /usr/bin/python3 Tests/Fuzz/images.py "$corpus"
         options=(-max_len=8192)
     else
-        build_text
         program=$out/text
         INSPECTD_FUZZ_SEEDS=$out/corpus "$program"
         export INSPECTD_FUZZ_TARGET=$target

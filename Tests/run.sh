@@ -52,9 +52,24 @@ check() {
 # time, for what they killed or stopped, so there is one more than processors. The longest come first, so that none is left alone.
 lanes=$(($(nproc) < 3 ? $(nproc) + 1 : 4))
 beside() {
+    local name=$1
+    shift
+    while [ "$(jobs -rp | grep -vcxE "$(IFS='|' && echo "${spares[*]:-none}")")" -ge "$lanes" ]; do wait -n || true; done
+    started_beside "$name" "$@"
+}
+
+# Starts what takes nothing but processor time and judges none, in the time that all others leave. It is judged with what runs beside.
+spare() {
+    started_beside "$1" ${idle[@]+"${idle[@]}"} "${@:2}"
+    spares+=("${pids[-1]}")
+}
+spares=()
+idle=()
+if chrt --idle 0 true 2>/dev/null; then idle=(chrt --idle 0); fi
+
+started_beside() {
     local name=$1 number=${#besides[@]} begun
     shift
-    while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n || true; done
     say "$name"
     begun=$SECONDS
     rm -f "$scratch/beside.$number.status"
@@ -141,8 +156,9 @@ sql_style() {
 }
 if [ -z "$filter" ]; then check "SQL scripts" sql_style; fi
 
-# A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.
-flags=(--scratch-path .build/tests -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
+# A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time. No debug information, which
+# takes an eighth of the compiler's time: a trap names its file and line without it.
+flags=(--scratch-path .build/tests -Xswiftc -gnone -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
 say "build, warnings are errors"
 begun=$SECONDS
 if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
@@ -155,14 +171,11 @@ fi
 took build "$begun"
 passed=$((passed + 1))
 if whole; then
-    # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
-    beside "fuzzing" Tests/fuzz.sh --seconds 5
     beside "parts in an object store" Tests/objects.sh --jobs 8 --bin .build/tests/debug
     beside "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
     beside "keys rotated under load, with kills" Tests/rotation.sh --seconds 20 --bin .build/tests/debug
     beside "personal data outside of seals, and an erasure against an old backup" Tests/custody.sh --jobs 60 --bin .build/tests/debug
     beside "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
-    beside "specimens" /usr/bin/python3 Tests/specimens.py
     beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
@@ -180,6 +193,9 @@ if whole; then
     beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
     beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
     joined
+    # Much of the time of all that follows is spent in waiting.
+    spare "build for fuzzing" Tests/fuzz.sh --build
+    spare "specimens" /usr/bin/python3 Tests/specimens.py
     # It compares times.
     check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
 fi
@@ -238,7 +254,7 @@ results_of_tests() {
 # change the process itself (its environment, its descriptors) are not among them.
 total=0
 others=
-together=('BenchmarksTests|ChipTests|VisionTests' 'JobQueueTests|PostgresTests' 'CustodyTests|InspectionTests|ObjectStoreTests')
+together=('BenchmarksTests|ChipTests|VisionTests' 'JobQueueTests|PostgresTests' 'CallbacksTests|CustodyTests|InspectionTests|ObjectStoreTests')
 targets=("${together[@]}")
 for target in Tests/*Tests; do
     target=${target#Tests/}
@@ -270,9 +286,10 @@ for target in "${targets[@]}"; do
     remember "$run"
     tail -n +1 -f -s 0.2 --pid="$run" "$scratch/tests.log" \
         | LC_ALL=C sed -u -e '/ Test case passing .* started\.$/d' -e 's/^\(.\{500\}\).*/\1.../' &
+    shown=$!
     status=0
     wait "$run" || status=$?
-    wait
+    wait "$shown" || true
     forget "$run"
     took "tests of $name" "$begun"
     if whole && [ "$target" = EndToEndTests ]; then results_of_tests "$others" >"$scratch/results"; fi
@@ -303,16 +320,20 @@ if [ "$total" -eq 0 ]; then
 fi
 if whole; then
     by_schema() { [ "$(wc -l <"$scratch/results")" -ge 100 ] && Tests/partner.sh --bin .build/tests/debug --results "$scratch/results"; }
-    beside "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
-    beside "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
+    # They wait even more than those above.
+    lanes=$((lanes + 1))
     if ip netns add "probe$$" 2>/dev/null; then
         ip netns delete "probe$$"
         beside "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
     else
         say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
     fi
+    beside "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
     beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
+    # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
+    beside "fuzzing" Tests/fuzz.sh --seconds 5
     beside "a partner by HTTP alone, and results by their schemas" by_schema
+    beside "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
     beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     joined
 fi

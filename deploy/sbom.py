@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LATE = ["libtesseract.so.5", "libopencv_dnn.so.406", "libqpdf.so.29"]
 # Linked statically, or compiled into the program.
 STATIC = ["libdlib.a"]
-WEIGHTS = {"mrz_reader.bin": "trained by Sources/CVision/Training", "mrz_detector.bin": "trained by Sources/CVision/Training"}
+WEIGHTS = {"mrz_reader.bin": "trained by Sources/CVision/Training", "mrz_detector.bin": "trained by Sources/CVision/Training",
+           "face_detector.bin": "from dlib"}
 TEXT_MODEL = Path("/usr/share/tesseract-ocr/5/tessdata/eng.traineddata")
 FACE_MODELS = "pkg:pypi/face-recognition-models@0.3.0"
 

@@ -12,9 +12,22 @@
 #include "face_parts.hpp"
 #include "image.hpp"
 
+extern "C" {
+extern const unsigned char cvision_face_detector[];
+extern const size_t cvision_face_detector_size;
+}
+
 namespace cvision {
 
 namespace {
+
+dlib::frontal_face_detector embedded_detector() {
+    std::istringstream stream(
+        std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size));
+    dlib::frontal_face_detector detector;
+    dlib::deserialize(detector, stream);
+    return detector;
+}
 
 // dlib numbers the points from the eye on the image's right; cv_face starts on the left.
 constexpr std::array<int, CV_FACE_LANDMARKS> dlib_index = {2, 3, 0, 1, 4};
@@ -44,7 +57,7 @@ constexpr double normal_box = 200;
 }  // namespace
 
 struct FaceDetector::Parts {
-    dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
+    dlib::frontal_face_detector detector = embedded_detector();
 };
 
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
@@ -150,3 +163,10 @@ cv::Mat face_chip(const cv::Mat &bgr, const Landmarks &landmarks) {
 }
 
 }  // namespace cvision
+
+bool cv_face_detector_is_dlibs(void) {
+    std::ostringstream ours, theirs;
+    dlib::serialize(cvision::embedded_detector(), ours);
+    dlib::serialize(dlib::get_frontal_face_detector(), theirs);
+    return ours.str() == theirs.str();
+}

@@ -4,7 +4,7 @@ package import InspectCore
 /// Finds faces and computes their embeddings with dlib's models: frontal HOG detector, 5-point shape predictor, 29-layer
 /// residual network.
 ///
-/// Loading takes about 0.7 s, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
+/// Loading takes a while, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
 /// scratch memory, and dlib promises nothing to two threads.
 package final class FaceEngine {
     /// Names the space of the embeddings: network, alignment, averaging. Embeddings of different names are never compared.
@@ -12,6 +12,9 @@ package final class FaceEngine {
 
     /// The most faces of one image that get an embedding: a group photo must not take minutes.
     static let capacity = 32
+
+    /// Whether the embedded detector is the one of the dlib that this was built with.
+    package static var detectorIsDlibs: Bool { cv_face_detector_is_dlibs() }
 
     /// The native engine; valid as long as this object. Never leaves this target.
     let pointer: OpaquePointer

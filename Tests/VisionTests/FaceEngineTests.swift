@@ -26,6 +26,11 @@ struct FaceEngineTests {
         return faces[0]
     }
 
+    /// Sources/CVision/Training/face_detector.cpp renews it.
+    @Test func `The embedded detector is dlib's`() {
+        #expect(FaceEngine.detectorIsDlibs)
+    }
+
     @Test func `A face and its points are found`() async throws {
         let face = try self.only(await FaceFixtures.photograph("obama.jpg"))
         // The face fills this box of the photograph, give or take a tenth.

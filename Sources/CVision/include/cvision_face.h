@@ -13,7 +13,7 @@ enum {
 };
 
 /// The loaded models: frontal HOG detector, 5-point shape predictor, ResNet descriptor. Holds scratch memory: one thread at
-/// a time. Safe to fork; loading takes about 0.7 s.
+/// a time. Safe to fork.
 typedef struct cv_face_engine cv_face_engine;
 
 /// One face. Lengths are pixels of the upright image.
@@ -83,6 +83,9 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 /// mirror image, computed in one pass of the network.
 cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
                              float *embeddings, cv_error *error);
+
+/// Whether the embedded detector is the one of the dlib that this was built with.
+bool cv_face_detector_is_dlibs(void);
 
 /// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. They never prove that a face is live.
 typedef struct {

@@ -1,7 +1,7 @@
 -- The record of who did what: operators, partners at the gateway, workers at a vendor's server, and changes of endpoints.
 
 CREATE TABLE insp.record (
-    chain text NOT NULL CHECK (chain IN ('operator', 'access', 'session', 'endpoint')),
+    chain text NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     actor text NOT NULL DEFAULT session_user,
@@ -15,7 +15,8 @@ CREATE TABLE insp.record (
     seq bigint,
     prev bytea,
     hash bytea,
-    -- No check of what a function of the schema or insp.record_guard sees to: each would cost every access four microseconds.
+    -- No check of what a function of the schema or insp.record_guard sees to, such as the chain's name: each would cost every access four
+    -- microseconds.
     PRIMARY KEY (chain, id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;

@@ -18,6 +18,8 @@ DECLARE
     listed integer := 0;
     from_since timestamptz := '-infinity';
     from_job bigint := 0;
+    last_id uuid;
+    last_since bigint;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
     PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes >= 0, 'limit or minutes', 'limit is 1 to 200, minutes at least 0.');
@@ -37,14 +39,18 @@ BEGIN
             LEFT JOIN insp.case_lease l ON l.job_id = j.id AND l.until > now()
         ORDER BY x.since, x.job_id
     LOOP
-        id := one.public_id;
-        since := (extract(epoch FROM one.since) * 1000000)::bigint;
         IF listed = p_limit OR seen = scanned THEN
-            -- There may be more, from this one on.
+            -- There may be more, after the last one that was looked at.
+            id := last_id;
+            since := last_since;
             partner := NULL;
             RETURN NEXT;
             EXIT;
         END IF;
+        id := one.public_id;
+        since := (extract(epoch FROM one.since) * 1000000)::bigint;
+        last_id := id;
+        last_since := since;
         seen := seen + 1;
         because := ARRAY(SELECT DISTINCT e ->> 'label' FROM jsonb_array_elements(
             CASE jsonb_typeof(one.summary -> 'labels') WHEN 'array' THEN one.summary -> 'labels' ELSE '[]' END) e
@@ -63,7 +69,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
-    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. A last row without a partner is where to continue: each call looks at 3,000 cases at most';
+    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. A last row without a partner is the one after which to continue: each call looks at 3,000 cases at most';
 GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamptz

@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 package import HTTPServer
 package import InspectCore
 

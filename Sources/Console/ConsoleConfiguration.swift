@@ -1,4 +1,4 @@
-package import HTTPServer
+internal import HTTPServer
 
 /// What the console answers to, and how persons sign in.
 package struct ConsoleConfiguration: Sendable {

@@ -1,6 +1,6 @@
 package import Custody
 internal import Foundation
-package import InspectCore
+internal import InspectCore
 package import ObjectStore
 internal import Postgres
 

@@ -1,6 +1,6 @@
 internal import Custody
-package import Foundation
-package import HTTPClient
+internal import Foundation
+internal import HTTPClient
 internal import InspectCore
 internal import Synchronization
 

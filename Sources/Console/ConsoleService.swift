@@ -111,7 +111,8 @@ package final class ConsoleService: Sendable {
         case is ForeignForm:
             return Self.page(
                 InspectError(.scopeMissing), status: 403,
-                text: "This form was not sent by a page of your present session. Nothing was changed. Go back, reload, try again.",
+                text:
+                    "This form was not sent by a page of your present session. Nothing was changed. Go back, reload, try again.",
                 call.session)
         case let error as InspectError where error.code == .unauthenticated:
             return SignInPage(service: self, isCrossSite: call.isCrossSite, path: call.ownPath).response(status: 401)

@@ -142,7 +142,8 @@ extension ConsoleStore {
         var facts = InspectionFacts(request: request, parts: kinds)
         for (status, body) in zip(try row.intArray("statuses"), try row.dataArray("bodies")) {
             guard let body, let stage = JobStatus(rawValue: Int16(status)) else { continue }
-            try facts.take(try seal.map { seal throws(InspectError) in try seal.open(body, of: stage) } ?? body, of: stage)
+            try facts.take(
+                try seal.map { seal throws(InspectError) in try seal.open(body, of: stage) } ?? body, of: stage)
         }
         let text = try await result.document(opening: self.keys)
         guard let document = try? JSONDecoder().decode(ResultDocument.self, from: text) else {
@@ -157,7 +158,8 @@ extension ConsoleStore {
             images: zip(kinds, ordinals).filter { kind, ordinal in
                 ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
             }.map { $0.0 },
-            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")), isWaiting: try row.int("status") == 64,
+            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")),
+            isWaiting: try row.int("status") == 64,
             holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
             until: try row.optionalDouble("until").map { Date(timeIntervalSince1970: $0) }, notes: notes,
             runs: try JSONDecoder().decode([CaseMaterial.Run].self, from: try row.data("runs")))

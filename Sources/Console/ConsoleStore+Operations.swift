@@ -100,7 +100,8 @@ extension ConsoleStore {
             "SELECT at, kind, who, detail FROM insp.console_timeline($1, $2)", [session.key, .text(id)]
         ).map {
             TimelineRow(
-                at: Date(timeIntervalSince1970: try $0.double(0)), kind: try $0.string(1), who: try $0.optionalString(2),
+                at: Date(timeIntervalSince1970: try $0.double(0)), kind: try $0.string(1),
+                who: try $0.optionalString(2),
                 detail: try $0.optionalString(3))
         }
     }
@@ -168,7 +169,9 @@ extension ConsoleStore {
     }
 
     /// How many dead letters a selection has, and up to when it counted.
-    func count(_ session: ConsoleSession, partner: String?, code: String?) async throws -> (letters: Int64, before: Int64) {
+    func count(_ session: ConsoleSession, partner: String?, code: String?) async throws -> (
+        letters: Int64, before: Int64
+    ) {
         let row = try await self.ask(
             "SELECT letters, before FROM insp.console_count($1, $2, $3)",
             [session.key, .optional(partner), .optional(code)]

@@ -58,7 +58,8 @@ package final class ConsoleStore: Sendable {
         ).single()
         return ConsoleSession(
             secret: secret, name: try row.string("name"),
-            roles: Set(try row.textArray("roles").compactMap(ConsoleRole.init)), partners: try row.textArray("partners"))
+            roles: Set(try row.textArray("roles").compactMap(ConsoleRole.init)), partners: try row.textArray("partners")
+        )
     }
 
     func ask(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {

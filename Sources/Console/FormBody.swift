@@ -9,7 +9,8 @@ struct FormBody {
     init(_ body: Data) throws(InspectError) {
         for pair in body.split(separator: UInt8(ascii: "&")) {
             let pieces = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = Self.decoded(pieces[0]), let value = pieces.count == 2 ? Self.decoded(pieces[1]) : "" else {
+            guard let name = Self.decoded(pieces[0]), let value = pieces.count == 2 ? Self.decoded(pieces[1]) : ""
+            else {
                 throw InspectError(.parameterInvalid, "the form is not encoded as forms are")
             }
             guard self.fields.updateValue(value, forKey: name) == nil else {
@@ -32,7 +33,8 @@ struct FormBody {
             switch byte {
             case UInt8(ascii: "+"): result.append(0x20)
             case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit) else {
+                guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit)
+                else {
                     return nil
                 }
                 result.append(high << 4 | low)

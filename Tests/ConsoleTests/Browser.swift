@@ -14,7 +14,8 @@ struct Browser: Sendable {
 
         /// The cookie that the answer sets.
         func cookie(_ name: String) -> String? {
-            (self.headers["set-cookie"] ?? "").split(separator: "\n").first { $0.hasPrefix("\(name)=") }.map(String.init)
+            (self.headers["set-cookie"] ?? "").split(separator: "\n").first { $0.hasPrefix("\(name)=") }.map(
+                String.init)
         }
     }
 
@@ -46,7 +47,8 @@ struct Browser: Sendable {
     }
 
     func send(_ method: String, _ path: String, _ body: Data?, _ headers: [String: String]) async throws -> Answer {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: \(self.host ?? "127.0.0.1:\(self.port)")\r\nConnection: close\r\n"
+        var head =
+            "\(method) \(path) HTTP/1.1\r\nHost: \(self.host ?? "127.0.0.1:\(self.port)")\r\nConnection: close\r\n"
         if let secret { head += "Cookie: other=1; inspectd-console=\(secret.text)\r\n" }
         for (name, value) in headers where !value.isEmpty { head += "\(name): \(value)\r\n" }
         if let body { head += "Content-Length: \(body.count)\r\n" }

@@ -31,7 +31,8 @@ import Testing
                     route.method == "GET"
                     ? try await browser.get(route.path) : try await browser.post(route.path, Self.fields)
                 let isRefused = answer.status == 403 && answer.text.contains("SCOPE_MISSING")
-                #expect(isRefused == !route.roles.contains(role), "\(role) \(route.method) \(route.path): \(answer.status)")
+                #expect(
+                    isRefused == !route.roles.contains(role), "\(role) \(route.method) \(route.path): \(answer.status)")
                 #expect(answer.status < 500, "\(role) \(route.method) \(route.path): \(answer.status)")
                 count += 1
             }
@@ -62,7 +63,8 @@ import Testing
             "SELECT insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\"}', front => 'x')")[0].string(0)
         _ = try await site.admin.query("SELECT insp.cancel($1)", [.text(dead)])
         try await site.admin.execute(
-            "INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'CANCELLED', 1, 0 FROM insp.job WHERE public_id = '\(dead)'")
+            "INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'CANCELLED', 1, 0 FROM insp.job WHERE public_id = '\(dead)'"
+        )
         let stranger = try await site.person("sam", "reviewer:shop", "operator:shop", "auditor:shop")
         let owner = try await site.person("ann", "reviewer:bank", "operator:bank")
         // The pages do show it to who may see it.
@@ -74,7 +76,8 @@ import Testing
                 route.method == "GET"
                 ? try await stranger.get(route.path) : try await stranger.post(route.path, Self.fields)
             #expect(!answer.text.contains("bank"), "\(route.method) \(route.path)")
-            #expect(!answer.text.contains(String(id.suffix(12))) || answer.status == 404, "\(route.method) \(route.path)")
+            #expect(
+                !answer.text.contains(String(id.suffix(12))) || answer.status == 404, "\(route.method) \(route.path)")
             if route.path.contains(id) { #expect(answer.status == 404, "\(route.method) \(route.path)") }
         }
         let job = try await stranger.get("/jobs/\(dead)")
@@ -89,7 +92,8 @@ import Testing
         while try await site.store.step() {}
         #expect(try await site.count("insp.dead WHERE resolved_at IS NOT NULL") == 0)
         #expect(try await site.count("insp.case_lease") == 0)
-        #expect(try await site.count("insp.record WHERE actor = 'console:sam' AND subject IN ('\(id)', '\(dead)')") == 0)
+        #expect(
+            try await site.count("insp.record WHERE actor = 'console:sam' AND subject IN ('\(id)', '\(dead)')") == 0)
         // Nor does the owner see the stranger's task.
         #expect(try await !owner.get("/tasks").text.contains("zqmark"))
         try await site.close()

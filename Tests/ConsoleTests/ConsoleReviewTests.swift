@@ -36,7 +36,8 @@ import Testing
         }
         #expect(try await site.count("insp.case_lease") == 0)
         // The record names the person, not the console's login.
-        #expect(try await site.count("insp.record WHERE action = 'review' AND actor ~ '^console:(ann|bob|cat|dan)$'") == 5)
+        #expect(
+            try await site.count("insp.record WHERE action = 'review' AND actor ~ '^console:(ann|bob|cat|dan)$'") == 5)
         #expect(try await site.count("insp.record WHERE actor = '\(site.login)'") == 0)
         #expect(try await site.count("insp.console_act") == 0)
         try await site.close()
@@ -88,7 +89,9 @@ import Testing
             let text = try await browser.get(next).text
             pages += 1
             seen += text.matches(of: /href='\/cases\/([0-9a-f-]{36})'/).map { String($0.1) }
-            path = text.firstMatch(of: /href='(\/cases\?[^']+)' rel='next'/).map { String($0.1).replacing("&amp;", with: "&") }
+            path = text.firstMatch(of: /href='(\/cases\?[^']+)' rel='next'/).map {
+                String($0.1).replacing("&amp;", with: "&")
+            }
         }
         #expect(pages == 2 && seen.count == 60 && Set(seen) == ids)
         #expect(try await browser.get("/cases?reason=OTHER").text.contains("No case waits here."))
@@ -112,14 +115,16 @@ import Testing
             try await browser.get("/%3Cscript%3Ezqmark").text,
         ]
         #expect(texts[0].contains("&lt;script&gt;alert(&#39;zqmark&#39;)&lt;/script&gt;"))
-        #expect(texts[2].contains("&lt;img src=x onerror=alert(&#39;zqmark&#39;)&gt;[U+202E]&#39;&quot;&lt;/textarea&gt;"))
+        #expect(
+            texts[2].contains("&lt;img src=x onerror=alert(&#39;zqmark&#39;)&gt;[U+202E]&#39;&quot;&lt;/textarea&gt;"))
         for text in texts {
             #expect(!text.contains("<script>") && !text.contains("<img") && !text.contains("<b>zqmark"))
         }
         try await site.close()
     }
 
-    @Test func `Every look at a case and at a part is recorded with its purpose; a part needs the lease`() async throws {
+    @Test func `Every look at a case and at a part is recorded with its purpose; a part needs the lease`() async throws
+    {
         let site = try await ConsoleSite()
         let id = try await site.cases("bank")[0]
         let secret = ConsoleSecret()

@@ -23,7 +23,9 @@ import Testing
         return try await browser.post("/tasks", fields.merging(["before": String(before)]) { $1 })
     }
 
-    @Test func `An action on a selection is counted before, does each letter once, and says how far it is`() async throws {
+    @Test func `An action on a selection is counted before, does each letter once, and says how far it is`()
+        async throws
+    {
         let site = try await ConsoleSite()
         try await self.letters(site, "bank", 250, "TIMED_OUT")
         try await self.letters(site, "shop", 3, "EXPIRED")
@@ -46,10 +48,15 @@ import Testing
         }
         #expect(try await browser.get("/tasks").text.contains("250 of 250"))
         #expect(try await site.count("insp.record WHERE action = 'rerun' AND actor = 'console:ann'") == 250)
-        #expect(try await site.count("(SELECT rerun_of FROM insp.job WHERE rerun_of IS NOT NULL GROUP BY 1 HAVING count(*) > 1) x") == 0)
+        #expect(
+            try await site.count(
+                "(SELECT rerun_of FROM insp.job WHERE rerun_of IS NOT NULL GROUP BY 1 HAVING count(*) > 1) x") == 0)
         #expect(try await site.count("insp.dead WHERE resolved_by = 'console:ann'") == 250)
         #expect(try await site.count("insp.dead WHERE resolved_at IS NULL") == 8)
-        #expect(try await site.count("insp.v_operator_events WHERE action = 'console_task' AND detail ->> 'reason' = 'the server is back'") == 1)
+        #expect(
+            try await site.count(
+                "insp.v_operator_events WHERE action = 'console_task' AND detail ->> 'reason' = 'the server is back'")
+                == 1)
         #expect(try await !site.store.step())
         try await site.close()
     }

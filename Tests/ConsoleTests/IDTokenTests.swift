@@ -7,7 +7,8 @@ import Testing
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
     private static var claims: [String: Any] {
         [
-            "iss": "https://id.example", "aud": "desk", "sub": "1", "nonce": "n", "exp": 1_800_000_300, "iat": 1_800_000_000,
+            "iss": "https://id.example", "aud": "desk", "sub": "1", "nonce": "n", "exp": 1_800_000_300,
+            "iat": 1_800_000_000,
             "preferred_username": "ann", "realm_access": ["roles": ["reviewer:bank", "auditor:*"]], "groups": "a b",
         ]
     }
@@ -33,7 +34,7 @@ import Testing
     @Test(arguments: ["RS256", "ES256"])
     func `A token with any other claim, key, algorithm or bit is refused`(algorithm: String) throws {
         let key = SigningKey(algorithm, id: "k1")
-        func refused(_ text: String, _ keys: [SigningKey]? = nil, _ why: String) {
+        func refused(_ text: String, _ why: String, keys: [SigningKey]? = nil) {
             #expect(throws: IDToken.Refusal.self, "\(why)") { try self.read(text, keys ?? [key]) }
         }
         let changes: [(String, Any?)] = [
@@ -52,9 +53,11 @@ import Testing
         _ = try self.read(try key.token(shared), [key])
 
         let good = try key.token(Self.claims)
-        refused(good, [SigningKey(algorithm, id: "k1")], "another key of the same name")
-        refused(good, [], "no key")
-        for header in [["alg": "none"], ["alg": "HS256", "kid": "k1"], ["alg": algorithm, "kid": "k2"], ["kid": "k1"]] {
+        refused(good, "another key of the same name", keys: [SigningKey(algorithm, id: "k1")])
+        refused(good, "no key", keys: [])
+        for header in [
+            ["alg": "none"], ["alg": "HS256", "kid": "k1"], ["alg": algorithm, "kid": "k2"], ["kid": "k1"],
+        ] {
             refused(try key.token(Self.claims, header: header), "\(header)")
         }
         refused(try key.token(Self.claims, header: ["alg": algorithm, "kid": "k1", "crit": ["x"]]), "crit")

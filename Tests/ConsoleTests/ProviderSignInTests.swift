@@ -29,13 +29,16 @@ import Testing
             switch request.path {
             case "/.well-known/openid-configuration":
                 return json([
-                    "issuer": state.change["issuer"] ?? state.issuer, "authorization_endpoint": "\(state.issuer)/authorize",
+                    "issuer": state.change["issuer"] ?? state.issuer,
+                    "authorization_endpoint": "\(state.issuer)/authorize",
                     "token_endpoint": "\(state.issuer)/token", "jwks_uri": "\(state.issuer)/keys",
                     "code_challenge_methods_supported": ["S256"],
                 ])
             case "/keys": return json(["keys": [self.key.jwk]])
             case "/token":
-                let form = String(decoding: body, as: UTF8.self).split(separator: "&").map { $0.split(separator: "=").map(String.init) }
+                let form = String(decoding: body, as: UTF8.self).split(separator: "&").map {
+                    $0.split(separator: "=").map(String.init)
+                }
                 let verifier = form.first { $0[0] == "code_verifier" }?.last ?? ""
                 self.state.withLock { $0.verifiers.append(verifier) }
                 let time = Date().timeIntervalSince1970.rounded()
@@ -44,7 +47,9 @@ import Testing
                     "nonce": state.change["nonce"] ?? state.nonce, "preferred_username": "ann",
                     "roles": state.change["roles"].map { [$0] } ?? ["reviewer:bank"],
                 ]
-                return json(["access_token": "x", "token_type": "Bearer", "id_token": (try? self.key.token(claims)) ?? ""])
+                return json([
+                    "access_token": "x", "token_type": "Bearer", "id_token": (try? self.key.token(claims)) ?? "",
+                ])
             default: return .json(Data("{}".utf8), status: 404)
             }
         }
@@ -74,7 +79,9 @@ import Testing
         )
     }
 
-    @Test func `A person signs in with a code that only this browser can use, and has the roles of the claim`() async throws {
+    @Test func `A person signs in with a code that only this browser can use, and has the roles of the claim`()
+        async throws
+    {
         let (site, provider, server) = try await self.site()
         let browser = Browser(port: site.server.port)
         let (parameters, cookie) = try await self.begin(browser)
@@ -87,7 +94,10 @@ import Testing
         let other = try await self.begin(browser)
         #expect(try await browser.get(back, headers: ["Cookie": other.cookie]).status == 403)
         #expect(try await browser.get(back + "&state=x", headers: ["Cookie": cookie]).status == 403)
-        #expect(try await browser.get("/sign-in/callback?error=access_denied&state=\(parameters["state"] ?? "")", headers: ["Cookie": cookie]).status == 403)
+        #expect(
+            try await browser.get(
+                "/sign-in/callback?error=access_denied&state=\(parameters["state"] ?? "")", headers: ["Cookie": cookie]
+            ).status == 403)
         #expect(provider.state.withLock { $0.verifiers } == [])
         let done = try await browser.get(back, headers: ["Cookie": cookie])
         #expect(done.status == 200, "\(done.text)")

@@ -14,11 +14,12 @@ struct CasePage {
         let material = self.material
         var content: [Markup] = [self.bar]
         if material.isMine || !material.isWaiting {
-            content += InspectionReport(
-                document: material.document, facts: material.facts, previews: self.previews,
-                today: CalendarDate(material.decidedAt),
-                origin: ReportOrigin(job: material.id, partner: material.partner, decidedAt: material.decidedAt)
-            ).content
+            content +=
+                InspectionReport(
+                    document: material.document, facts: material.facts, previews: self.previews,
+                    today: CalendarDate(material.decidedAt),
+                    origin: ReportOrigin(job: material.id, partner: material.partner, decidedAt: material.decidedAt)
+                ).content
         } else {
             content.append(self.summary)
         }
@@ -109,7 +110,8 @@ struct CasePage {
         let rows = self.material.notes.map { note -> Markup in
             "<tr><td>\(note.at)</td><td>\(note.who)</td><td>\(note.action)</td><td>\(note.note)</td></tr>\n"
         }
-        return "<section><h2>Notes</h2>\n\(ConsolePage.table("Notes", ["When", "Who", "What", "Note"], rows, empty: ""))</section>\n"
+        return
+            "<section><h2>Notes</h2>\n\(ConsolePage.table("Notes", ["When", "Who", "What", "Note"], rows, empty: ""))</section>\n"
     }
 
     private var runs: Markup {
@@ -121,7 +123,8 @@ struct CasePage {
 
             """
         }
-        let table = ConsolePage.table("Runs of this job", ["Job", "Accepted", "Status", "Decision", "Label"], rows, empty: "")
+        let table = ConsolePage.table(
+            "Runs of this job", ["Job", "Accepted", "Status", "Decision", "Label"], rows, empty: "")
         return "<section><h2>Runs</h2>\n\(table)</section>\n"
     }
 }

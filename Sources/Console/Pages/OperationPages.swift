@@ -35,7 +35,8 @@ struct QueuePage {
         content += [
             "<h2>Waiting</h2>\n",
             ConsolePage.table(
-                "Waiting jobs by partner", ["Partner", "Lane", "Region", "Waiting", "Oldest", "Why they wait", "What helps"],
+                "Waiting jobs by partner",
+                ["Partner", "Lane", "Region", "Waiting", "Oldest", "Why they wait", "What helps"],
                 rows, empty: "No job waits."),
         ]
         if !self.workers.isEmpty {

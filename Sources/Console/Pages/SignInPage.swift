@@ -56,7 +56,9 @@ struct LinkPage {
 /// The first page of a session.
 struct WelcomePage {
     func response(status: Int) -> HTTPResponse {
-        ConsolePage(title: "Signed in", session: nil, content: ["<p><a class='button' href='/' data-go='go'>Continue</a></p>\n"])
-            .response(status: status)
+        ConsolePage(
+            title: "Signed in", session: nil, content: ["<p><a class='button' href='/' data-go='go'>Continue</a></p>\n"]
+        )
+        .response(status: status)
     }
 }

@@ -45,7 +45,8 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             let (partner, code) = (call.parameter("partner"), call.parameter("code"))
             let (letters, before) = try await call.store.count(session, partner: partner, code: code)
-            return DeadPreviewPage(session: session, partner: partner, code: code, letters: letters, before: before).response
+            return DeadPreviewPage(session: session, partner: partner, code: code, letters: letters, before: before)
+                .response
         },
         ConsoleRoute("POST", "/tasks", .roles([.operator])) { call, form in
             guard let before = form["before"].flatMap({ Int64($0) }), let action = form["action"],

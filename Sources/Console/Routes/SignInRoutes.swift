@@ -55,7 +55,8 @@ extension ConsoleRoute {
         },
         ConsoleRoute("GET", "/assets/console.css", .everyone) { _, _ in
             HTTPResponse(
-                status: 200, headers: [("Content-Type", "text/css; charset=utf-8")], body: Data(ConsoleAssets.style.utf8))
+                status: 200, headers: [("Content-Type", "text/css; charset=utf-8")],
+                body: Data(ConsoleAssets.style.utf8))
         },
         ConsoleRoute("GET", "/assets/console.js", .everyone) { _, _ in
             HTTPResponse(

@@ -23,7 +23,8 @@ struct IDToken {
             func object(_ piece: Substring) -> [String: Any]? {
                 Base64URL.decode(piece.utf8).flatMap { try? JSONSerialization.jsonObject(with: $0) } as? [String: Any]
             }
-            guard text.utf8.count <= 65_536, pieces.count == 3, let header = object(pieces[0]), let claims = object(pieces[1]),
+            guard text.utf8.count <= 65_536, pieces.count == 3, let header = object(pieces[0]),
+                let claims = object(pieces[1]),
                 let signature = Base64URL.decode(pieces[2].utf8)
             else { throw Refusal(reason: "the ID token is no signed token") }
             self.header = header
@@ -40,7 +41,8 @@ struct IDToken {
         _ parts: Parts, keys: [JSONWebKey], issuer: String, client: String, nonce: String, now: Date
     ) throws(Refusal) {
         // The algorithm is the key's: what the header says must agree, and "none" is nobody's.
-        guard let algorithm = (parts.header["alg"] as? String).flatMap(JSONWebKey.Algorithm.init), parts.header["crit"] == nil
+        guard let algorithm = (parts.header["alg"] as? String).flatMap(JSONWebKey.Algorithm.init),
+            parts.header["crit"] == nil
         else { throw Refusal(reason: "the ID token's algorithm is neither RS256 nor ES256") }
         let fitting = keys.filter { $0.algorithm == algorithm && (parts.keyID == nil || $0.id == parts.keyID) }
         guard fitting.contains(where: { $0.verifies(parts.signature, of: parts.signed) }) else {
@@ -53,7 +55,8 @@ struct IDToken {
             claims["azp"] == nil || claims["azp"] as? String == client
         else { throw Refusal(reason: "the ID token is for another client") }
         let time = now.timeIntervalSince1970
-        guard let expires = claims["exp"] as? Double, expires > time - Self.leeway, let issued = claims["iat"] as? Double,
+        guard let expires = claims["exp"] as? Double, expires > time - Self.leeway,
+            let issued = claims["iat"] as? Double,
             issued < time + Self.leeway
         else { throw Refusal(reason: "the ID token is not valid now") }
         guard let given = claims["nonce"] as? String, ConsoleSecret.areEqual(given, nonce) else {

@@ -29,7 +29,8 @@ final class JSONWebKey: Sendable {
             self.algorithm = .rs256
             info = Self.rsa(modulus, exponent)
         case "EC":
-            guard members["crv"] as? String == "P-256", let x = bytes("x"), let y = bytes("y"), x.count == 32, y.count == 32
+            guard members["crv"] as? String == "P-256", let x = bytes("x"), let y = bytes("y"), x.count == 32,
+                y.count == 32
             else { return nil }
             self.algorithm = .es256
             info = Self.p256 + x + y
@@ -73,7 +74,8 @@ final class JSONWebKey: Sendable {
 
     /// The SubjectPublicKeyInfo of an uncompressed point on P-256, up to its coordinates (RFC 5480).
     private static let p256: [UInt8] = [
-        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
+        0xce,
         0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04,
     ]
 

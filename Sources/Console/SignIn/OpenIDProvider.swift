@@ -124,7 +124,9 @@ package final class OpenIDProvider: Sendable {
             return url
         }
         let methods = document["code_challenge_methods_supported"] as? [String]
-        guard methods?.contains("S256") ?? true else { throw Failure(reason: "the provider does not know PKCE with S256") }
+        guard methods?.contains("S256") ?? true else {
+            throw Failure(reason: "the provider does not know PKCE with S256")
+        }
         let known = Known(
             authorization: try endpoint("authorization_endpoint"), token: try endpoint("token_endpoint"),
             keys: try endpoint("jwks_uri"), until: .now + .seconds(3600))

@@ -14,7 +14,8 @@ extension Command {
         options: [
             .value("listen", "[ADDRESS:]PORT", "address for browsers, on loopback by default [8090]"),
             .flag("local", "prints a link with which one person signs in once; on loopback only"),
-            .list("role", "ROLE:PARTNER", "with --local: reviewer, operator or auditor of a partner, or of * [all of *]"),
+            .list(
+                "role", "ROLE:PARTNER", "with --local: reviewer, operator or auditor of a partner, or of * [all of *]"),
             .value("url", "URL", "origin under which browsers reach the console, such as https://console.example"),
             .value("oidc-issuer", "URL", "the OpenID Connect provider"),
             .value("oidc-client", "ID", "the console's client id there"),
@@ -36,7 +37,9 @@ extension Command {
                 "health", "[ADDRESS:]PORT", "answers /healthz and /readyz, on loopback by default [INSPECTD_HEALTH]"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
             + Configuration.logOptions,
-        excluded: ["local": ["url", "oidc-issuer", "oidc-client", "oidc-secret", "oidc-ca", "oidc-roles", "certificate"]],
+        excluded: [
+            "local": ["url", "oidc-issuer", "oidc-client", "oidc-secret", "oidc-ca", "oidc-roles", "certificate"]
+        ],
         body: { arguments in
             let configuration = try Configuration(arguments)
             try await ConsoleProcess(configuration, arguments).run()
@@ -80,7 +83,8 @@ private struct ConsoleProcess {
             }
             let roles = arguments.all("role")
             if let wrong = roles.first(where: { !Self.isGrant($0) }) {
-                throw UsageError("--role takes reviewer, operator or auditor, a colon, and a partner or *, not \(wrong)")
+                throw UsageError(
+                    "--role takes reviewer, operator or auditor, a colon, and a partner or *, not \(wrong)")
             }
             self.link = SignInLink(
                 name: "local", grants: roles.isEmpty ? ConsoleRole.allCases.map { "\($0.rawValue):*" } : roles)
@@ -88,7 +92,8 @@ private struct ConsoleProcess {
             self.origin = nil
         } else {
             guard !arguments.has("role") else { throw UsageError("--role needs --local") }
-            guard let url = arguments["url"], let issuer = arguments["oidc-issuer"], let client = arguments["oidc-client"]
+            guard let url = arguments["url"], let issuer = arguments["oidc-issuer"],
+                let client = arguments["oidc-client"]
             else { throw UsageError("the console needs --local, or --url, --oidc-issuer and --oidc-client") }
             self.link = nil
             self.origin = try Self.origin(url)
@@ -126,7 +131,8 @@ private struct ConsoleProcess {
     /// `https://HOST[:PORT]`, or http on loopback, where no certificate is to be had.
     private static func origin(_ text: String) throws(UsageError) -> String {
         let url = (text.hasSuffix("/") ? String(text.dropLast()) : text).lowercased()
-        guard url.wholeMatch(of: /https:\/\/[a-z0-9.\-\[\]:]+|http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?/) != nil
+        guard
+            url.wholeMatch(of: /https:\/\/[a-z0-9.\-\[\]:]+|http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?/) != nil
         else { throw UsageError("--url is an https origin without a path, or http on loopback, not \(text)") }
         return url
     }
@@ -160,7 +166,8 @@ private struct ConsoleProcess {
         ) { Events.log($0, to: log) }
         let gate = ConsoleGate()
         let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
-        let origins = self.origin.map { [$0] } ?? ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(server.port)" }
+        let origins =
+            self.origin.map { [$0] } ?? ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(server.port)" }
         let show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])? = self.analyzers.map {
             analyzers in { try await analyzers.show($0) }
         }

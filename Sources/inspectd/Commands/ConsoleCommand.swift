@@ -168,9 +168,8 @@ private struct ConsoleProcess {
         let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
         let origins =
             self.origin.map { [$0] } ?? ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(server.port)" }
-        let show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])? = self.analyzers.map {
-            analyzers in { try await analyzers.show($0) }
-        }
+        var show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])?
+        if let analyzers = self.analyzers { show = { images in try await analyzers.show(images) } }
         gate.open(
             ConsoleService(
                 store, ConsoleConfiguration(origins: origins), link: self.link, provider: self.provider, show: show,

@@ -9,6 +9,8 @@ DECLARE
     who constant text := 'console:' || p_name;
 BEGIN
     PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.');
+    PERFORM insp.require(length(p_token_sha256) = 32, 'the digest', 'It is a SHA-256.');
+    PERFORM insp.require(p_method IN ('link', 'oidc'), 'the method', 'A method is link or oidc.');
     PERFORM insp.require(coalesce(cardinality(p_grants) <= 1000, false), 'grants', 'There are at most 1000 grants.');
     DELETE FROM insp.console_session s WHERE s.expires_at < now() - interval '1 day';
     INSERT INTO insp.console_session AS s (token_sha256, actor, method, expires_at)

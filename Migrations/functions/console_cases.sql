@@ -22,7 +22,9 @@ DECLARE
     last_since bigint;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
-    PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes >= 0, 'limit or minutes', 'limit is 1 to 200, minutes at least 0.');
+    PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes BETWEEN 0 AND 1000000, 'limit or minutes',
+        'limit is 1 to 200, minutes 0 to 1,000,000.');
+    PERFORM insp.require(coalesce(p_after_since, 0) BETWEEN 0 AND 253402300799000000, 'after', 'Begin again without after.');
     IF p_after IS NOT NULL THEN
         SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after;
         from_since := 'epoch'::timestamptz + p_after_since * interval '1 microsecond';

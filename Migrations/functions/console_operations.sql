@@ -124,6 +124,7 @@ DECLARE
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     PERFORM insp.require(p_limit BETWEEN 1 AND 200, 'limit', 'limit is 1 to 200.');
+    PERFORM insp.require(coalesce(p_before, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
     RETURN QUERY SELECT j.public_id, p.name, j.workflow, d.code, d.detail, d.attempts::integer,
         (extract(epoch FROM d.died_at) * 1000000)::bigint
     FROM (SELECT * FROM insp.dead x WHERE x.resolved_at IS NULL
@@ -203,7 +204,7 @@ BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], p_partner);
     PERFORM insp.require(p_action IN ('rerun', 'resolve'), 'action', 'An action is rerun or resolve.');
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
-    PERFORM insp.require(p_before > 0, 'before', 'before is the time of the preview.');
+    PERFORM insp.require(p_before BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
     INSERT INTO insp.console_task AS x (actor, action, partners, code, reason, before, total)
     SELECT s.actor, p_action, s.partners, p_code, btrim(p_reason), b.edge,
         (SELECT count(*) FROM insp.console_selection(s.partners, p_code, b.edge, 0, NULL))
@@ -227,6 +228,7 @@ DECLARE
     one record;
     looked integer := 0;
 BEGIN
+    PERFORM insp.require(p_limit BETWEEN 1 AND 10000, 'limit', 'limit is 1 to 10,000.');
     -- Another console has it, or none is open.
     SELECT * INTO t FROM insp.console_task x WHERE x.ended_at IS NULL ORDER BY x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN

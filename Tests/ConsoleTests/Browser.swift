@@ -85,7 +85,7 @@ struct Browser: Sendable {
         guard isOpen else { return nil }
         var rest = request[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
             if count <= 0 { return nil }
             rest = rest.dropFirst(count)
         }

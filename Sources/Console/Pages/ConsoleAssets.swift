@@ -25,7 +25,8 @@ enum ConsoleAssets {
         .scroll { overflow-x: auto; } .scroll td, .scroll th { overflow-wrap: normal; padding-right: 16px; }
         tbody th { color: inherit; } dt { font-weight: 600; } dd { margin: 0 0 8px; overflow-wrap: anywhere; }
         .bar { border: 1px solid var(--line); border-radius: 6px; padding: 8px 16px; margin-bottom: 16px; background: var(--panel); }
-        .bar form { margin: 8px 0; } .plain svg g { display: none; } .tools { display: flex; gap: 8px; margin: 8px 0; }
+        .bar form { margin: 8px 0; } .plain svg g { display: none; } .tools { display: flex; flex-wrap: wrap; gap: 8px; margin: 8px 0;
+          position: relative; z-index: 1; } .turn1 svg, .turn3 svg { aspect-ratio: 1; max-height: none; }
         .turn1 svg { transform: rotate(90deg); } .turn2 svg { transform: rotate(180deg); } .turn3 svg { transform: rotate(270deg); }
         .large svg { max-height: none; width: 200%; } .large { overflow: auto; }
         @media (max-width: 480px) { main, header { padding: 12px; } .who { margin-left: 0; } }

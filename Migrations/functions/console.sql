@@ -14,7 +14,8 @@ BEGIN
     PERFORM insp.require(coalesce(cardinality(p_grants) <= 1000, false), 'grants', 'There are at most 1000 grants.');
     DELETE FROM insp.console_session s WHERE s.expires_at < now() - interval '1 day';
     INSERT INTO insp.console_session AS s (token_sha256, actor, method, expires_at)
-    VALUES (p_token_sha256, who, p_method, now() + interval '10 hours') RETURNING s.id INTO number;
+    VALUES (p_token_sha256, who, p_method, now() + interval '10 hours') ON CONFLICT DO NOTHING RETURNING s.id INTO number;
+    PERFORM insp.require(number IS NOT NULL, 'the digest', 'Each sign-in has a cookie of its own.');
     -- What names no role or no partner grants nothing.
     INSERT INTO insp.console_grant (session_id, role, partner_id)
     SELECT DISTINCT number, g.role, p.id
@@ -83,21 +84,28 @@ $$;
 COMMENT ON FUNCTION insp.console_who(bytea, text[]) IS
     'Who a session is, and the partners for which the person has one of these roles (is_all: every one); refuses without such a role';
 
-CREATE OR REPLACE FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid, OUT actor text, OUT job insp.job)
+CREATE OR REPLACE FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) RETURNS insp.job
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     w record;
+    j insp.job;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, p_roles);
-    SELECT * INTO job FROM insp.job j WHERE j.public_id = p_id;
+    SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
     -- Another partner's job does not exist for the person.
-    IF NOT FOUND OR NOT (w.is_all OR job.partner_id = ANY (w.partners)) THEN
+    IF NOT FOUND OR NOT (w.is_all OR j.partner_id = ANY (w.partners)) THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
-    actor := w.actor;
+    RETURN j;
 END
 $$;
 COMMENT ON FUNCTION insp.console_job(bytea, text[], uuid) IS 'A job of a partner for which the signed-in person has one of these roles; refuses others';
+
+CREATE OR REPLACE FUNCTION insp.console_actor(p_token_sha256 bytea) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT s.actor FROM insp.console_session s WHERE s.token_sha256 = p_token_sha256
+$$;
+COMMENT ON FUNCTION insp.console_actor(bytea) IS 'Whose session it is, whether it has ended or not';
 
 CREATE OR REPLACE FUNCTION insp.console_begin(p_actor text) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$

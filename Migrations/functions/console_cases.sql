@@ -16,7 +16,7 @@ DECLARE
     scanned constant integer := 3000;
     seen integer := 0;
     listed integer := 0;
-    from_since timestamptz := '-infinity';
+    from_since timestamptz := '-infinity'::timestamptz;
     from_job bigint := 0;
     last_id uuid;
     last_since bigint;
@@ -80,7 +80,7 @@ DECLARE
     c record;
     ends timestamptz;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
     END IF;
@@ -108,7 +108,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     c record;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     DELETE FROM insp.case_lease l WHERE l.job_id = (c.job).id AND l.actor = c.actor;
     IF NOT FOUND THEN
         RETURN false;
@@ -137,7 +137,7 @@ DECLARE
     said jsonb;
     decided insp.step;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     j := c.job;
     SELECT * INTO decided FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
     -- Jobs that nobody was asked about are none of a reviewer's business.
@@ -180,7 +180,8 @@ BEGIN
             UNION SELECT coalesce(f.first, j.id)) chain
         JOIN insp.job x ON x.id = ANY (ARRAY[chain.job_id])
         LEFT JOIN insp.step s ON s.job_id = x.id AND s.status = x.status AND x.status IN (64, 128);
-    INSERT INTO insp.record (chain, actor, action, subject, purpose) VALUES ('access', c.actor, 'case', j.public_id::text, 'review');
+    INSERT INTO insp.record (chain, actor, action, subject, purpose)
+    VALUES ('access', c.actor, 'case', j.public_id::text, 'review');
 END
 $$;
 COMMENT ON FUNCTION insp.console_case(bytea, uuid) IS
@@ -197,7 +198,7 @@ DECLARE
     c record;
     part insp.part;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     -- The lease is the grant: who does not decide the case does not see the person.
     IF (c.job).status <> 64 OR NOT EXISTS (SELECT FROM insp.case_lease l
             WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now()) THEN
@@ -236,7 +237,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     c record;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     key_id := (c.job).key_id;
     partner_id := (c.job).partner_id;
 END
@@ -252,7 +253,7 @@ DECLARE
     c record;
     entry jsonb;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
     END IF;

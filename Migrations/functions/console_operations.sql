@@ -20,7 +20,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     c record;
 BEGIN
-    SELECT * INTO c FROM insp.console_job(p_token_sha256, ARRAY['operator', 'auditor'], p_id);
+    SELECT insp.console_job(p_token_sha256, ARRAY['operator', 'auditor'], p_id) AS job,
+        insp.console_actor(p_token_sha256) AS actor INTO c;
     RETURN QUERY SELECT * FROM (
         SELECT extract(epoch FROM (c.job).created_at)::double precision AS at, 'accepted'::text, NULL::text, NULL::text
         UNION ALL
@@ -103,7 +104,8 @@ DECLARE
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     RETURN QUERY SELECT e.id, v.partner, insp.url_origin(e.url), v.pending::bigint, v.in_flight::bigint, v.held::bigint,
-        v.dead::bigint, v.delivered::bigint, extract(epoch FROM v.oldest_pending)::double precision, v.breaker, v.last_code, v.warnings
+        v.dead::bigint, v.delivered::bigint, extract(epoch FROM v.oldest_pending)::double precision, v.breaker, v.last_code,
+        v.warnings
     FROM insp.v_callbacks v JOIN insp.endpoint e ON e.id = v.endpoint_id
     WHERE w.is_all OR e.partner_id = ANY (w.partners)
     ORDER BY v.dead DESC, v.pending DESC, v.partner LIMIT 200;

@@ -38,7 +38,10 @@ extension Command {
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
             + Configuration.logOptions,
         excluded: [
-            "local": ["url", "oidc-issuer", "oidc-client", "oidc-secret", "oidc-ca", "oidc-roles", "certificate"]
+            "local": [
+                "url", "oidc-issuer", "oidc-client", "oidc-secret", "oidc-ca", "oidc-roles", "oidc-name", "oidc-scopes",
+                "certificate",
+            ]
         ],
         body: { arguments in
             let configuration = try Configuration(arguments)

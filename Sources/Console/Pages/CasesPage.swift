@@ -49,7 +49,8 @@ struct CasesPage {
                 ConsolePage.table(
                     "Cases, oldest first",
                     ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waits", "Ends in", "With"], rows,
-                    empty: self.list.next == nil ? "No case waits here." : "None among the oldest; the next page looks further."),
+                    empty: self.list.next == nil
+                        ? "No case waits here." : "None among the oldest; the next page looks further."),
                 links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n",
             ]
         ).response()

@@ -20,15 +20,21 @@ extension ConsoleRoute {
         ConsoleRoute("POST", "/cases/next", .roles([.reviewer])) { call, form in
             let session = try call.signedIn()
             let filter = CaseList.Filter(partner: form["partner"], reason: form["reason"])
-            let list = try await call.store.cases(session, filter, after: nil)
-            // Somebody may take the same one at this moment.
-            for row in list.rows where row.decision != nil && (row.holder == nil || row.isMine) {
-                do {
-                    try await call.store.take(session, row.id)
-                    return ConsoleCall.redirect("/cases/\(row.id)")
-                } catch let error as InspectError where [.caseTaken, .reviewNotDue].contains(error.code) {
-                    continue
+            var place: CaseList.Place?
+            // As many pages as answer at once; where others have all of these, nobody waits for this person.
+            for _ in 0..<10 {
+                let list = try await call.store.cases(session, filter, after: place)
+                // Somebody may take the same one at this moment.
+                for row in list.rows where row.decision != nil && (row.holder == nil || row.isMine) {
+                    do {
+                        try await call.store.take(session, row.id)
+                        return ConsoleCall.redirect("/cases/\(row.id)")
+                    } catch let error as InspectError where [.caseTaken, .reviewNotDue].contains(error.code) {
+                        continue
+                    }
                 }
+                guard let next = list.next else { break }
+                place = next
             }
             return ConsoleCall.redirect("/cases")
         },

@@ -87,6 +87,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "Console",
+            dependencies: [
+                "COpenSSL", "Custody", "HTTPClient", "HTTPServer", "InspectCore", "ObjectStore", "Postgres",
+            ],
+            swiftSettings: strict),
+        .target(
             name: "Benchmarks",
             dependencies: [
                 "Analyzer", "CCurl", "COpenSSL", "Callbacks", "Custody", "HTTPClient", "InspectCore", "Inspection",
@@ -96,8 +102,8 @@ let package = Package(
         .executableTarget(
             name: "inspectd",
             dependencies: [
-                "Analyzer", "Benchmarks", "Callbacks", "Custody", "Gateway", "HTTPClient", "HTTPServer", "InspectCore",
-                "Inspection", "JobQueue", "ObjectStore", "Postgres", "Vision",
+                "Analyzer", "Benchmarks", "Callbacks", "Console", "Custody", "Gateway", "HTTPClient", "HTTPServer",
+                "InspectCore", "Inspection", "JobQueue", "ObjectStore", "Postgres", "Vision",
             ],
             swiftSettings: strict
         ),
@@ -135,6 +141,9 @@ let package = Package(
         .testTarget(name: "VisionTests", dependencies: ["InspectCore", "Vision", "TestSupport"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "HTTPServer", "InspectCore", "TestSupport"]),
+        .testTarget(
+            name: "ConsoleTests",
+            dependencies: ["COpenSSL", "Console", "HTTPServer", "InspectCore", "Postgres", "TestSupport"]),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

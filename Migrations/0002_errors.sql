@@ -15,7 +15,7 @@ COMMENT ON COLUMN insp.error_code.message IS 'One sentence without personal data
 COMMENT ON COLUMN insp.error_code.retryable IS 'Whether the same work may succeed later without any change by the caller';
 COMMENT ON COLUMN insp.error_code.http_status IS 'Status of an HTTP request that is refused with it; null: it ends jobs or attempts, never a request';
 COMMENT ON COLUMN insp.error_code.hint IS 'What is allowed, or what to do: the HINT of a refused call that has none of its own';
-GRANT SELECT ON insp.error_code TO insp_producer, insp_worker, insp_gateway, insp_operator, insp_reviewer, insp_auditor;
+GRANT SELECT ON insp.error_code TO insp_producer, insp_worker, insp_gateway, insp_operator, insp_reviewer, insp_auditor, insp_console;
 INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hint) VALUES
     ('PAYLOAD_INVALID', 'IN001', 'the request is not valid', false, 400, NULL),
     ('PAYLOAD_TOO_LARGE', 'IN002', 'the payload is larger than 16 KiB', false, 413, NULL),
@@ -55,6 +55,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('JOB_NOT_FINISHED', 'IN030', 'the job is not finished', false, 409, NULL),
     ('PARTS_PURGED', 'IN031', 'the job''s parts were removed', false, 409, NULL),
     ('REVIEW_NOT_DUE', 'IN032', 'the job does not wait for a review', false, 409, NULL),
+    ('CASE_TAKEN', 'IN192', 'the case is not yours', false, 409,
+        'Take it first. Only one person has a case at a time.'),
     ('REVIEW_INVALID', 'IN033', 'the review''s decision or label is not allowed', false, 400,
         'A decision is PASSED, WARNING or REJECTED; a label has 1 to 64 upper-case letters, digits and underscores.'),
     ('PART_UNREACHABLE', 'IN040', 'a part''s URL could not be fetched', true, NULL, NULL),

@@ -296,6 +296,7 @@ CREATE TABLE insp.review_wait (
     job_id bigint PRIMARY KEY,
     since timestamptz NOT NULL DEFAULT now()
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
+CREATE INDEX review_wait_since ON insp.review_wait (since, job_id);
 COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a review';
 COMMENT ON COLUMN insp.review_wait.job_id IS 'The job';
 COMMENT ON COLUMN insp.review_wait.since IS 'Since when it waits';

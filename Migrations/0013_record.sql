@@ -36,7 +36,7 @@ COMMENT ON COLUMN insp.record.chain IS
     'operator: what operators did, and searches for persons; access: jobs that came in and what went out through the gateway, and who else read or was sent a result; session: liveness sessions sent to a vendor''s server; endpoint: changes of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
 COMMENT ON COLUMN insp.record.at IS 'When it happened';
-COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, or the credential; of a vendor''s session: the worker';
+COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or console: and the name of who was signed in there; of a vendor''s session: the worker';
 COMMENT ON COLUMN insp.record.action IS
     'What was done: the function that was called; a call of the gateway, create, read, callback or consent (insp.v_access); session_begin or session_end; failing, recovered, disabled or enabled, token_revoked or token_not_revoked';
 COMMENT ON COLUMN insp.record.subject IS 'The object: a job''s public id (zeros: a call of the gateway about no job), or a partner, lane, worker, endpoint';

@@ -12,7 +12,8 @@ BEGIN
             ('insp_reviewer', 'inspectd: may read results that wait for a review, and decide them'),
             ('insp_auditor', 'inspectd: may read views, events and the record'),
             ('insp_signer', 'inspectd: may read the record and add signed checkpoints of it'),
-            ('insp_gateway', 'inspectd: the gateway; acts for the partner whose secret it was shown')) AS r (name, description)
+            ('insp_gateway', 'inspectd: the gateway; acts for the partner whose secret it was shown'),
+            ('insp_console', 'inspectd: the console; acts for the person who is signed in')) AS r (name, description)
     LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role.name) THEN
             BEGIN

@@ -38,11 +38,11 @@ root=$scratch/root
 mkdir -p "$root"/{usr/local/bin,etc/systemd/system,etc/inspectd,usr/lib/systemd/system}
 cp /usr/lib/systemd/system/*.target "$root/usr/lib/systemd/system/"
 cp deploy/systemd/*.service "$root/etc/systemd/system/"
-for unit in worker gateway migrate; do
+for unit in worker gateway console migrate; do
     install -D -m 644 deploy/systemd/inspectd-keys.conf "$root/etc/systemd/system/inspectd-$unit.service.d/keys.conf"
 done
 cp "$bin/inspectd" "$root/usr/local/bin/inspectd"
-touch "$root"/etc/inspectd/{worker,gateway,migrate}.env
+touch "$root"/etc/inspectd/{worker,gateway,console,migrate}.env
 systemd-analyze verify --root="$root" --man=no "$root"/etc/systemd/system/inspectd-*.service >"$scratch/verify.log" 2>&1 ||
     { cat "$scratch/verify.log" >&2; exit 1; }
 [ ! -s "$scratch/verify.log" ] || { cat "$scratch/verify.log" >&2; exit 1; }

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION insp.database_id() RETURNS uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$ SELECT e.database FROM insp.epoch e $$;
 COMMENT ON FUNCTION insp.database_id() IS 'The database''s own id, which its key store records';
-GRANT EXECUTE ON FUNCTION insp.database_id() TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
+GRANT EXECUTE ON FUNCTION insp.database_id() TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway, insp_console;
 
 CREATE OR REPLACE VIEW insp.v_custody AS
 SELECT c.key_store, c.wrapping_key, c.former_key, c.changed_at, insp.database_id() AS database FROM insp.custody c;
@@ -14,7 +14,7 @@ COMMENT ON COLUMN insp.v_custody.wrapping_key IS 'Name of the wrapping key for n
 COMMENT ON COLUMN insp.v_custody.former_key IS 'Name of the one from which a rotation moves the keys; null: none is under way';
 COMMENT ON COLUMN insp.v_custody.changed_at IS 'When a rotation began or ended';
 COMMENT ON COLUMN insp.v_custody.database IS 'This database''s own id';
-GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway;
+GRANT SELECT ON insp.v_custody TO insp_producer, insp_worker, insp_operator, insp_reviewer, insp_auditor, insp_gateway, insp_console;
 
 CREATE OR REPLACE FUNCTION insp.custody_mark(OUT history text, OUT job bigint)
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

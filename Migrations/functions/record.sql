@@ -2,12 +2,18 @@
 -- commit, and an operator's open transaction would stop all others. So rows are written without a place, and the duty `record`
 -- gives one to those that have committed.
 
+CREATE OR REPLACE FUNCTION insp.actor() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce((SELECT a.actor FROM insp.console_act a WHERE a.transaction = pg_current_xact_id_if_assigned()), session_user)
+$$;
+COMMENT ON FUNCTION insp.actor() IS 'Who acts: the person for whom the console makes the call (console:NAME), or else the login';
+
 CREATE OR REPLACE FUNCTION insp.record(
     p_action text, p_subject text, p_detail jsonb DEFAULT '{}', p_purpose text DEFAULT NULL
 ) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
-    INSERT INTO insp.record (chain, action, subject, purpose, detail, words, words_salt, words_sha256)
-    SELECT 'operator', p_action, p_subject, p_purpose, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
+    INSERT INTO insp.record (chain, actor, action, subject, purpose, detail, words, words_salt, words_sha256)
+    SELECT 'operator', insp.actor(), p_action, p_subject, p_purpose, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
     FROM (SELECT jsonb_strip_nulls(coalesce(p_detail, '{}')) AS detail) g
         -- What is removed when a job's person is erased.
         CROSS JOIN (SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] AS keys) k
@@ -15,7 +21,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(g.detail) e WHERE e.key = ANY (k.keys) HAVING count(*) > 0) s ON true
 $$;
-COMMENT ON FUNCTION insp.record(text, text, jsonb, text) IS 'Records an action of the session''s role';
+COMMENT ON FUNCTION insp.record(text, text, jsonb, text) IS 'Records an action of insp.actor()';
 
 CREATE OR REPLACE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -262,7 +268,7 @@ SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, 
 FROM insp.record r WHERE r.chain = 'operator' ORDER BY r.id DESC;
 COMMENT ON VIEW insp.v_operator_events IS 'What operators did, newest first';
 COMMENT ON COLUMN insp.v_operator_events.at IS 'When it happened';
-COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in';
+COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in, or console: and the name of who was signed in there';
 COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
 COMMENT ON COLUMN insp.v_operator_events.subject IS 'The object: a job''s public id, or a partner, lane or worker';
 COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';

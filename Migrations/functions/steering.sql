@@ -279,7 +279,7 @@ BEGIN
     INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, seal, location, content_id)
     SELECT number, p.kind, p.ordinal, p.size, p.sha256, p.seal, p.location, p.content_id FROM insp.part p WHERE p.job_id = old.id;
     INSERT INTO insp.ready (queue, job_id) VALUES (insp.queue_of(place, old.lane, old.partner_id), number);
-    UPDATE insp.dead d SET resolved_at = now(), resolved_by = session_user
+    UPDATE insp.dead d SET resolved_at = now(), resolved_by = insp.actor()
     WHERE d.job_id = old.id AND d.resolved_at IS NULL;
     PERFORM insp.record('rerun', old.public_id::text, jsonb_build_object('as', fresh));
     IF number % 1000000 = 0 THEN
@@ -307,7 +307,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
-    UPDATE insp.dead d SET resolved_at = now(), resolved_by = session_user
+    UPDATE insp.dead d SET resolved_at = now(), resolved_by = insp.actor()
     WHERE d.job_id = job AND d.resolved_at IS NULL;
     IF NOT FOUND THEN RETURN false; END IF;
     PERFORM insp.record('resolve_dead', resolve_dead.id::text, jsonb_build_object('note',

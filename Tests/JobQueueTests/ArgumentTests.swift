@@ -85,6 +85,8 @@ import Testing
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
+        "p_token_sha256": ["sha256('desk')", "sha256('new')"], "p_method": ["'oidc'"], "p_grants": ["'{reviewer:*}'"],
+        "p_decision": ["'PASSED'"], "p_before": ["1"], "p_reason": ["'X'"], "p_task": ["1"],
         "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
@@ -95,7 +97,7 @@ import Testing
         "wrapping_key": ["'first'"],
         "action": ["'create_endpoint'", "'escrow'"], "arguments": ["'{}'"], "proposal": ["1"], "needed": ["false"],
         "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'", "'{user}'"],
-        "p_action": ["'pause'", "'test'", "'replay'", "'rotate'"], "p_state": ["'dead'", "'pending'"],
+        "p_action": ["'pause'", "'test'", "'replay'", "'rotate'", "'rerun'"], "p_state": ["'dead'", "'pending'"],
         "p_contents": ["'{front}'"],
         "p_kind": ["'FRONT'"], "p_plain": ["ARRAY[sha256('u')]"], "p_hidden": ["'{}'", "ARRAY[sha256('v')]"],
         "p_indexes": ["ARRAY[sha256('u')]", "ARRAY[sha256('v'), sha256('w')]"],
@@ -113,6 +115,8 @@ import Testing
     /// Optional arguments that a sensible call gives.
     /// They succeed only while a session waits for its next blob: SessionBlobTests calls them then.
     private static let betweenBlobs: Set = ["gateway_session_add", "gateway_session_answer"]
+    /// It succeeds only where a case has parts as bytes: ConsoleReviewTests calls it then.
+    private static let ofCases: Set = ["console_part"]
     private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]
     /// Finished, in review, dead-lettered, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
@@ -236,6 +240,8 @@ import Testing
             SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
             SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.set_partner_key('acme', \(publicKey));
+            SELECT insp.console_sign_in(sha256('desk'), 'ann', 'oidc', '{reviewer:*,operator:*,auditor:*}');
+            SELECT insp.console_take(sha256('desk'), v.id) FROM insp.v_review v;
             SELECT insp.set_authorization('acme', 'other', 'https://hooks.example.com/y', 'me', 'secret');
             SELECT insp.create_partner('gone');
             SELECT insp.erase_partner('gone');
@@ -282,7 +288,9 @@ import Testing
         }
         // Without any success, a function was tried at its door alone.
         for routine in routines
-        where !succeeded.contains("insp.\(routine.name)") && !Self.betweenBlobs.contains(routine.name) {
+        where !succeeded.contains("insp.\(routine.name)")
+            && !Self.betweenBlobs.union(Self.ofCases).contains(routine.name)
+        {
             Issue.record("no call of insp.\(routine.name) succeeded")
         }
     }

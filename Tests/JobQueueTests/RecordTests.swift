@@ -265,7 +265,7 @@ import Testing
         ]
         for role in [
             "insp_producer", "insp_worker", "insp_operator", "insp_reviewer", "insp_auditor", "insp_signer",
-            "insp_gateway",
+            "insp_gateway", "insp_console",
         ] {
             try await session.execute("SET ROLE \(role)")
             for sql in writes + (role == "insp_worker" ? [] : ["SELECT insp.link_record()"]) {

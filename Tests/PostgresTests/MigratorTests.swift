@@ -256,7 +256,7 @@ import Testing
         #expect(error?.code == .roleMissing)
         #expect(
             error?.message.hasPrefix(
-                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer, insp_reviewer, insp_signer; an administrator creates them"
+                "roles are missing: insp_auditor, insp_console, insp_gateway, insp_operator, insp_producer, insp_reviewer, insp_signer; an administrator creates them"
             ) == true)
         #expect(error?.message.hasSuffix("inspectd migrate --roles") == true)
         #expect(try await owner.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))
@@ -276,7 +276,8 @@ import Testing
         }
         #expect(
             created == [
-                "insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer", "insp_signer",
+                "insp_auditor", "insp_console", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer",
+                "insp_signer",
             ])
         #expect(try await migrator.createRoles(on: superuser).isEmpty)
         let roles = try await superuser.query(
@@ -284,8 +285,8 @@ import Testing
         ).map { try $0.string(0) }
         #expect(
             roles == [
-                "insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer", "insp_signer",
-                "insp_worker",
+                "insp_auditor", "insp_console", "insp_gateway", "insp_operator", "insp_producer", "insp_reviewer",
+                "insp_signer", "insp_worker",
             ])
         #expect(try await migrator.run(on: owner).applied.isEmpty == false)
     }

@@ -160,6 +160,10 @@ extension ErrorCode {
         case .approvalNeeded: refusal("IN157", "the change needs the approval of a second login", status: nil)
         case .approvalRefused: refusal("IN158", "the proposal cannot be approved", status: nil)
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
+        case .caseTaken:
+            refusal(
+                "IN192", "the case is not yours", status: 409,
+                hint: "Take it first. Only one person has a case at a time.", jumio: "J00000")
         case .reviewInvalid:
             refusal(
                 "IN033", "the review's decision or label is not allowed",

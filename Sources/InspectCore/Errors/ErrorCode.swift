@@ -52,6 +52,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case approvalNeeded = "APPROVAL_NEEDED"
     case approvalRefused = "APPROVAL_REFUSED"
     case reviewNotDue = "REVIEW_NOT_DUE"
+    case caseTaken = "CASE_TAKEN"
     case reviewInvalid = "REVIEW_INVALID"
 
     // What the gateway refuses.

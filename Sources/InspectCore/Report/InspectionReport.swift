@@ -27,6 +27,11 @@ package struct InspectionReport: Sendable {
 
     /// The page: HTML that is well-formed XML.
     package var html: String {
+        ReportPage.html(title: "Inspection: \(self.document.decision.details.label)", body: self.content)
+    }
+
+    /// What the page shows, for another page.
+    package var content: [Markup] {
         let images = self.images
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
         var body = [self.banner]
@@ -47,7 +52,7 @@ package struct InspectionReport: Sendable {
         body += self.comparison(images)
         body += self.faceMeasurements
         body.append(ReportPage.section("Timings and versions", ReportTables.engine(self.document.engine)))
-        return ReportPage.html(title: "Inspection: \(self.document.decision.details.label)", body: body)
+        return body
     }
 
     // MARK: What was decided

@@ -1,26 +1,27 @@
-internal import Foundation
+package import Foundation
 
-/// HTML that is also well-formed XML. Literals are markup; interpolated values are text and are escaped.
-struct Markup: ExpressibleByStringInterpolation {
-    let html: String
+/// HTML that is also well-formed XML. Literals are markup; interpolated values are text and are escaped. No text that is made at
+/// run time becomes markup: there is no initializer for it.
+package struct Markup: ExpressibleByStringInterpolation, Sendable {
+    package let html: String
 
-    init(stringLiteral value: String) { self.html = value }
-    init(stringInterpolation: StringInterpolation) { self.html = stringInterpolation.html }
-    init(_ parts: [Markup]) { self.html = parts.map(\.html).joined() }
+    package init(stringLiteral value: StaticString) { self.html = value.description }
+    package init(stringInterpolation: StringInterpolation) { self.html = stringInterpolation.html }
+    package init(_ parts: [Markup]) { self.html = parts.map(\.html).joined() }
 
-    struct StringInterpolation: StringInterpolationProtocol {
+    package struct StringInterpolation: StringInterpolationProtocol, Sendable {
         fileprivate var html = ""
 
-        init(literalCapacity: Int, interpolationCount: Int) { self.html.reserveCapacity(literalCapacity) }
+        package init(literalCapacity: Int, interpolationCount: Int) { self.html.reserveCapacity(literalCapacity) }
 
-        mutating func appendLiteral(_ literal: String) { self.html += literal }
-        mutating func appendInterpolation(_ text: String) { self.html += Markup.escaped(text) }
-        mutating func appendInterpolation(_ number: Int) { self.html += String(number) }
-        mutating func appendInterpolation(_ number: Double) { self.html += Markup.number(number) }
-        mutating func appendInterpolation(_ markup: Markup) { self.html += markup.html }
-        mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { self.html += $0.html } }
+        package mutating func appendLiteral(_ literal: StaticString) { self.html += literal.description }
+        package mutating func appendInterpolation(_ text: String) { self.html += Markup.escaped(text) }
+        package mutating func appendInterpolation(_ number: Int) { self.html += String(number) }
+        package mutating func appendInterpolation(_ number: Double) { self.html += Markup.number(number) }
+        package mutating func appendInterpolation(_ markup: Markup) { self.html += markup.html }
+        package mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { self.html += $0.html } }
         /// Bytes as Base64, which needs no escaping.
-        mutating func appendInterpolation(base64 bytes: Data) { self.html += bytes.base64EncodedString() }
+        package mutating func appendInterpolation(base64 bytes: Data) { self.html += bytes.base64EncodedString() }
     }
 
     /// Text without characters that HTML interprets, that XML 1.0 forbids (§2.2) or that change the direction of text: a

@@ -1,6 +1,6 @@
 /// The layout of every report: one file without scripts, network access or other files, for light and dark screens and for
 /// paper.
-enum ReportPage {
+package enum ReportPage {
     /// Second line of defence: even if a value injected markup, the page could load and run nothing.
     private static let policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
@@ -53,7 +53,8 @@ enum ReportPage {
 
     static func verdict(_ holds: Bool) -> Markup { self.verdict(holds ? .pass : .fail) }
 
-    private static let style: Markup = """
+    /// The style sheet, for pages that show a report's sections.
+    package static let style: Markup = """
 
         :root { --ink: #1b1f24; --soft: #59636e; --paper: #fff; --panel: #f6f8fa; --line: #d1d9e0;
           --good: #1a7f37; --bad: #cf222e; --warn: #9a6700; --info: #0969da; }

@@ -18,8 +18,8 @@ struct Command: Sendable {
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
-        .inspect, .compare, .parse, .enqueue, .face, .person, .partner, .status, .review, .worker, .gateway, .endpoint,
-        .top, .audit,
+        .inspect, .compare, .parse, .enqueue, .face, .person, .partner, .status, .review, .worker, .gateway, .console,
+        .endpoint, .top, .audit,
         .migrate, .keys, .doctor, .bench, .verify, .help, .completion, .man,
     ]
 

@@ -4,7 +4,6 @@ import Gateway
 import HTTPServer
 import InspectCore
 import ObjectStore
-import Synchronization
 
 extension Command {
     static let gateway = Command(
@@ -189,34 +188,5 @@ private struct GatewayProcess {
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, rlim_t(connections) + 256))
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    }
-}
-
-/// A stop that may be requested before anybody waits for it; a second signal ends the process by itself.
-private final class StopOnce: Sendable {
-    private struct State {
-        var isRequested = false
-        var waiting: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    func request() {
-        let waiting = self.state.withLock { state in
-            state.isRequested = true
-            defer { state.waiting = nil }
-            return state.waiting
-        }
-        waiting?.resume()
-    }
-
-    func requested() async {
-        await withCheckedContinuation { continuation in
-            let isRequested = self.state.withLock { state in
-                if !state.isRequested { state.waiting = continuation }
-                return state.isRequested
-            }
-            if isRequested { continuation.resume() }
-        }
     }
 }

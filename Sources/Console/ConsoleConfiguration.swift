@@ -1,0 +1,26 @@
+internal import HTTPServer
+
+/// What the console answers to, and how persons sign in.
+package struct ConsoleConfiguration: Sendable {
+    /// The origins under which browsers reach it, such as `https://console.example`; requests for other hosts are refused, so
+    /// that no foreign name that leads here becomes an origin of its own (DNS rebinding).
+    package var origins: [String]
+
+    package init(origins: [String]) { self.origins = origins }
+
+    /// Whether cookies go over TLS alone.
+    var isSecure: Bool { self.origins.allSatisfy { $0.hasPrefix("https://") } }
+
+    /// Whether a request is for one of the origins' hosts.
+    func serves(_ request: HTTPRequest) -> Bool {
+        guard let host = request.headers["host"]?.lowercased() else { return false }
+        return self.origins.contains { $0.split(separator: "/", omittingEmptySubsequences: true).last == host[...] }
+    }
+
+    /// Whether a request that changes something was sent by one of the console's own pages, as browsers say it.
+    func isOwn(_ request: HTTPRequest) -> Bool {
+        if let site = request.headers["sec-fetch-site"], site != "same-origin" { return false }
+        guard let origin = request.headers["origin"] else { return request.headers["sec-fetch-site"] != nil }
+        return self.origins.contains(origin.lowercased())
+    }
+}

@@ -1,0 +1,228 @@
+package import Foundation
+package import HTTPServer
+package import InspectCore
+
+/// One request as it is logged and counted, without addresses, names, paths or bodies.
+package struct ConsoleAccess: Sendable {
+    /// The path's pattern, such as `/cases/{id}`; `other` for paths that do not exist.
+    package var route: String
+    package var status: Int
+    /// Error code, if the request was refused.
+    package var code: String?
+    package var duration: Duration
+}
+
+/// Answers browsers of reviewers, operators and auditors: pages that work without scripts.
+package final class ConsoleService: Sendable {
+    let store: ConsoleStore
+    let configuration: ConsoleConfiguration
+    /// `nil`: nobody signs in by a link.
+    let link: SignInLink?
+    /// `nil`: nobody signs in by OpenID Connect.
+    let provider: OpenIDProvider?
+    /// Makes previews of images, by their names, in a confined process. `nil`: images are not shown.
+    let show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])?
+    private let observe: @Sendable (ConsoleAccess) -> Void
+    let fault: @Sendable (ConsoleFault) -> Void
+
+    package init(
+        _ store: ConsoleStore, _ configuration: ConsoleConfiguration, link: SignInLink? = nil,
+        provider: OpenIDProvider? = nil,
+        show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])? = nil,
+        observe: @escaping @Sendable (ConsoleAccess) -> Void = { _ in },
+        fault: @escaping @Sendable (ConsoleFault) -> Void = { _ in }
+    ) {
+        self.store = store
+        self.configuration = configuration
+        self.link = link
+        self.provider = provider
+        self.show = show
+        self.observe = observe
+        self.fault = fault
+    }
+
+    /// Decides about a request by its head.
+    package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
+        let start = ContinuousClock.now
+        var access = ConsoleAccess(route: "other", status: 0, duration: .zero)
+        func refuse(_ response: HTTPResponse) -> HTTPAdmission {
+            .refuse(self.note(&access, response, start))
+        }
+        guard self.configuration.serves(request) else {
+            return refuse(Self.page(InspectError(.pathUnknown, "the console has another address")))
+        }
+        let (routes, values) = ConsoleRoute.find(request.segments)
+        guard let path = routes.first?.path else { return refuse(Self.page(InspectError(.pathUnknown))) }
+        access.route = path
+        let method = request.method == "HEAD" ? "GET" : request.method
+        guard let route = routes.first(where: { $0.method == method }) else {
+            var response = Self.page(InspectError(.methodNotAllowed))
+            response.headers.append(("Allow", routes.map(\.method).joined(separator: ", ")))
+            return refuse(response)
+        }
+        do {
+            if method == "POST" {
+                guard self.configuration.isOwn(request) else { throw ForeignForm() }
+                let type = request.headers["content-type"]?.split(separator: ";").first?.lowercased()
+                guard type == "application/x-www-form-urlencoded" else { throw InspectError(.mediaTypeUnsupported) }
+            } else if request.hasBody {
+                throw InspectError(.parameterInvalid, "\(request.method) has no body here")
+            }
+            var call = ConsoleCall(service: self, request: request, values: values, session: nil)
+            if case .roles(let roles) = route.access {
+                let isSecure = self.configuration.isSecure
+                guard
+                    let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
+                else { throw InspectError(.unauthenticated) }
+                let session = try await self.store.session(secret)
+                guard !session.roles.isDisjoint(with: roles) else {
+                    throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
+                }
+                call.session = session
+            }
+            let (admitted, known) = (access, call)
+            return .accept(limit: method == "POST" ? 65_536 : 0, headers: self.headers) { body in
+                var access = admitted
+                var response: HTTPResponse
+                do {
+                    let form = try FormBody(body)
+                    if method == "POST", let session = known.session {
+                        guard ConsoleSecret.areEqual(form["form"] ?? "", session.secret.formToken) else {
+                            throw ForeignForm()
+                        }
+                    }
+                    response = try await route.work(known, form)
+                } catch {
+                    response = self.answer(error, known)
+                }
+                return self.note(&access, response, start)
+            }
+        } catch {
+            let call = ConsoleCall(service: self, request: request, values: values, session: nil)
+            return refuse(self.answer(error, call))
+        }
+    }
+
+    /// The form was sent by another site, or by a page of an earlier session.
+    private struct ForeignForm: Error {}
+
+    private func answer(_ error: any Error, _ call: ConsoleCall) -> HTTPResponse {
+        switch error {
+        case is ForeignForm:
+            return Self.page(
+                InspectError(.scopeMissing), status: 403,
+                text:
+                    "This form was not sent by a page of your present session. Nothing was changed. Go back, reload, try again.",
+                call.session)
+        case let error as InspectError where error.code == .unauthenticated:
+            return SignInPage(service: self, isCrossSite: call.isCrossSite, path: call.ownPath).response(status: 401)
+        // The database's message may contain a part of the request.
+        case let error as InspectError where error.code.httpStatus >= 500:
+            return Self.page(InspectError(error.code), call.session)
+        case let error as InspectError: return Self.page(error, call.session)
+        default: return Self.page(InspectError(.internalError), call.session)
+        }
+    }
+
+    static func page(
+        _ error: InspectError, status: Int? = nil, text: String? = nil, _ session: ConsoleSession? = nil
+    ) -> HTTPResponse {
+        let status = status ?? error.code.httpStatus
+        var response = ConsolePage(
+            title: status == 404 ? "Not here" : status >= 500 ? "Not available" : "Not done", session: session,
+            content: [
+                "<p>\(text ?? error.text)</p>\n",
+                error.hint.map { text == nil ? "<p>\($0)</p>\n" : "" } ?? "",
+                "<p class='soft'>\(error.code.rawValue)</p>\n", "<p><a href='/'>To the start</a></p>\n",
+            ]
+        ).response(status: status)
+        response.code = error.code
+        if status == 503 { response.headers.append(("Retry-After", "5")) }
+        return response
+    }
+
+    private func note(
+        _ access: inout ConsoleAccess, _ response: HTTPResponse, _ start: ContinuousClock.Instant
+    ) -> HTTPResponse {
+        var response = response
+        response.headers += self.headers
+        access.status = response.status
+        access.code = response.code?.rawValue
+        access.duration = ContinuousClock.now - start
+        self.observe(access)
+        return response
+    }
+
+    /// What every answer says: the pages run and load nothing but the console's own files, are in no frame, and send no address of
+    /// theirs to others. The server adds `Cache-Control: no-store`.
+    private var headers: [(name: String, value: String)] {
+        var headers = [
+            (
+                name: "Content-Security-Policy",
+                value:
+                    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
+                    + "base-uri 'none'; frame-ancestors 'none'"
+            ), ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
+            ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
+        ]
+        if self.configuration.isSecure { headers.append(("Strict-Transport-Security", "max-age=31536000")) }
+        return headers
+    }
+}
+
+/// A request that a route answers.
+struct ConsoleCall: Sendable {
+    var service: ConsoleService
+    var request: HTTPRequest
+    /// Values of the names in the route's path.
+    var values: [String: String]
+    /// Who is signed in; `nil`: the route is for everyone.
+    var session: ConsoleSession?
+
+    var store: ConsoleStore { self.service.store }
+
+    /// - Throws: ``InspectError``; never for routes with roles.
+    func signedIn() throws(InspectError) -> ConsoleSession {
+        guard let session else { throw InspectError(.unauthenticated) }
+        return session
+    }
+
+    /// The job that the path names.
+    func jobID() throws(InspectError) -> String {
+        guard let id = UUID(uuidString: self.values["id"] ?? "") else { throw InspectError(.jobUnknown) }
+        return id.uuidString.lowercased()
+    }
+
+    /// A parameter of the query; `nil`: it is missing or empty.
+    func parameter(_ name: String) -> String? {
+        let text = (self.request.query[name] ?? "").trimmingCharacters(in: .whitespaces)
+        return text.isEmpty ? nil : text
+    }
+
+    func number(_ name: String) throws(InspectError) -> Int64? {
+        guard let text = self.parameter(name) else { return nil }
+        guard let number = Int64(text), number >= 0 else {
+            throw InspectError(.parameterInvalid, "\(name) is not a whole number", field: name)
+        }
+        return number
+    }
+
+    /// Whether another site led the browser here: then it withholds the session's cookie.
+    var isCrossSite: Bool {
+        let site = self.request.headers["sec-fetch-site"]
+        return self.request.method == "GET" && (site == "cross-site" || site == "same-site")
+    }
+
+    /// The path, if it is one that a link may lead to.
+    var ownPath: String {
+        let path = self.request.path
+        return path.hasPrefix("/") && !path.hasPrefix("//") && path.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+            && !path.contains("\\") ? path : "/"
+    }
+
+    /// Another page of the console.
+    static func redirect(_ path: String, _ headers: [(name: String, value: String)] = []) -> HTTPResponse {
+        HTTPResponse(status: 303, headers: [("Location", path)] + headers)
+    }
+}

@@ -1,0 +1,194 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import ObjectStore
+internal import Postgres
+
+/// One row of the list of cases.
+struct CaseRow: Sendable {
+    var id: String
+    var partner: String
+    var workflow: String
+    /// `nil`: the job is damaged, and only its cancellation ends it.
+    var decision: String?
+    var waits: Double
+    var remains: Double
+    var because: [String]
+    var holder: String?
+    var isMine: Bool
+}
+
+/// Some cases, oldest first.
+struct CaseList: Sendable {
+    /// Where the next page begins.
+    struct Place: Sendable {
+        var since: Int64
+        var id: String
+    }
+
+    struct Filter: Sendable {
+        var partner: String?
+        var reason: String?
+        var minutes = 0
+    }
+
+    var rows: [CaseRow] = []
+    var next: Place?
+}
+
+/// All that the page of a case shows.
+struct CaseMaterial: Sendable {
+    struct Note: Codable, Sendable {
+        var at: String
+        var who: String
+        var action: String
+        var note: String
+    }
+
+    struct Run: Codable, Sendable {
+        var id: String
+        var at: String
+        var status: Int
+        var decision: String?
+        var label: String?
+    }
+
+    var id: String
+    var partner: String
+    var document: ResultDocument
+    var facts: InspectionFacts
+    /// The parts that may be shown.
+    var images: [PartKind]
+    var decidedAt: Date
+    var isWaiting: Bool
+    var holder: String?
+    var isMine: Bool
+    var until: Date?
+    var notes: [Note]
+    var runs: [Run]
+}
+
+extension ConsoleStore {
+    func cases(_ session: ConsoleSession, _ filter: CaseList.Filter, after: CaseList.Place?) async throws -> CaseList {
+        let rows = try await self.ask(
+            """
+            SELECT id, partner, workflow, decision, waits, remains, because, holder, is_mine, since
+            FROM insp.console_cases($1, $2, $3, $4, $5, $6)
+            """,
+            [
+                session.key, .optional(filter.partner), .optional(filter.reason), .int(Int64(filter.minutes)),
+                .optional(after?.since), .optional(after?.id),
+            ])
+        var list = CaseList()
+        for row in rows {
+            let id = try row.string("id")
+            guard let partner = try row.optionalString("partner") else {
+                list.next = CaseList.Place(since: try row.int("since"), id: id)
+                break
+            }
+            list.rows.append(
+                CaseRow(
+                    id: id, partner: partner, workflow: try row.string("workflow"),
+                    decision: try row.optionalString("decision"), waits: try row.double("waits"),
+                    remains: try row.double("remains"), because: try row.textArray("because"),
+                    holder: try row.optionalString("holder"), isMine: try row.bool("is_mine")))
+        }
+        return list
+    }
+
+    func take(_ session: ConsoleSession, _ id: String) async throws {
+        _ = try await self.ask("SELECT insp.console_take($1, $2)", [session.key, .text(id)])
+    }
+
+    func release(_ session: ConsoleSession, _ id: String) async throws {
+        _ = try await self.ask("SELECT insp.console_release($1, $2)", [session.key, .text(id)])
+    }
+
+    /// Decides a case that the person has taken. The note of a sealed job is sealed.
+    func decide(
+        _ session: ConsoleSession, _ id: String, as decision: String, label: String?, note: String?
+    ) async throws {
+        var text = note
+        if let note {
+            let row = try await self.ask(
+                "SELECT key_id, partner_id FROM insp.console_key($1, $2)", [session.key, .text(id)]
+            ).single()
+            if let key = try row.optionalString("key_id").flatMap({ KeyID($0) }) {
+                guard let keys = self.keys else { throw InspectError(.keyMissing, "the job is sealed") }
+                text = try JobSeal(try await keys.key(key), partner: try row.int("partner_id")).seal(note: note)
+            }
+        }
+        _ = try await self.ask(
+            "SELECT insp.console_decide($1, $2, $3, $4, $5)",
+            [session.key, .text(id), .text(decision), .optional(label), .optional(text)])
+    }
+
+    /// The look is recorded.
+    func material(_ session: ConsoleSession, _ id: String) async throws -> CaseMaterial {
+        let row = try await self.ask(
+            """
+            SELECT status, request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, partner,
+                holder, is_mine, until, notes, runs
+            FROM insp.console_case($1, $2)
+            """, [session.key, .text(id)]
+        ).single()
+        let result = try SealedResult(row)
+        let seal = try await result.seal(opening: self.keys)
+        let kinds = try row.textArray("kinds").compactMap { PartKind(rawValue: $0) }
+        let ordinals = try row.intArray("ordinals")
+        guard kinds.count == ordinals.count,
+            let request = try? JSONDecoder().decode(InspectionRequest.self, from: try row.data("request"))
+        else { throw InspectError(.internalError, "the request is of a newer version") }
+        var facts = InspectionFacts(request: request, parts: kinds)
+        for (status, body) in zip(try row.intArray("statuses"), try row.dataArray("bodies")) {
+            guard let body, let stage = JobStatus(rawValue: Int16(status)) else { continue }
+            try facts.take(
+                try seal.map { seal throws(InspectError) in try seal.open(body, of: stage) } ?? body, of: stage)
+        }
+        let text = try await result.document(opening: self.keys)
+        guard let document = try? JSONDecoder().decode(ResultDocument.self, from: text) else {
+            throw InspectError(.internalError, "the result is of another version")
+        }
+        var notes = try JSONDecoder().decode([CaseMaterial.Note].self, from: try row.data("notes"))
+        if let seal {
+            for place in notes.indices { notes[place].note = try seal.open(note: notes[place].note) }
+        }
+        return CaseMaterial(
+            id: id, partner: try row.string("partner"), document: document, facts: facts,
+            images: zip(kinds, ordinals).filter { kind, ordinal in
+                ordinal == 0 && (kind.row.isImage || kind == .frames || kind == .dg2)
+            }.map { $0.0 },
+            decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")),
+            isWaiting: try row.int("status") == 64,
+            holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
+            until: try row.optionalDouble("until").map { Date(timeIntervalSince1970: $0) }, notes: notes,
+            runs: try JSONDecoder().decode([CaseMaterial.Run].self, from: try row.data("runs")))
+    }
+
+    /// The bytes of a part of a case that the person has taken. The look is recorded.
+    func part(_ session: ConsoleSession, _ id: String, _ kind: PartKind) async throws -> Data {
+        let row = try await self.ask(
+            "SELECT bytes, is_sealed, location, size, partner_id FROM insp.console_part($1, $2, $3, $4)",
+            [session.key, .text(id), .text(kind.rawValue), .int(0)]
+        ).single()
+        do {
+            let bytes: Data
+            if let location = try row.optionalString("location").flatMap(ObjectLocation.init) {
+                guard let objects = self.objects else {
+                    throw InspectError(.objectStoreUnavailable, "this console has no object store")
+                }
+                let piece = ObjectStore.Piece(location, size: Int(try row.int("size")))
+                bytes = try await objects.get([piece], until: .now + .seconds(30))[0]
+            } else {
+                bytes = try row.data("bytes")
+            }
+            guard try row.bool("is_sealed") else { return bytes }
+            guard let keys = self.keys else { throw InspectError(.keyMissing) }
+            let key = try await keys.key(try Seal.keyID(of: bytes))
+            return try JobSeal(key, partner: try row.int("partner_id")).open(bytes, part: kind, 0)
+        } catch let error as InspectError where error.code == .objectMissing {
+            // Erased since the row was read.
+            throw InspectError(.partsPurged)
+        }
+    }
+}

@@ -1,0 +1,218 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// One thing that happened to a job.
+struct TimelineRow: Sendable {
+    var at: Date
+    var kind: String
+    var who: String?
+    var detail: String?
+}
+
+/// Jobs in a region and lane, of all partners.
+struct LaneRow: Sendable {
+    var region: String
+    var lane: String
+    var isPaused: Bool
+    var waiting: Int64
+    var isEstimate: Bool
+    var oldest: Double?
+    var delayed: Int64
+    var running: Int64
+}
+
+/// A partner's queue with waiting jobs.
+struct QueueRow: Sendable {
+    var region: String
+    var lane: String
+    var partner: String
+    var waiting: Int64
+    var oldest: Double?
+    var why: String?
+    var remedy: String?
+}
+
+struct WorkerRow: Sendable {
+    var id: Int64
+    var host: String
+    var process: Int64
+    var version: String
+    var region: String
+    var slots: Int64
+    var busy: Int64
+    var leases: Int64
+    var state: String
+    var silent: Double
+}
+
+struct EndpointRow: Sendable {
+    var id: Int64
+    var partner: String
+    var origin: String?
+    var pending: Int64
+    var inFlight: Int64
+    var held: Int64
+    var dead: Int64
+    var delivered: Int64
+    var oldest: Double?
+    var breaker: String
+    var lastCode: String?
+    var warnings: String?
+}
+
+struct DeadRow: Sendable {
+    var id: String
+    var partner: String
+    var workflow: String
+    var code: String
+    var detail: String?
+    var attempts: Int64
+    /// Microseconds since 1970.
+    var died: Int64
+}
+
+/// An action on many dead letters, and how far it is.
+struct TaskRow: Sendable {
+    var id: Int64
+    var who: String
+    var action: String
+    var partner: String?
+    var code: String?
+    var reason: String
+    var began: Date
+    var total: Int64
+    var done: Int64
+    var refused: Int64
+    var ended: Date?
+    var endedBy: String?
+}
+
+extension ConsoleStore {
+    func explanation(_ session: ConsoleSession, _ id: String) async throws -> [(aspect: String, explanation: String)] {
+        try await self.ask(
+            "SELECT aspect, explanation FROM insp.console_explain($1, $2)", [session.key, .text(id)]
+        ).map { (try $0.string(0), try $0.string(1)) }
+    }
+
+    func timeline(_ session: ConsoleSession, _ id: String) async throws -> [TimelineRow] {
+        try await self.ask(
+            "SELECT at, kind, who, detail FROM insp.console_timeline($1, $2)", [session.key, .text(id)]
+        ).map {
+            TimelineRow(
+                at: Date(timeIntervalSince1970: try $0.double(0)), kind: try $0.string(1),
+                who: try $0.optionalString(2),
+                detail: try $0.optionalString(3))
+        }
+    }
+
+    func lanes(_ session: ConsoleSession) async throws -> [LaneRow] {
+        try await self.ask(
+            "SELECT region, lane, paused, waiting, is_estimate, oldest, delayed, running FROM insp.console_lanes($1)",
+            [session.key]
+        ).map {
+            LaneRow(
+                region: try $0.string(0), lane: try $0.string(1), isPaused: try $0.bool(2), waiting: try $0.int(3),
+                isEstimate: try $0.bool(4), oldest: try $0.optionalDouble(5), delayed: try $0.int(6),
+                running: try $0.int(7))
+        }
+    }
+
+    func queues(_ session: ConsoleSession) async throws -> [QueueRow] {
+        try await self.ask(
+            "SELECT region, lane, partner, waiting, oldest, why, remedy FROM insp.console_queues($1)", [session.key]
+        ).map {
+            QueueRow(
+                region: try $0.string(0), lane: try $0.string(1), partner: try $0.string(2), waiting: try $0.int(3),
+                oldest: try $0.optionalDouble(4), why: try $0.optionalString(5), remedy: try $0.optionalString(6))
+        }
+    }
+
+    func workers(_ session: ConsoleSession) async throws -> [WorkerRow] {
+        try await self.ask(
+            """
+            SELECT id, host, process, version, region, slots, busy, leases, state, silent FROM insp.console_workers($1)
+            """, [session.key]
+        ).map {
+            WorkerRow(
+                id: try $0.int(0), host: try $0.string(1), process: try $0.int(2), version: try $0.string(3),
+                region: try $0.string(4), slots: try $0.int(5), busy: try $0.int(6), leases: try $0.int(7),
+                state: try $0.string(8), silent: try $0.double(9))
+        }
+    }
+
+    func endpoints(_ session: ConsoleSession) async throws -> [EndpointRow] {
+        try await self.ask(
+            """
+            SELECT id, partner, origin, pending, in_flight, held, dead, delivered, oldest, breaker, last_code, warnings
+            FROM insp.console_endpoints($1)
+            """, [session.key]
+        ).map {
+            EndpointRow(
+                id: try $0.int(0), partner: try $0.string(1), origin: try $0.optionalString(2), pending: try $0.int(3),
+                inFlight: try $0.int(4), held: try $0.int(5), dead: try $0.int(6), delivered: try $0.int(7),
+                oldest: try $0.optionalDouble(8), breaker: try $0.string(9), lastCode: try $0.optionalString(10),
+                warnings: try $0.optionalString(11))
+        }
+    }
+
+    /// - Parameter before: Those that died before, in microseconds since 1970.
+    func dead(_ session: ConsoleSession, partner: String?, code: String?, before: Int64?) async throws -> [DeadRow] {
+        try await self.ask(
+            "SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4)",
+            [session.key, .optional(partner), .optional(code), .optional(before)]
+        ).map {
+            DeadRow(
+                id: try $0.string(0), partner: try $0.string(1), workflow: try $0.string(2), code: try $0.string(3),
+                detail: try $0.optionalString(4), attempts: try $0.int(5), died: try $0.int(6))
+        }
+    }
+
+    /// How many dead letters a selection has, and up to when it counted.
+    func count(_ session: ConsoleSession, partner: String?, code: String?) async throws -> (
+        letters: Int64, before: Int64
+    ) {
+        let row = try await self.ask(
+            "SELECT letters, before FROM insp.console_count($1, $2, $3)",
+            [session.key, .optional(partner), .optional(code)]
+        ).single()
+        return (try row.int(0), try row.int(1))
+    }
+
+    /// - Returns: The task's number.
+    func beginTask(
+        _ session: ConsoleSession, _ action: String, partner: String?, code: String?, before: Int64, reason: String
+    ) async throws -> Int64 {
+        try await self.ask(
+            "SELECT insp.console_begin_task($1, $2, $3, $4, $5, $6)",
+            [session.key, .text(action), .optional(partner), .optional(code), .int(before), .text(reason)]
+        ).single().int(0)
+    }
+
+    func stopTask(_ session: ConsoleSession, _ task: Int64) async throws {
+        _ = try await self.ask("SELECT insp.console_stop_task($1, $2)", [session.key, .int(task)])
+    }
+
+    func tasks(_ session: ConsoleSession) async throws -> [TaskRow] {
+        try await self.ask(
+            """
+            SELECT id, who, action, partner, code, reason, began, total, done, refused, ended, ended_by
+            FROM insp.console_tasks($1)
+            """, [session.key]
+        ).map {
+            TaskRow(
+                id: try $0.int(0), who: try $0.string(1), action: try $0.string(2), partner: try $0.optionalString(3),
+                code: try $0.optionalString(4), reason: try $0.string(5),
+                began: Date(timeIntervalSince1970: try $0.double(6)), total: try $0.int(7), done: try $0.int(8),
+                refused: try $0.int(9), ended: try $0.optionalDouble(10).map { Date(timeIntervalSince1970: $0) },
+                endedBy: try $0.optionalString(11))
+        }
+    }
+
+    /// Works off a batch of an open task.
+    ///
+    /// - Returns: False: there is none, or another console has it.
+    package func step() async throws -> Bool {
+        try await self.ask("SELECT insp.console_step(100)", []).single().bool(0)
+    }
+}

@@ -1,0 +1,130 @@
+internal import HTTPServer
+internal import InspectCore
+
+/// One case: what the decision rests on, and the decision's form for the person who has taken it.
+struct CasePage {
+    var session: ConsoleSession
+    var material: CaseMaterial
+    /// Images by part name.
+    var previews: [String: Preview]
+    /// Whether this console can show images at all.
+    var isShown: Bool
+
+    var response: HTTPResponse {
+        let material = self.material
+        var content: [Markup] = [self.bar]
+        if material.isMine || !material.isWaiting {
+            content +=
+                InspectionReport(
+                    document: material.document, facts: material.facts, previews: self.previews,
+                    today: CalendarDate(material.decidedAt),
+                    origin: ReportOrigin(job: material.id, partner: material.partner, decidedAt: material.decidedAt)
+                ).content
+        } else {
+            content.append(self.summary)
+        }
+        if material.isMine && material.isWaiting { content.append(self.form) }
+        content += [self.notes, self.runs]
+        return ConsolePage(
+            title: "Case \(material.id.suffix(12))", session: self.session, hasHeading: false, content: content
+        ).response()
+    }
+
+    private func button(_ action: String, _ text: String, key: String) -> Markup {
+        """
+        <form method='post' action='/cases/\(self.material.id)/\(action)'>\(ConsolePage.token(self.session))
+        <button type='submit' accesskey='\(key)'>\(text)</button></form>
+
+        """
+    }
+
+    /// Who has the case, and what can be done about that.
+    private var bar: Markup {
+        let material = self.material
+        var content: [Markup] = []
+        if !material.isWaiting {
+            content.append("<p>This case is decided.</p>\n")
+        } else if material.isMine {
+            let until: Markup = material.until.map { "until \(ConsolePage.time($0)); each look prolongs that" } ?? ""
+            content += ["<p>You have this case \(until).</p>\n", self.button("release", "Give it back", key: "r")]
+            if !self.isShown { content.append("<p>This console has no analyzer, so it shows no images.</p>\n") }
+        } else if let holder = material.holder {
+            content.append("<p>\(holder) has this case.</p>\n")
+        } else {
+            content += [
+                "<p>Nobody has this case. Images and fields are shown to the person who takes it.</p>\n",
+                self.button("take", "Take it", key: "t"),
+            ]
+        }
+        return """
+            <section class='bar' aria-label='Who has the case'>
+            \(content)</section>
+
+            """
+    }
+
+    /// What everybody who may review sees.
+    private var summary: Markup {
+        let decision = self.material.document.decision
+        let reasons = self.material.document.rejectReasons.map { "<li>\($0.message)</li>\n" as Markup }
+        return """
+            <h1>Case \(String(self.material.id.suffix(12)))</h1>
+            <p>Proposed: \(decision.type.rawValue), \(decision.details.label). Partner \(self.material.partner), workflow \
+            \(self.material.facts.request.workflow.rawValue).</p>
+            \(reasons.isEmpty ? "" : "<ul>\n\(reasons)</ul>\n" as Markup)
+            """
+    }
+
+    private var form: Markup {
+        let choices = [("PASSED", "p"), ("WARNING", "w"), ("REJECTED", "x")].map { name, key -> Markup in
+            """
+            <label><input type='radio' name='decision' value='\(name)' required='required' accesskey='\(key)'/> \(name)</label>
+
+            """
+        }
+        let labels = Set(
+            self.material.document.rejectReasons.map(\.message) + [self.material.document.decision.details.label]
+        ).sorted().map { "<option value='\($0)'></option>\n" as Markup }
+        return """
+            <section class='decide'>
+            <h2 id='decide'>Decide</h2>
+            <form method='post' action='/cases/\(self.material.id)/decide' aria-labelledby='decide'>
+            \(ConsolePage.token(self.session))
+            <fieldset><legend>Decision</legend>
+            \(choices)</fieldset>
+            <label>Label, for the partner; empty: OK, or the decision <input name='label' list='labels' maxlength='64' \
+            pattern='[A-Za-z][A-Za-z0-9_]*' autocomplete='off'/></label>
+            <datalist id='labels'>
+            \(labels)</datalist>
+            <label>Note, for the record and not for the partner <textarea name='note' rows='3' maxlength='2000'></textarea></label>
+            <button type='submit' accesskey='s'>Record the decision</button>
+            </form>
+            <p class='soft'>Keys, with your browser's modifier (Alt or Alt and Shift): p, w and x choose, s records, r gives back.</p>
+            </section>
+
+            """
+    }
+
+    private var notes: Markup {
+        guard !self.material.notes.isEmpty else { return "" }
+        let rows = self.material.notes.map { note -> Markup in
+            "<tr><td>\(note.at)</td><td>\(note.who)</td><td>\(note.action)</td><td>\(note.note)</td></tr>\n"
+        }
+        return
+            "<section><h2>Notes</h2>\n\(ConsolePage.table("Notes", ["When", "Who", "What", "Note"], rows, empty: ""))</section>\n"
+    }
+
+    private var runs: Markup {
+        guard self.material.runs.count > 1 else { return "" }
+        let rows = self.material.runs.map { run -> Markup in
+            """
+            <tr><td>\(run.id == self.material.id ? "<strong>this one</strong>" : "\(run.id)" as Markup)</td><td>\(run.at)</td>\
+            <td>\(run.status)</td><td>\(run.decision ?? "–")</td><td>\(run.label ?? "–")</td></tr>
+
+            """
+        }
+        let table = ConsolePage.table(
+            "Runs of this job", ["Job", "Accepted", "Status", "Decision", "Label"], rows, empty: "")
+        return "<section><h2>Runs</h2>\n\(table)</section>\n"
+    }
+}

@@ -1,0 +1,58 @@
+internal import HTTPServer
+internal import InspectCore
+
+/// The list of cases.
+struct CasesPage {
+    var session: ConsoleSession
+    var filter: CaseList.Filter
+    var list: CaseList
+    var isFirst: Bool
+
+    var response: HTTPResponse {
+        let rows = self.list.rows.map { row -> Markup in
+            let holder: Markup =
+                row.isMine ? "<strong>you</strong>" : row.holder.map { "\($0)" } ?? "<span class='soft'>nobody</span>"
+            return """
+                <tr><th scope='row'><a href='/cases/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
+                <td>\(row.workflow)</td><td>\(row.decision ?? "damaged: an operator must cancel it")</td>\
+                <td>\(row.because.joined(separator: ", "))</td><td>\(ConsolePage.words(row.waits))</td>\
+                <td>\(ConsolePage.words(row.remains))</td><td>\(holder)</td></tr>
+
+                """
+        }
+        let pages: [(String, String?)] = [
+            ("partner", self.filter.partner), ("reason", self.filter.reason),
+            ("minutes", self.filter.minutes == 0 ? nil : String(self.filter.minutes)),
+        ]
+        var links: [Markup] = []
+        if !self.isFirst { links.append("<li><a href='/cases\(ConsolePage.query(pages))'>First page</a></li>\n") }
+        if let next = self.list.next {
+            let query = ConsolePage.query(pages + [("since", String(next.since)), ("after", next.id)])
+            links.append("<li><a href='/cases\(query)' rel='next'>Next page</a></li>\n")
+        }
+        return ConsolePage(
+            title: "Cases", session: self.session,
+            content: [
+                """
+                <form method='get' action='/cases' class='filter'>
+                \(ConsolePage.partners(self.session, chosen: self.filter.partner))
+                <label>Reason <input name='reason' value='\(self.filter.reason ?? "")' maxlength='64'/></label>
+                <label>Waits at least (minutes) <input name='minutes' inputmode='numeric' pattern='[0-9]*' \
+                value='\(self.filter.minutes)'/></label>
+                <button type='submit'>Show</button></form>
+                <form method='post' action='/cases/next'>\(ConsolePage.token(self.session))
+                <input type='hidden' name='partner' value='\(self.filter.partner ?? "")'/>
+                <input type='hidden' name='reason' value='\(self.filter.reason ?? "")'/>
+                <button type='submit' accesskey='n'>Take the next free case</button></form>
+
+                """,
+                ConsolePage.table(
+                    "Cases, oldest first",
+                    ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waits", "Ends in", "With"], rows,
+                    empty: self.list.next == nil
+                        ? "No case waits here." : "None among the oldest; the next page looks further."),
+                links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n",
+            ]
+        ).response()
+    }
+}

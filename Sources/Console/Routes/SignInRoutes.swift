@@ -1,0 +1,102 @@
+internal import Foundation
+internal import HTTPServer
+internal import InspectCore
+
+extension ConsoleRoute {
+    /// Sign-in, sign-out, and what pages load.
+    static let signIns: [ConsoleRoute] = [
+        ConsoleRoute("GET", "/", .roles(Set(ConsoleRole.allCases))) { call, _ in
+            ConsoleCall.redirect(try call.signedIn().roles.contains(.reviewer) ? "/cases" : "/queue")
+        },
+        ConsoleRoute("GET", "/sign-in", .everyone) { call, _ in
+            SignInPage(service: call.service, isCrossSite: false, path: "/").response(status: 200)
+        },
+        ConsoleRoute("GET", "/sign-in/link", .everyone) { call, _ in
+            // A form, not the sign-in itself: what fetches links ahead must not use this one up.
+            LinkPage(token: call.parameter("token") ?? "").response(status: 200)
+        },
+        ConsoleRoute("POST", "/sign-in/link", .everyone) { call, form in
+            guard let link = call.service.link, link.take(form["token"] ?? "") else {
+                return LinkPage(token: nil).response(status: 403)
+            }
+            return try await call.begin(name: link.name, method: "link", grants: link.grants)
+        },
+        ConsoleRoute("GET", "/sign-in/provider", .everyone) { call, _ in
+            guard let provider = call.service.provider else { throw InspectError(.pathUnknown) }
+            let secret = ConsoleSecret()
+            do throws(OpenIDProvider.Failure) {
+                let url = try await provider.authorizationURL(secret, redirect: call.redirectURL)
+                return ConsoleCall.redirect(url, [ConsoleCookie.signIn.header(secret, isSecure: call.isSecure)])
+            } catch {
+                return call.failed(error)
+            }
+        },
+        ConsoleRoute("GET", "/sign-in/callback", .everyone) { call, _ in
+            guard let provider = call.service.provider else { throw InspectError(.pathUnknown) }
+            let query = call.request.query
+            // Only the browser that began may end it, with the answer to its own question.
+            guard let secret = ConsoleCookie.signIn.value(in: call.request.headers["cookie"], isSecure: call.isSecure),
+                call.request.repeatedParameter == nil, let state = query["state"],
+                ConsoleSecret.areEqual(state, secret.derived("state"))
+            else { return call.failed(.init(reason: "the answer belongs to no sign-in of this browser")) }
+            guard let code = query["code"], !code.isEmpty else {
+                return call.failed(.init(reason: "the provider did not let the person in"))
+            }
+            do {
+                let person = try await provider.person(code: code, secret, redirect: call.redirectURL)
+                return try await call.begin(name: person.name, method: "oidc", grants: person.grants)
+            } catch let failure as OpenIDProvider.Failure {
+                return call.failed(failure)
+            }
+        },
+        ConsoleRoute("POST", "/sign-out", .roles(Set(ConsoleRole.allCases))) { call, _ in
+            try await call.store.signOut(try call.signedIn())
+            return ConsoleCall.redirect("/sign-in", [ConsoleCookie.session.header(nil, isSecure: call.isSecure)])
+        },
+        ConsoleRoute("GET", "/assets/console.css", .everyone) { _, _ in
+            HTTPResponse(
+                status: 200, headers: [("Content-Type", "text/css; charset=utf-8")],
+                body: Data(ConsoleAssets.style.utf8))
+        },
+        ConsoleRoute("GET", "/assets/console.js", .everyone) { _, _ in
+            HTTPResponse(
+                status: 200, headers: [("Content-Type", "text/javascript; charset=utf-8")],
+                body: Data(ConsoleAssets.script.utf8))
+        },
+        ConsoleRoute("GET", "/favicon.ico", .everyone) { _, _ in HTTPResponse(status: 204) },
+    ]
+}
+
+extension ConsoleCall {
+    fileprivate var isSecure: Bool { self.service.configuration.isSecure }
+
+    /// Where the provider sends the browser back to.
+    fileprivate var redirectURL: String { (self.service.configuration.origins.first ?? "") + "/sign-in/callback" }
+
+    /// A new session with a new cookie, whatever the browser had before: nobody can have planted it.
+    fileprivate func begin(name: String, method: String, grants: [String]) async throws -> HTTPResponse {
+        let secret = ConsoleSecret()
+        try await self.store.signIn(secret, name: name, method: method, grants: grants)
+        // No redirect: behind one from the provider's site, browsers withhold the strict cookie.
+        var response = WelcomePage().response(status: 200)
+        response.headers += [
+            ConsoleCookie.session.header(secret, isSecure: self.isSecure),
+            ConsoleCookie.signIn.header(nil, isSecure: self.isSecure),
+        ]
+        return response
+    }
+
+    fileprivate func failed(_ failure: OpenIDProvider.Failure) -> HTTPResponse {
+        self.service.fault(.provider(failure.reason))
+        var response = ConsolePage(
+            title: "Not signed in", session: nil,
+            content: [
+                "<p>The sign-in at your organisation's provider did not succeed.</p>\n",
+                "<p><a href='/sign-in/provider'>Try again</a></p>\n",
+            ]
+        ).response(status: 403)
+        response.headers.append(ConsoleCookie.signIn.header(nil, isSecure: self.isSecure))
+        response.code = .unauthenticated
+        return response
+    }
+}

@@ -1,0 +1,75 @@
+internal import COpenSSL
+internal import Custody
+package import Foundation
+
+/// What a signed-in browser holds: 256 random bits. The database has their digest, so that who reads it can be nobody.
+package struct ConsoleSecret: Sendable {
+    /// The cookie's value.
+    package let text: String
+
+    package init() {
+        var bytes = [UInt8](repeating: 0, count: 32)
+        precondition(RAND_bytes(&bytes, CInt(bytes.count)) == 1, "libcrypto has no random numbers")
+        self.text = Base64URL.text(bytes)
+    }
+
+    /// - Returns: `nil` for what is no such value.
+    package init?(_ text: String) {
+        guard text.utf8.count == 43, Base64URL.decode(text)?.count == 32 else { return nil }
+        self.text = text
+    }
+
+    /// What the database knows it by.
+    package var sha256: Data { Data(SHA256.digest(Array(self.text.utf8))) }
+
+    /// A value that only who holds the secret can know, for one use.
+    package func derived(_ use: String) -> String {
+        Base64URL.text(SHA256.digest(Array("\(use) \(self.text)".utf8)))
+    }
+
+    /// What each form of the session's pages carries: another site can send a form, but cannot read this.
+    package var formToken: String { self.derived("form") }
+
+    /// Compares in constant time.
+    package static func areEqual(_ one: String, _ other: String) -> Bool {
+        let (one, other) = (SHA256.digest(Array(one.utf8)), SHA256.digest(Array(other.utf8)))
+        return CRYPTO_memcmp(one, other, one.count) == 0
+    }
+}
+
+/// The cookies of the console.
+enum ConsoleCookie {
+    case session
+    /// Between the first and the last step of a sign-in at the provider.
+    case signIn
+
+    /// With a prefix that browsers accept from this host over TLS alone (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+    private func name(_ isSecure: Bool) -> String {
+        let name = self == .session ? "inspectd-console" : "inspectd-sign-in"
+        return isSecure ? "__Host-" + name : name
+    }
+
+    /// The value in a header `Cookie`. A name that comes twice has none.
+    func value(in header: String?, isSecure: Bool) -> ConsoleSecret? {
+        let found = (header ?? "").split(separator: ";").compactMap { pair -> String? in
+            let pieces = pair.trimmingCharacters(in: .whitespaces).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return pieces.count == 2 && pieces[0] == self.name(isSecure) ? String(pieces[1]) : nil
+        }
+        return found.count == 1 ? ConsoleSecret(found[0]) : nil
+    }
+
+    /// A header `Set-Cookie`.
+    ///
+    /// - Parameter secret: `nil`: the browser forgets it.
+    func header(_ secret: ConsoleSecret?, isSecure: Bool) -> (name: String, value: String) {
+        // The provider sends the browser back from another site, which a strict cookie would not survive.
+        let site = self == .session ? "Strict" : "Lax"
+        let life = secret == nil ? "; Max-Age=0" : self == .signIn ? "; Max-Age=600" : ""
+        return (
+            "Set-Cookie",
+            "\(self.name(isSecure))=\(secret?.text ?? ""); Path=/; HttpOnly; SameSite=\(site)\(life)"
+                + (isSecure ? "; Secure" : "")
+        )
+    }
+}

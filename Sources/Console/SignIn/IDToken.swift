@@ -1,0 +1,84 @@
+internal import Custody
+internal import Foundation
+
+/// What a provider says of a person, once its signature and claims were checked (OpenID Connect Core 1.0, section 3.1.3.7).
+struct IDToken {
+    /// Why a token is refused; names no value of it.
+    struct Refusal: Error, Equatable {
+        var reason: String
+    }
+
+    let claims: [String: Any]
+    /// The key's name that the header has, to fetch keys again where it is new.
+    private static let leeway = 60.0
+
+    struct Parts {
+        var header: [String: Any]
+        var claims: [String: Any]
+        var signed: [UInt8]
+        var signature: [UInt8]
+
+        init(_ text: String) throws(Refusal) {
+            let pieces = text.split(separator: ".", omittingEmptySubsequences: false)
+            func object(_ piece: Substring) -> [String: Any]? {
+                Base64URL.decode(piece.utf8).flatMap { try? JSONSerialization.jsonObject(with: $0) } as? [String: Any]
+            }
+            guard text.utf8.count <= 65_536, pieces.count == 3, let header = object(pieces[0]),
+                let claims = object(pieces[1]),
+                let signature = Base64URL.decode(pieces[2].utf8)
+            else { throw Refusal(reason: "the ID token is no signed token") }
+            self.header = header
+            self.claims = claims
+            self.signed = Array("\(pieces[0]).\(pieces[1])".utf8)
+            self.signature = [UInt8](signature)
+        }
+
+        var keyID: String? { self.header["kid"] as? String }
+    }
+
+    /// - Parameter keys: The provider's.
+    init(
+        _ parts: Parts, keys: [JSONWebKey], issuer: String, client: String, nonce: String, now: Date
+    ) throws(Refusal) {
+        // The algorithm is the key's: what the header says must agree, and "none" is nobody's.
+        guard let algorithm = (parts.header["alg"] as? String).flatMap(JSONWebKey.Algorithm.init),
+            parts.header["crit"] == nil
+        else { throw Refusal(reason: "the ID token's algorithm is neither RS256 nor ES256") }
+        let fitting = keys.filter { $0.algorithm == algorithm && (parts.keyID == nil || $0.id == parts.keyID) }
+        guard fitting.contains(where: { $0.verifies(parts.signature, of: parts.signed) }) else {
+            throw Refusal(reason: "the ID token's signature is not the provider's")
+        }
+        let claims = parts.claims
+        guard claims["iss"] as? String == issuer else { throw Refusal(reason: "the ID token is of another issuer") }
+        let audience = (claims["aud"] as? [String]) ?? (claims["aud"] as? String).map { [$0] } ?? []
+        guard audience.contains(client), audience.count == 1 || claims["azp"] as? String == client,
+            claims["azp"] == nil || claims["azp"] as? String == client
+        else { throw Refusal(reason: "the ID token is for another client") }
+        let time = now.timeIntervalSince1970
+        guard let expires = claims["exp"] as? Double, expires > time - Self.leeway,
+            let issued = claims["iat"] as? Double,
+            issued < time + Self.leeway
+        else { throw Refusal(reason: "the ID token is not valid now") }
+        guard let given = claims["nonce"] as? String, ConsoleSecret.areEqual(given, nonce) else {
+            throw Refusal(reason: "the ID token answers another sign-in")
+        }
+        self.claims = claims
+    }
+
+    /// A claim by its path, such as `realm_access.roles`. A name with a full stop of its own goes before a path.
+    func claim(_ path: String) -> Any? {
+        if let value = self.claims[path] { return value }
+        var value: Any? = self.claims
+        for name in path.split(separator: ".") { value = (value as? [String: Any])?[String(name)] }
+        return value
+    }
+
+    /// What roles a claim grants: a list of texts, or one text with spaces between them.
+    func grants(_ path: String) -> [String] {
+        switch self.claim(path) {
+        case let list as [String]: list
+        case let text as String: text.split(separator: " ").map(String.init)
+        default: []
+        }
+    }
+}

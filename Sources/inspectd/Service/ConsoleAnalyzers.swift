@@ -1,0 +1,42 @@
+import Analyzer
+import Foundation
+import InspectCore
+import Inspection
+import Synchronization
+
+/// The analyzers beside a console that make previews of images: the console looks into none.
+final class ConsoleAnalyzers: Sendable {
+    private let pool: AnalyzerPool
+    private let room: Int
+    private let busy = Mutex(0)
+
+    /// Time for the images of one case, once there is a process.
+    private static let deadline = Duration.seconds(10)
+
+    /// - Parameter slots: Processes at once; four times as many requests may be under way or wait.
+    init(_ configuration: Configuration, slots: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
+        var analyzers = AnalyzerConfiguration(slots: slots)
+        analyzers.executable = configuration.analyzer
+        analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
+        self.pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
+        self.room = slots * 4
+    }
+
+    /// - Throws: ``InspectError`` with ``ErrorCode/gatewayOverloaded`` if too many wait.
+    func show(_ images: [(name: String, bytes: Data)]) async throws -> [String: Preview] {
+        let isFull = self.busy.withLock { busy in
+            if busy < self.room { busy += 1 } else { return true }
+            return false
+        }
+        guard !isFull else { throw InspectError(.gatewayOverloaded) }
+        defer { self.busy.withLock { $0 -= 1 } }
+        return try await self.pool.withAnalyzer(parts: images.map { (kind: $0.name, bytes: $0.bytes) }) { session in
+            try await InspectionRunner.previews(session, deadline: Self.deadline)
+        }
+    }
+
+    /// Starts the processes. Where none can be started, images are not shown until one can.
+    func start() async { try? await self.pool.start() }
+
+    func stop() async { await self.pool.stop() }
+}

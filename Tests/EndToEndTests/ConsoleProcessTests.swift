@@ -1,0 +1,94 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The console as its users run it, before sealed jobs.
+@Suite struct ConsoleProcessTests {
+    private struct Answer {
+        var status: Int
+        var cookie: String?
+        var text: String
+    }
+
+    /// One request on its own connection, as a browser sends it.
+    private func send(_ port: Int, _ method: String, _ path: String, _ form: String? = nil, cookie: String? = nil)
+        async throws
+        -> Answer
+    {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n"
+        if let cookie { head += "Cookie: \(cookie)\r\n" }
+        if let form {
+            head +=
+                "Origin: http://127.0.0.1:\(port)\r\nSec-Fetch-Site: same-origin\r\nContent-Length: \(form.utf8.count)\r\n"
+            head += "Content-Type: application/x-www-form-urlencoded\r\n"
+        }
+        let client = SlowClient(port)
+        defer { client.close() }
+        client.send(Data((head + "\r\n" + (form ?? "")).utf8))
+        let text = String(decoding: await client.bytes(), as: UTF8.self)
+        let status = try #require(text.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+        let set = text.firstMatch(of: /\r\nSet-Cookie: (inspectd-console=[^;]+);/).map { String($0.1) }
+        return Answer(status: status, cookie: set, text: text)
+    }
+
+    @Test func `A reviewer signs in by the link, sees the images of a sealed case, and decides it with a sealed note`()
+        async throws
+    {
+        let site = try await SealedSite()
+        _ = try await site.connection.query("SELECT insp.set_partner('bank', review => 'always')")
+        let worker = try site.worker(["--slots", "1"])
+        defer { worker.send(SIGKILL) }
+        let faces = try await TestInputs.folder.appendingPathComponent("faces").path
+        let id = try await site.enqueue("--workflow", "liveness", "--face", "\(faces)/obama.jpg")
+        try await site.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 64)")
+
+        let console = try Program(
+            ["console", "--local", "--listen", "0", "--health", "0", "--role", "reviewer:bank"],
+            environment: site.environment)
+        defer { console.send(SIGKILL) }
+        let port = try await console.port("console open")
+        try await waitUntil("the link is printed") { !console.standardOutput.isEmpty }
+        let link = String(decoding: console.standardOutput, as: UTF8.self)
+        let token = try #require(
+            link.trimmingCharacters(in: .whitespacesAndNewlines).components(separatedBy: "token=").last)
+        #expect(link.hasPrefix("http://127.0.0.1:\(port)/sign-in/link?"))
+        let cookie = try #require(try await self.send(port, "POST", "/sign-in/link", "token=\(token)").cookie)
+
+        let list = try await self.send(port, "GET", "/cases", cookie: cookie)
+        #expect(list.status == 200 && list.text.contains(id))
+        let form = "form=" + String(try #require(list.text.firstMatch(of: /name='form' value='([^']+)'/)).1)
+        let early = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
+        #expect(early.status == 200 && !early.text.contains("data:image/jpeg"))
+        #expect(try await self.send(port, "POST", "/cases/\(id)/take", form, cookie: cookie).status == 303)
+        // An analyzer may still be starting.
+        var page = early
+        let deadline = ContinuousClock.now + .seconds(60)
+        while !page.text.contains("data:image/jpeg;base64,/9j/"), ContinuousClock.now < deadline {
+            page = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(page.text.contains("data:image/jpeg;base64,/9j/"))
+        #expect(page.text.contains("class='face'") && page.text.contains("name='decision'"))
+        #expect(page.text.contains("Cache-Control: no-store"))
+        let decision = form + "&decision=PASSED&label=SEEN&note=zqmark+looks+like+the+brother"
+        #expect(try await self.send(port, "POST", "/cases/\(id)/decide", decision, cookie: cookie).status == 303)
+
+        let result = try members(try await site.run("status", id, "--purpose", "support"))
+        #expect(result.at("review.label") as? String == "SEEN" && result.at("decision.type") as? String == "PASSED")
+        #expect(try await site.count("insp.record r WHERE r::text LIKE '%zqmark%'") == 0)
+        #expect(
+            try await site.count("insp.record r WHERE r.words ->> 'note' LIKE 'sealed:%' AND r.actor = 'console:local'")
+                == 1)
+        let after = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
+        #expect(after.text.contains("zqmark looks like the brother") && !after.text.contains("data:image/jpeg"))
+        #expect(
+            try await site.count(
+                "insp.v_access WHERE operator = 'console:local' AND action = 'image' AND purpose = 'review'") >= 1)
+        // Neither the link nor the cookie is in the log.
+        #expect(!console.standardError.contains(token))
+        #expect(!console.standardError.contains(cookie.dropFirst("inspectd-console=".count)))
+        console.send(SIGTERM)
+        #expect(try await console.wait() == 0)
+    }
+}

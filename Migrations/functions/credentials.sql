@@ -89,8 +89,8 @@ BEGIN
     END IF;
     name := left(p.name, 59) || '.test';
     -- What a partner's program meets in production, it meets here.
-    INSERT INTO insp.partner AS x (name, lane, region, consent_required, review, job_lifetime, keep_parts, keep_results, test_of)
-    VALUES (name, p.lane, p.region, p.consent_required, p.review, p.job_lifetime, p.keep_parts, p.keep_results, p.id)
+    INSERT INTO insp.partner AS x (name, lane, region, consent_required, review, job_lifetime, keep_parts, keep_results, capture_hosts, test_of)
+    VALUES (name, p.lane, p.region, p.consent_required, p.review, p.job_lifetime, p.keep_parts, p.keep_results, p.capture_hosts, p.id)
     ON CONFLICT DO NOTHING RETURNING x.id INTO number;
     IF number IS NULL THEN
         PERFORM insp.refuse('PARTNER_EXISTS', quote_literal(name));

@@ -169,13 +169,12 @@ CREATE OR REPLACE FUNCTION insp.capture_find(
     OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text,
     OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text,
     OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[],
-    OUT tries jsonb, OUT job uuid, OUT job_status smallint, OUT decision text
+    OUT tries jsonb, OUT job uuid, OUT job_status smallint
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     s insp.capture_session;
-    j insp.job;
 BEGIN
     SELECT * INTO s FROM insp.capture_session x WHERE x.token_sha256 = p_token_sha256;
     PERFORM insp.capture_check_open(s);
@@ -200,17 +199,14 @@ BEGIN
         consent := s.consent;
         tries := s.tries;
         job := s.job_id;
-        SELECT * INTO j FROM insp.job x WHERE x.public_id = s.job_id;
         -- A job that was removed has ended.
-        job_status := CASE WHEN s.job_id IS NOT NULL THEN coalesce(j.status, 128) END;
-        IF s.shows_result AND j.status = 128 THEN
-            decision := insp.plain_result(j) #>> '{decision,type}';
-        END IF;
+        job_status := CASE WHEN s.job_id IS NOT NULL THEN
+            coalesce((SELECT j.status FROM insp.job j WHERE j.public_id = s.job_id), 128::smallint) END;
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.capture_find(bytea, bytea) IS
-    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to. Only the browser that began learns of the return URL, the tries and the job, with its decision where the session shows it';
+    'What a link''s page must know: the state (new, open, submitted), whether this browser began, what to capture, and the policy to consent to. Only the browser that began learns of the return URL, the tries and the job';
 GRANT EXECUTE ON FUNCTION insp.capture_find(bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_open(
@@ -383,3 +379,26 @@ $$;
 COMMENT ON FUNCTION insp.capture_submit(bytea, bytea, jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) IS
     'Accepts the job of a link, once: insp.enqueue_parts for the session''s partner. The same again returns the job that was accepted';
 GRANT EXECUTE ON FUNCTION insp.capture_submit(bytea, bytea, jsonb, text[], bytea[], bytea, bytea, text[], bytea[], integer[]) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    s insp.capture_session;
+    decision text;
+BEGIN
+    SELECT * INTO s FROM insp.capture_session x WHERE x.token_sha256 = p_token_sha256;
+    PERFORM insp.capture_check_open(s);
+    IF (s.browser_sha256 = p_browser_sha256) IS NOT TRUE THEN
+        PERFORM insp.refuse('LINK_TAKEN');
+    ELSIF s.shows_result THEN
+        SELECT insp.plain_result(j) #>> '{decision,type}' INTO decision FROM insp.job j WHERE j.public_id = s.job_id AND j.status = 128;
+        IF decision IS NOT NULL THEN
+            PERFORM insp.record_access(s.credential_id, 'read', 'capture', s.job_id, jsonb_build_object('capture', s.id));
+        END IF;
+    END IF;
+    RETURN decision;
+END
+$$;
+COMMENT ON FUNCTION insp.capture_result(bytea, bytea) IS
+    'The decision of a link''s job for the browser that began, and nothing else of its result; null: it has none, or the session does not show it. Recorded';
+GRANT EXECUTE ON FUNCTION insp.capture_result(bytea, bytea) TO insp_gateway;

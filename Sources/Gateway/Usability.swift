@@ -91,7 +91,7 @@ extension GatewayRoute {
             }
         })
 
-    private static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
+    static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
         let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
         if let other = object.keys.filter({ $0 != "workflow" }).min() {
             throw InspectError(
@@ -111,7 +111,7 @@ extension GatewayRoute {
 }
 
 /// The answer of `/usability`.
-private struct UsabilityAnswer: Encodable {
+struct UsabilityAnswer: Encodable {
     var decision: Decision
     var usability: [CapabilityRecord<UsabilityData>]
     var reasons: [ReasonRecord]

@@ -140,7 +140,9 @@ extension GatewayStore {
         guard link.isMine, let consent = link.consent else { throw InspectError(.linkTaken) }
         var (object, _) = try await self.plain(link)
         object["consent"] = try? JSONSerialization.jsonObject(with: consent)
-        if let challenge = submission.challenge { object["challenge"] = try? JSONSerialization.jsonObject(with: challenge) }
+        if let challenge = submission.challenge {
+            object["challenge"] = try? JSONSerialization.jsonObject(with: challenge)
+        }
         let person: Set<PartKind> = [.face, .frames]
         if link.fallback == "review",
             link.parts.contains(where: { person.contains($0) && submission.parts[$0] == nil })

@@ -168,9 +168,10 @@ import Testing
             SELECT id, 'face-7', 'test', repeat('0', 64), repeat('0', 1024) FROM insp.partner WHERE name = 'bank';
             """)
         let link = try await gateway.call("POST", "/capture/sessions", ["workflow": "liveness"]).document["url"]
-        let token = try #require((link as? String)?.split(separator: "/").last, "\(String(describing: link))")
+        let token = try #require((link as? String)?.split(separator: "/").last)
         return Names(
-            job: try await job("user-7"), token: String(token), callback: try #require(callback?["webhookId"] as? String),
+            job: try await job("user-7"), token: String(token),
+            callback: try #require(callback?["webhookId"] as? String),
             endpoint: try #require(callback?["endpoint"] as? Int))
     }
 

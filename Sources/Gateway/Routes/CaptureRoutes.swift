@@ -8,7 +8,8 @@ extension GatewayRoute {
         GatewayRoute(
             "POST", "/capture/sessions", .shortJSON,
             Operation(
-                id: "createCaptureLink", summary: "Makes a link with which a person captures one job's parts on a phone",
+                id: "createCaptureLink",
+                summary: "Makes a link with which a person captures one job's parts on a phone",
                 detail: "The link opens once, in one browser, until expiresAt.", request: "CaptureRequest",
                 answers: [.json(201, "The link", "CaptureLink")]),
             .scope(.capture) { (call) throws(InspectError) in
@@ -40,7 +41,8 @@ extension GatewayRoute {
         GatewayRoute(
             "GET", "/capture/{token}/state", .none,
             Operation(
-                id: "getCaptureState", summary: "What a link's page must know", answers: [.json("The state", "CaptureState")]),
+                id: "getCaptureState", summary: "What a link's page must know",
+                answers: [.json("The state", "CaptureState")]),
             .link { (call) throws(InspectError) in
                 { _ in GatewayAnswer(response: try await call.state()) }
             }),
@@ -56,7 +58,8 @@ extension GatewayRoute {
             "POST", "/capture/{token}/check", .files,
             Operation(
                 id: "checkCapture", summary: "Says at once whether an image of the document can be used",
-                detail: "Three times for each part; after that, and without analyzers, triesLeft is 0 and nothing is judged.",
+                detail:
+                    "Three times for each part; after that, and without analyzers, triesLeft is 0 and nothing is judged.",
                 parameters: [
                     .query(
                         "language", #"{ "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$" }"#,

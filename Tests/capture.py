@@ -1,11 +1,13 @@
 """Opens links that capture in Chromium, as people and as attackers do. Tests/capture.sh starts it."""
 
 import argparse
+import http.server
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +17,21 @@ from playwright.sync_api import sync_playwright
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOP = "https://www.shop.example/back?order=7"
-EMBED = "http://localhost:4711"
+
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    """The page of a partner that embeds a link."""
+
+    html = ""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.html.encode())
+
+    def log_message(self, *_):
+        pass
 
 
 class Capture:
@@ -24,6 +40,9 @@ class Capture:
         self.processes = []
         self.faults = []
         self.counts = {"links": 0, "passed": 0, "attacks": 0}
+        self.shop = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+        threading.Thread(target=self.shop.serve_forever, daemon=True).start()
+        self.embedder = f"http://localhost:{self.shop.server_port}"
 
     def path(self, name):
         return os.path.join(self.options.folder, name)
@@ -59,7 +78,7 @@ class Capture:
         self.psql("SELECT insp.create_partner('shop')")
         self.psql("SELECT insp.set_consent_policy('shop', true, 'https://www.shop.example/privacy', '2026-01', '{identity,biometrics}')")
         self.psql("SELECT insp.set_capture_policy('shop', '{www.shop.example}')")
-        self.bearer = self.psql(f"SELECT bearer FROM insp.create_credential('shop', '{{capture,read}}', origins => '{{{EMBED}}}')")
+        self.bearer = self.psql(f"SELECT bearer FROM insp.create_credential('shop', '{{capture,read}}', origins => '{{{self.embedder}}}')")
         self.start("gateway", program, "gateway", "--listen", "0", "--address-rate", "10000")
         self.start("worker", program, "worker")
         self.url = f"http://127.0.0.1:{json.loads(self.await_text('gateway.log', 'gateway open'))['port']}"
@@ -127,7 +146,7 @@ class Capture:
                 and "net::ERR" not in message.text and self.faults.append("console: " + message.text))
         page.on("pageerror", lambda error: self.faults.append(f"page: {error}"))
         page.on("request", lambda request: self.expect(
-            request.url.startswith((self.url, "blob:", "data:", SHOP.split("?")[0], EMBED)), "a request to " + request.url))
+            request.url.startswith((self.url, "blob:", "data:", SHOP.split("?")[0], self.embedder)), "a request to " + request.url))
         page.goto(self.url + link["url"])
         return page
 
@@ -319,20 +338,20 @@ class Capture:
 
     def is_embedded(self, play):
         """In a partner's page of another origin, which is told what happens and sees no image; others cannot embed it."""
-        link = self.link(workflow="id", documentFormat="TD3", embedOrigin=EMBED)
+        link = self.link(workflow="id", documentFormat="TD3", embedOrigin=self.embedder)
         context = self.browser(play, documents=["passport.jpg"])
-        html = f"""<!DOCTYPE html><div id="here"></div><script type="module">
+        Shop.html = f"""<!DOCTYPE html><title>Shop</title><div id="here"></div><script type="module">
             import {{ capture }} from '{self.url}/capture/assets/v1/capture.js';
             window.events = [];
             capture(document.getElementById('here'), '{link["url"]}', {{ onEvent: (event) => window.events.push(event) }});
         </script>"""
-        for origin, is_allowed in ((EMBED, True), ("http://localhost:4712", False)):
-            context.route(origin + "/", lambda route: route.fulfill(body=html, content_type="text/html"))
+        for origin, is_allowed in ((f"http://127.0.0.1:{self.shop.server_port}", False), (self.embedder, True)):
             page = context.new_page()
             page.goto(origin + "/")
+            page.wait_for_selector("iframe")
             frame = page.frame_locator("iframe")
             if not is_allowed:
-                time.sleep(2)
+                page.wait_for_timeout(2000)
                 self.expect(page.evaluate("window.events") == [], "another origin embeds the link")
                 page.close()
                 continue

@@ -83,12 +83,28 @@
         const share = Float32Array.from(gains, (value) => (flat ? 0.7 : (value / 255) * 1.5));
         const ambient = [1.05, 1, 0.95];
         let balance = null;
+        const grain = document.createElement('canvas');
+        Object.assign(grain, { width: 2 * WIDTH, height: 2 * HEIGHT });
+        const grains = grain.getContext('2d').createImageData(2 * WIDTH, 2 * HEIGHT);
+        for (let index = 0; index < grains.data.length; index += 1) {
+            grains.data[index] = index % 4 === 3 ? 255 : 128 + 25 * noise[index % noise.length];
+        }
+        grain.getContext('2d').putImageData(grains, 0, 0);
         return {
             width: WIDTH,
             height: HEIGHT,
             draw(target, now) {
+                const sway = [1.2 * Math.sin(now / 900), Math.sin(now / 700)];
+                if (scene.motions) {
+                    // Under the same light throughout; the grain of the camera as a picture of its own.
+                    target.drawImage(posture(now, images), ...sway, WIDTH, HEIGHT);
+                    target.globalAlpha = 0.06;
+                    target.drawImage(grain, -Math.random() * WIDTH, -Math.random() * HEIGHT);
+                    target.globalAlpha = 1;
+                    return;
+                }
                 const light = scene.subject === 'replay' ? replayed(now) : screen(now);
-                context.drawImage(posture(now, images), 1.2 * Math.sin(now / 900), Math.sin(now / 700), WIDTH, HEIGHT);
+                context.drawImage(posture(now, images), ...sway, WIDTH, HEIGHT);
                 const image = context.getImageData(0, 0, WIDTH, HEIGHT);
                 const { data } = image;
                 const mean = [0, 0, 0];

@@ -315,5 +315,7 @@ if whole; then
     beside "a partner by HTTP alone, and results by their schemas" by_schema
     beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     joined
+    # Alone: its camera draws twenty frames a second.
+    check "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
 fi
 summary

@@ -184,7 +184,9 @@ package final class GatewayService: Sendable {
                 } catch {
                     response = Self.problem(error)
                 }
-                response.headers += headers
+                // An answer that everyone may read says so once.
+                let own = Set(response.headers.map(\.name))
+                response.headers += headers.filter { !own.contains($0.name) }
                 return self.note(&access, response, of: request, start)
             }
         } catch {

@@ -331,6 +331,17 @@ import Testing
         #expect(again.status == 304 && again.body.isEmpty)
         let shared = try await gateway.send("GET", "/capture/assets/v1/capture.js", nil, bearer: "")
         #expect(shared.headers["Access-Control-Allow-Origin"] == "*")
+        // Once, also for an origin that a credential allows.
+        _ = try await gateway.connection.query(
+            "SELECT insp.set_origins(c.key_id, '{https://shop.bank.example}') FROM insp.credential c")
+        try await waitUntil("the gateway knows the origin", within: .seconds(60)) {
+            try await gateway.send(
+                "GET", "/errors", nil, bearer: "", headers: ["Origin": "https://shop.bank.example"]
+            ).headers["Access-Control-Allow-Origin"] == "https://shop.bank.example"
+        }
+        let elsewhere = try await gateway.send(
+            "GET", "/capture/assets/v1/capture.js", nil, bearer: "", headers: ["Origin": "https://shop.bank.example"])
+        #expect(elsewhere.headers["Access-Control-Allow-Origin"] == "*")
         for path in ["/capture/assets/v1/secret.js", "/capture/assets/v2/page.js"] {
             #expect(try await gateway.send("GET", path, nil, bearer: "").status == 404, "\(path)")
         }
@@ -338,8 +349,6 @@ import Testing
         let keys = { (language: String) in Set((texts[language] as? [String: Any] ?? [:]).keys) }
         #expect(keys("en") == keys("de") && keys("en").count > 50)
         // Embedded only where the partner said so, by one of the credential's origins.
-        _ = try await gateway.connection.query(
-            "SELECT insp.set_origins(c.key_id, '{https://shop.bank.example}') FROM insp.credential c")
         let phone = try await Self.link(
             gateway, Self.document.merging(["embedOrigin": "https://shop.bank.example"]) { $1 })
         let policy = try await phone.get("").headers["Content-Security-Policy"]

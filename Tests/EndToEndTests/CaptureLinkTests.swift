@@ -314,7 +314,7 @@ import Testing
         #expect(try await phone.form("/submit", Self.sides).status == 200)
         #expect(try await site.count("insp.job WHERE key_id IS NOT NULL") == 1)
         _ = try await site.connection.query("SELECT insp.cancel(j.public_id) FROM insp.job j")
-        _ = try await site.run("person", "erase", "--partner", "bank", "zqmark user")
+        _ = try await site.run("person", "erase", "--partner", "bank", "--reference", "zqmark user")
         #expect(try await site.count("insp.capture_session") == 0)
         #expect(try await gateway.stop() == 0)
     }

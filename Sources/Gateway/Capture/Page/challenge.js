@@ -1,6 +1,6 @@
 import { cameraFault, openCamera } from './camera.js';
 import { again, call } from './send.js';
-import { ask, element, say, text, wait, warn } from './ui.js';
+import { ask, element, text, wait, warn } from './ui.js';
 
 const LIGHT = {
     RED: '#f00', GREEN: '#0f0', BLUE: '#00f', CYAN: '#0ff', MAGENTA: '#f0f', YELLOW: '#ff0',
@@ -47,7 +47,6 @@ async function instruct(stage, words, countdown, challenge) {
     for (const step of challenge.steps) {
         words.textContent = text(`motion.${step}`);
         stage.dataset.step = step;
-        say(text(`motion.${step}`));
         const shown = await painted();
         start ??= shown;
         for (;;) {
@@ -71,6 +70,8 @@ async function answer(camera) {
         'div', { class: hasColours ? 'stage colours' : 'stage motions', id: 'stage' },
         element('div', { class: 'finder mirrored' }, camera.video), words, countdown);
     stage.style.backgroundColor = DARK;
+    const below = document.getElementById('capture');
+    below.inert = true;
     document.body.append(stage);
     try {
         // Playing stops where the element is moved.
@@ -87,6 +88,7 @@ async function answer(camera) {
         const times = frames.map((frame) => Math.round((frame.time - start) * 10) / 10);
         return { frames: frames.map((frame) => frame.blob), challenge: { token: challenge.token, frameTimes: times } };
     } finally {
+        below.inert = false;
         stage.remove();
     }
 }

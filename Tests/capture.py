@@ -51,8 +51,6 @@ class Capture:
         if not holds:
             self.faults.append(what)
 
-    # MARK: The operator's part
-
     def psql(self, sql):
         return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
                               text=True).stdout.strip()
@@ -89,8 +87,6 @@ class Capture:
         self.captures = ["/usr/bin/python3", os.path.join(HERE, "captures.py"), "--face", portrait, "--points", points]
         subprocess.run([*self.captures, "--camera", "--out", self.path("camera")], check=True, stdout=subprocess.DEVNULL)
 
-    # MARK: The partner's part
-
     def call(self, method, path, body=None):
         request = urllib.request.Request(
             self.url + path, method=method, data=None if body is None else json.dumps(body).encode(),
@@ -110,8 +106,6 @@ class Capture:
             if result["status"] == 128:
                 break
         return result
-
-    # MARK: The person's part
 
     def browser(self, play, **scene):
         """A browser's context with a drawn camera; what goes wrong in it is a fault."""
@@ -199,8 +193,6 @@ class Capture:
         cookies = context.cookies()
         self.expect([c["name"] for c in cookies] == ["capture"] and cookies[0]["httpOnly"] and cookies[0]["secure"],
                     f"cookies {cookies}")
-
-    # MARK: Trials
 
     def passes_with_document(self, play):
         link = self.link(workflow="id_identity", documentFormat="TD3", userReference="u-1", returnUrl=SHOP, showResult=True)

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as LateError
 from playwright.sync_api import sync_playwright
 
@@ -21,7 +22,6 @@ SHOP = "https://www.shop.example/back?order=7"
 
 class Shop(http.server.BaseHTTPRequestHandler):
     """The page of a partner that embeds a link."""
-
     html = ""
 
     def do_GET(self):
@@ -39,6 +39,7 @@ class Capture:
         self.options = options
         self.processes = []
         self.faults = []
+        self.judged, self.shared = set(), None
         self.counts = {"links": 0, "passed": 0, "attacks": 0}
         self.shop = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
         threading.Thread(target=self.shop.serve_forever, daemon=True).start()
@@ -127,11 +128,10 @@ class Capture:
         return context
 
     def chromium(self, play, *more):
-        if not more and getattr(self, "shared", None):
+        if not more and self.shared:
             return self.shared
         browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-dev-shm-usage", *more])
-        if not more:
-            self.shared = browser
+        self.shared = browser if not more else self.shared
         return browser
 
     def open(self, context, link):
@@ -144,7 +144,12 @@ class Capture:
         page.goto(self.url + link["url"])
         return page
 
-    def picture(self, page, name):
+    def picture(self, page, name, is_moving=False):
+        """A screen as it is: by WCAG 2.2's rules, as far as a program can judge, and as a picture."""
+        if not is_moving and name not in self.judged:
+            self.judged.add(name)
+            found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+            self.faults += [f"{name}: {v['id']}: {v['help']}: {v['nodes'][0]['html'][:200]}" for v in found.response["violations"]]
         if self.options.pictures:
             os.makedirs(self.options.pictures, exist_ok=True)
             page.screenshot(path=os.path.join(self.options.pictures, name + ".png"))
@@ -213,7 +218,7 @@ class Capture:
         self.press(page, "use")
         self.meet(page, "challenge")
         page.wait_for_selector("#stage[data-colour]:not([data-colour=''])", timeout=20000)
-        self.picture(page, "colours")
+        self.picture(page, "colours", is_moving=True)
         said = self.outcome(page)
         self.picture(page, "end")
         result = self.job(link)
@@ -253,7 +258,7 @@ class Capture:
         page.route("**/submit", lose)
         self.meet(page, "motion")
         page.wait_for_selector("#stage[data-step]:not([data-step=''])", timeout=20000)
-        self.picture(page, "motion-order")
+        self.picture(page, "motion-order", is_moving=True)
         said = self.outcome(page)
         self.expect(len(lost) == 2 and lost[0] == lost[1], f"lost uploads {lost}")
         self.expect("shop teilt Ihnen das Ergebnis mit" in said, "the page says: " + said)
@@ -306,7 +311,7 @@ class Capture:
         # Chromium's own camera, which plays a video: a person who answers another challenge.
         video = self.path("attack.y4m")
         with open(self.path("other.json"), "w", encoding="utf-8") as file:
-            json.dump({"colours": ["BLUE", "YELLOW", "GREEN", "MAGENTA", "RED", "CYAN", "BLUE"], "colourMs": 400}, file)
+            json.dump({"colours": ["BLUE", "YELLOW", "GREEN", "MAGENTA", "RED", "CYAN", "BLUE"], "colourMs": 500}, file)
         subprocess.run([*self.captures, "--challenge", self.path("other.json"), "--out", self.path("other")], check=True,
                        stdout=subprocess.DEVNULL)
         subprocess.run(["/usr/bin/python3", os.path.join(HERE, "Capture", "video.py"), self.path("other"), video], check=True)

@@ -287,8 +287,9 @@ BEGIN
     END IF;
     UPDATE insp.capture_session x SET challenges = x.challenges + 1 WHERE x.id = s.id;
     -- The frames and the photos go over a phone's slow line, in one request.
+    -- Phones in dim light take ten frames a second, and each colour needs some.
     made := insp.challenge_issue((SELECT p.name FROM insp.partner p WHERE p.id = s.partner_id), method => s.challenge,
-        lifetime => interval '2 minutes');
+        colour_ms => 500, lifetime => interval '2 minutes');
     PERFORM insp.record_access(s.credential_id, 'challenge', 'capture', NULL,
         jsonb_build_object('capture', s.id, 'challenge', made -> 'id'));
     RETURN made;

@@ -48,7 +48,7 @@
     function replayed(now) {
         if (!document.getElementById('stage')) begun = null;
         else begun ??= now + 900;
-        const index = begun === null ? -1 : Math.floor((now - begun) / 400);
+        const index = begun === null ? -1 : Math.floor((now - begun) / 500);
         return RECORDED[index] ?? [0.04, 0.04, 0.04];
     }
 
@@ -83,6 +83,12 @@
         const share = Float32Array.from(gains, (value) => (flat ? 0.7 : (value / 255) * 1.5));
         const ambient = [1.05, 1, 0.95];
         let balance = null;
+        context.drawImage(base, 0, 0);
+        const image = context.getImageData(0, 0, WIDTH, HEIGHT);
+        const albedo = new Float32Array(3 * WIDTH * HEIGHT);
+        for (let index = 0; index < albedo.length; index += 1) {
+            albedo[index] = linear[image.data[4 * Math.floor(index / 3) + (index % 3)]];
+        }
         const grain = document.createElement('canvas');
         Object.assign(grain, { width: 2 * WIDTH, height: 2 * HEIGHT });
         const grains = grain.getContext('2d').createImageData(2 * WIDTH, 2 * HEIGHT);
@@ -104,29 +110,27 @@
                     return;
                 }
                 const light = scene.subject === 'replay' ? replayed(now) : screen(now);
-                context.drawImage(posture(now, images), ...sway, WIDTH, HEIGHT);
-                const image = context.getImageData(0, 0, WIDTH, HEIGHT);
-                const { data } = image;
+                const level = [0, 1, 2].map((channel) => 0.4 * light[channel]);
+                // The camera's exposure and white balance follow what it sees, slowly; a few points show it.
                 const mean = [0, 0, 0];
-                const radiance = new Float32Array(3 * WIDTH * HEIGHT);
-                for (let point = 0; point < WIDTH * HEIGHT; point += 1) {
-                    const strength = 0.4 * share[point];
+                for (let point = 0; point < share.length; point += 37) {
                     for (let channel = 0; channel < 3; channel += 1) {
-                        const value = linear[data[4 * point + channel]] * (ambient[channel] + strength * light[channel]);
-                        radiance[3 * point + channel] = value;
-                        mean[channel] += value;
+                        mean[channel] += albedo[3 * point + channel] * (ambient[channel] + share[point] * level[channel]);
                     }
                 }
-                const grey = mean.map((value) => value / (WIDTH * HEIGHT));
+                const grey = mean.map((value) => value / Math.ceil(share.length / 37));
                 const all = (grey[0] + grey[1] + grey[2]) / 3;
                 const wanted = grey.map((value) => (0.22 / all) * (0.75 + (0.25 * all) / value));
                 balance = balance ? balance.map((value, index) => value + 0.06 * (wanted[index] - value)) : wanted;
-                const shift = Math.floor(Math.random() * noise.length);
-                for (let point = 0; point < WIDTH * HEIGHT; point += 1) {
+                const moved = Math.round(sway[0]) + WIDTH * Math.round(sway[1]);
+                let grain = Math.floor(Math.random() * noise.length);
+                const { data } = image;
+                for (let point = 0; point < share.length; point += 1) {
+                    const from = Math.min(share.length - 1, Math.max(0, point + moved));
                     for (let channel = 0; channel < 3; channel += 1) {
-                        const index = 3 * point + channel;
-                        const level = Math.min(4096, Math.floor(radiance[index] * balance[channel] * 4096));
-                        data[4 * point + channel] = curve[level] + noise[(index + shift) % noise.length];
+                        const value = albedo[3 * from + channel] * (ambient[channel] + share[point] * level[channel]);
+                        grain = (grain + 1) & (noise.length - 1);
+                        data[4 * point + channel] = curve[Math.min(4096, value * balance[channel] * 4096) | 0] + noise[grain];
                     }
                 }
                 target.putImageData(image, 0, 0);

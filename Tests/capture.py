@@ -1,5 +1,4 @@
 """Opens links that capture in Chromium, as people and as attackers do. Tests/capture.sh starts it."""
-
 import argparse
 import http.server
 import json
@@ -131,7 +130,7 @@ class Capture:
         if not more and self.shared:
             return self.shared
         browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-dev-shm-usage", *more])
-        self.shared = browser if not more else self.shared
+        self.shared = self.shared or (None if more else browser)
         return browser
 
     def open(self, context, link):

@@ -123,14 +123,14 @@
                 const wanted = grey.map((value) => (0.22 / all) * (0.75 + (0.25 * all) / value));
                 balance = balance ? balance.map((value, index) => value + 0.06 * (wanted[index] - value)) : wanted;
                 const moved = Math.round(sway[0]) + WIDTH * Math.round(sway[1]);
-                let grain = Math.floor(Math.random() * noise.length);
+                let speck = Math.floor(Math.random() * noise.length);
                 const { data } = image;
                 for (let point = 0; point < share.length; point += 1) {
                     const from = Math.min(share.length - 1, Math.max(0, point + moved));
                     for (let channel = 0; channel < 3; channel += 1) {
                         const value = albedo[3 * from + channel] * (ambient[channel] + share[point] * level[channel]);
-                        grain = (grain + 1) & (noise.length - 1);
-                        data[4 * point + channel] = curve[Math.min(4096, value * balance[channel] * 4096) | 0] + noise[grain];
+                        speck = (speck + 1) & (noise.length - 1);
+                        data[4 * point + channel] = curve[Math.min(4096, value * balance[channel] * 4096) | 0] + noise[speck];
                     }
                 }
                 target.putImageData(image, 0, 0);

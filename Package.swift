@@ -85,6 +85,12 @@ let package = Package(
             dependencies: [
                 "COpenSSL", "Callbacks", "Custody", "HTTPServer", "InspectCore", "ObjectStore", "Postgres",
             ],
+            // In the program itself, so that no installation can lack or change them.
+            resources: [
+                "capture.js", "page.css", "page.js", "camera.js", "challenge.js", "document.js", "send.js",
+                "texts.json",
+                "ui.js",
+            ].map { .embedInCode("Capture/Page/\($0)") },
             swiftSettings: strict),
         .target(
             name: "Console",

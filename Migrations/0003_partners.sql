@@ -68,7 +68,8 @@ CREATE TABLE insp.partner (
     callback_hosts text[] CHECK (cardinality(callback_hosts) BETWEEN 1 AND 64),
     decision_policy jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(decision_policy) = 'object'),
     decision_version integer NOT NULL DEFAULT 0,
-    vendor jsonb CHECK (jsonb_typeof(vendor) = 'object')
+    vendor jsonb CHECK (jsonb_typeof(vendor) = 'object'),
+    capture_hosts text[] CHECK (cardinality(capture_hosts) BETWEEN 1 AND 64)
 );
 -- Partial: nearly all are null, and a search for those must not choose it.
 CREATE UNIQUE INDEX partner_test_of ON insp.partner (test_of) WHERE test_of IS NOT NULL;
@@ -118,6 +119,8 @@ COMMENT ON COLUMN insp.partner.decision_policy IS 'What its jobs accept, as insp
 COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which results name as policyVersion; 0: it never had one';
 COMMENT ON COLUMN insp.partner.vendor IS
     'The liveness vendor''s server of its sessions, as insp.set_vendor takes it, without a secret; null: the one that workers are configured with';
+COMMENT ON COLUMN insp.partner.capture_hosts IS
+    'Hosts to which a link that captures may send the person back: host names, or *. and a domain for all names below it; null: none';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.partner_policy (

@@ -15,7 +15,8 @@ INSERT INTO insp.scope (scope, meaning) VALUES
     ('callbacks', 'Lists callbacks and endpoints; replays, tests, pauses, rotates secrets'),
     ('events', 'Pulls events'),
     ('keys', 'Registers the public key that results are encrypted for'),
-    ('report', 'Gets the reviewer''s page of a job: images and measurements');
+    ('report', 'Gets the reviewer''s page of a job: images and measurements'),
+    ('capture', 'Makes links with which a person captures a job''s parts');
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -1,4 +1,5 @@
-"""Renders the frames of a liveness capture from one portrait: a face before a screen that shows colours, or one that moves.
+"""Renders the frames of a liveness capture from one portrait: a face before a screen that shows colours, or one that moves; or, for a
+camera that is drawn in a browser, what such frames are made of.
 
 Light is rendered in linear light (albedo times ambient and screen, which falls off from the nose over the cheeks to the background),
 then exposure, white balance, noise, the sRGB curve and JPEG. Motions are warps of the portrait: the nose moves before the eyes as
@@ -127,7 +128,7 @@ def motions(steps, begin, random):
     acts, time = [], begin
     for step in steps:
         time += random.uniform(450, 900)
-        duration = {"BLINK": 300, "SMILE": 1200, "MOUTH_OPEN": 1100, "SHAKE": 1500, "NOD": 1100}[step]
+        duration = DURATIONS[step]
         acts.append((step, time, duration, random.uniform(0.9, 1.1)))
         time += duration + random.uniform(300, 500)
     return acts, time
@@ -175,12 +176,32 @@ def another(kinds, sequence, random):
             return drawn
 
 
+DURATIONS = {"BLINK": 300, "SMILE": 1200, "MOUTH_OPEN": 1100, "SHAKE": 1500, "NOD": 1100}
+
+
+def camera(scene, folder, phases=12):
+    """What a browser draws a person of: the face at rest, how much of the screen's light each point gets, and phases of each motion."""
+    def save(name, albedo):
+        Image.fromarray(encoded(albedo).astype(np.uint8)).save(os.path.join(folder, name + ".jpg"), quality=96)
+
+    os.makedirs(folder, exist_ok=True)
+    save("base", scene.albedo)
+    gain = scene.head * (0.85 + 0.5 * scene.nose) + 0.06
+    Image.fromarray(np.clip(gain / 1.5 * 255, 0, 255).astype(np.uint8)).save(os.path.join(folder, "gain.png"))
+    for step, duration in DURATIONS.items():
+        for phase in range(phases):
+            save(f"{step}-{phase}", scene.moved(state([(step, 0, 1, 1.0)], (phase + 0.5) / phases, (0, 0))))
+    with open(os.path.join(folder, "camera.json"), "w") as file:
+        json.dump({"phases": phases, "durations": DURATIONS}, file)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--face", required=True, help="a portrait")
     parser.add_argument("--points", required=True, help="its five points, x,y,x,y,…")
-    parser.add_argument("--challenge", required=True, help="JSON of insp.challenge_issue")
+    parser.add_argument("--challenge", help="JSON of insp.challenge_issue")
     parser.add_argument("--out", required=True)
+    parser.add_argument("--camera", action="store_true", help="write what a camera is drawn of, and no frames")
     parser.add_argument("--subject", default="live",
                         choices=["live", "wrongSequence", "late", "plane", "still", "waved", "bent"])
     parser.add_argument("--noise", type=float, default=1.5, help="of each pixel, standard deviation of 8-bit values")
@@ -190,11 +211,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
-    challenge = json.load(open(options.challenge))
+    challenge = {} if options.camera else json.load(open(options.challenge))
     colours, ms, steps = challenge.get("colours", []), challenge.get("colourMs", 400), challenge.get("steps", [])
     points = np.array([float(v) for v in options.points.split(",")]).reshape(5, 2)
     portrait = np.asarray(Image.open(options.face).convert("RGB")).astype(np.float32)
     scene = Scene(portrait, points, random)
+    if options.camera:
+        camera(scene, options.out)
+        return
 
     answered, made, lag = list(colours), list(steps), random.uniform(60, 220)
     if options.subject == "wrongSequence":

@@ -49,6 +49,9 @@ BEGIN
             AND x.face_id = insp.readable_personal(j.personal) ->> 'faceId'
         WHERE j.id = ANY (p_jobs) FOR UPDATE OF x SKIP LOCKED));
     DELETE FROM insp.face_job f WHERE f.job_id = ANY (p_jobs);
+    DELETE FROM insp.capture_session c WHERE c.job_id = ANY (ARRAY(SELECT j.public_id FROM insp.job j WHERE j.id = ANY (p_jobs)));
+    GET DIAGNOSTICS n = ROW_COUNT;
+    removed := removed + n;
     DELETE FROM insp.face_pending f WHERE f.job_id = ANY (p_jobs);
     GET DIAGNOSTICS n = ROW_COUNT;
     templates := insp.face_forget(ARRAY(

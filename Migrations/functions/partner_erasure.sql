@@ -37,6 +37,7 @@ BEGIN
     GET DIAGNOSTICS secrets = ROW_COUNT;
     DELETE FROM insp.credential_token t WHERE t.credential_id = ANY (credentials);
     DELETE FROM insp.challenge c WHERE c.partner_id = p.id;
+    DELETE FROM insp.capture_session c WHERE c.partner_id = p.id;
     DELETE FROM insp.partner_key k WHERE k.partner_id = p.id;
     PERFORM insp.record('erase_partner', 'partner ' || p.name, jsonb_build_object('endpoints', cardinality(endpoints),
         'credentials', cardinality(credentials), 'secrets', secrets));

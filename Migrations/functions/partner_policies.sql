@@ -209,18 +209,27 @@ COMMENT ON FUNCTION insp.set_regions(text[]) IS
     'Names the regions of this deployment; those that are new are added. From then on a job without a region (its own or its partner''s) is refused, and so is a worker without one; partners without a region are in the answer. {}: no regions, and jobs without one run anywhere. Workers that run already keep their region until they restart';
 GRANT EXECUTE ON FUNCTION insp.set_regions(text[]) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.listed_hosts(p_hosts text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    given constant text[] := ARRAY(SELECT lower(u) FROM unnest(p_hosts) u);
+BEGIN
+    PERFORM insp.require(coalesce(cardinality(p_hosts) BETWEEN 1 AND 64, true) AND NOT EXISTS (
+            SELECT FROM unnest(given) h WHERE (h ~ '^(\*\.)?([a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
+                AND length(h) <= 253 AND h ~ '^[^*]|\..*\.') IS NOT TRUE),
+        'hosts', 'There are 1 to 64 hosts: names without scheme and port, or *. and a domain of two names at least; or null.', 'PARTNER_INVALID');
+    RETURN nullif(given, '{}');
+END
+$$;
+COMMENT ON FUNCTION insp.listed_hosts(text[]) IS 'Hosts as insp.is_listed_host compares them; refuses anything else';
+
 CREATE OR REPLACE FUNCTION insp.set_callback_policy(partner text, hosts text[]) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     was constant insp.partner := insp.partner_lock(set_callback_policy.partner);
-    given constant text[] := ARRAY(SELECT lower(u) FROM unnest(set_callback_policy.hosts) u);
 BEGIN
     PERFORM insp.need_approval('set_callback_policy');
-    PERFORM insp.require(coalesce(cardinality(set_callback_policy.hosts) BETWEEN 1 AND 64, true) AND NOT EXISTS (
-            SELECT FROM unnest(given) h WHERE (h ~ '^(\*\.)?([a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
-                AND length(h) <= 253 AND h ~ '^[^*]|\..*\.') IS NOT TRUE),
-        'hosts', 'There are 1 to 64 hosts: names without scheme and port, or *. and a domain of two names at least. Null allows any host.', 'PARTNER_INVALID');
-    UPDATE insp.partner p SET callback_hosts = nullif(given, '{}') WHERE p.id = was.id;
+    UPDATE insp.partner p SET callback_hosts = insp.listed_hosts(set_callback_policy.hosts) WHERE p.id = was.id;
     RETURN format('partner %s: %s', was.name,
         coalesce(nullif(array_to_string(insp.record_partner('set_callback_policy', was), ', '), ''), 'nothing changed'));
 END
@@ -228,6 +237,21 @@ $$;
 COMMENT ON FUNCTION insp.set_callback_policy(text, text[]) IS
     'Sets the hosts that the callbackUrl of a partner''s jobs may have, if they are accepted from now on: names, or *. and a domain for every name below it; null: any host. The endpoint''s own URL is the operator''s, and needs no entry';
 GRANT EXECUTE ON FUNCTION insp.set_callback_policy(text, text[]) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.set_capture_policy(partner text, hosts text[]) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    was constant insp.partner := insp.partner_lock(set_capture_policy.partner);
+BEGIN
+    PERFORM insp.need_approval('set_capture_policy');
+    UPDATE insp.partner p SET capture_hosts = insp.listed_hosts(set_capture_policy.hosts) WHERE p.id = was.id;
+    RETURN format('partner %s: %s', was.name,
+        coalesce(nullif(array_to_string(insp.record_partner('set_capture_policy', was), ', '), ''), 'nothing changed'));
+END
+$$;
+COMMENT ON FUNCTION insp.set_capture_policy(text, text[]) IS
+    'Sets the hosts to which a partner''s links that capture may send the person back, if they are made from now on: names, or *. and a domain for every name below it; null: none';
+GRANT EXECUTE ON FUNCTION insp.set_capture_policy(text, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.vendor_problem(p_vendor jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -290,7 +290,7 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.passive_signals_suffice, p.consent_required, p.callback_required, p.job_lifetime,
     p.erased_at, p.test_of IS NOT NULL AS is_test, p.consent_policy_url, p.consent_policy_version, p.consent_purposes, p.region_choice,
-    p.callback_hosts, p.decision_version, p.decision_policy, p.vendor
+    p.callback_hosts, p.decision_version, p.decision_policy, p.vendor, p.capture_hosts
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
     LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
@@ -339,4 +339,5 @@ COMMENT ON COLUMN insp.v_partner.decision_version IS 'Number of its decision pol
 COMMENT ON COLUMN insp.v_partner.decision_policy IS 'What its jobs accept';
 COMMENT ON COLUMN insp.v_partner.callback_hosts IS 'Hosts that a job''s callbackUrl may have (insp.set_callback_policy); null: any';
 COMMENT ON COLUMN insp.v_partner.vendor IS 'The liveness vendor''s server of its sessions (insp.set_vendor); null: the workers'' own';
+COMMENT ON COLUMN insp.v_partner.capture_hosts IS 'Hosts to which a link that captures may send the person back (insp.set_capture_policy); null: none';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

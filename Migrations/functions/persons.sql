@@ -302,6 +302,8 @@ BEGIN
             rest := insp.erase_job(job, 'person');
         END LOOP;
     END LOOP;
+    -- Links that the person has not used yet, or used just now.
+    DELETE FROM insp.capture_session c WHERE c.partner_id = owner AND c.user_index = found_by;
     PERFORM insp.list_persons(owner, gone);
     templates := insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));

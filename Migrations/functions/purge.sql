@@ -360,6 +360,9 @@ BEGIN
     DELETE FROM insp.challenge c WHERE c.id = ANY (ARRAY(
         SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    DELETE FROM insp.capture_session c WHERE c.id = ANY (ARRAY(
+        SELECT x.id FROM insp.capture_session x WHERE x.expires_at < now() - interval '1 hour'
+        ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
     DELETE FROM insp.credential_token t WHERE t.key_id = ANY (ARRAY(
         SELECT x.key_id FROM insp.credential_token x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
@@ -374,4 +377,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes due idempotency keys, rows of the record, batches of events, challenges, tokens and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';
+    'Removes due idempotency keys, rows of the record, batches of events, challenges, links that capture, tokens and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';

@@ -16,6 +16,7 @@ package struct GatewayCredential: Sendable {
         case events = "events"
         case keys = "keys"
         case report = "report"
+        case capture = "capture"
 
         /// What it allows, as `insp.scope` says.
         package var meaning: String {
@@ -30,6 +31,7 @@ package struct GatewayCredential: Sendable {
             case .events: "Pulls events"
             case .keys: "Registers the public key that results are encrypted for"
             case .report: "Gets the reviewer's page of a job: images and measurements"
+            case .capture: "Makes links with which a person captures a job's parts"
             }
         }
     }

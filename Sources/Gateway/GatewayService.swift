@@ -148,6 +148,12 @@ package final class GatewayService: Sendable {
                 try Self.checkQuery(request)
                 try self.checkContent(route.content, request)
                 (share, work) = (nil, { body in GatewayAnswer(response: try await answer(self, request, body)) })
+            case .link(let prepare):
+                let link = try await self.link(request, address)
+                try Self.checkQuery(request)
+                try self.checkContent(route.content, request)
+                work = try prepare(CaptureCall(service: self, request: request, link: link))
+                share = link.partner
             case .scope(let scope, let prepare):
                 guard let presented else { return refuse(.problem(.unauthenticated)) }
                 let credential = try await self.verify(presented, address)
@@ -178,7 +184,9 @@ package final class GatewayService: Sendable {
                 } catch {
                     response = Self.problem(error)
                 }
-                response.headers += headers
+                // An answer that everyone may read says so once.
+                let own = Set(response.headers.map(\.name))
+                response.headers += headers.filter { !own.contains($0.name) }
                 return self.note(&access, response, of: request, start)
             }
         } catch {
@@ -280,6 +288,21 @@ package final class GatewayService: Sendable {
         }
         if let seconds = waits.max() { throw Later(seconds: seconds) }
         throw InspectError(.unauthenticated)
+    }
+
+    /// The link that a request's path names. Only wrong ones count against an address: the token is the right.
+    func link(_ request: HTTPRequest, _ address: String) async throws -> CaptureLink {
+        do {
+            guard let key = CaptureKey(request) else { throw InspectError(.linkUnknown) }
+            return try await self.store.link(key)
+        } catch let error as InspectError where error.code == .linkUnknown {
+            if let seconds = self.limits.take(
+                "f " + address, rate: self.configuration.failureRate, burst: self.configuration.failureBurst)
+            {
+                throw Later(seconds: seconds)
+            }
+            throw error
+        }
     }
 
     private struct Later: Error {

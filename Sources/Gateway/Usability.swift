@@ -94,7 +94,7 @@ extension GatewayRoute {
             }
         })
 
-    private static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
+    static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
         let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
         if let other = object.keys.min() {
             let (isByURL, isDigest) = (other == "parts", other == "digests")
@@ -131,7 +131,7 @@ extension GatewayRoute {
 }
 
 /// The answer of `/usability`.
-private struct UsabilityAnswer: Encodable {
+struct UsabilityAnswer: Encodable {
     var decision: Decision
     var usability: [CapabilityRecord<UsabilityData>]
     var reasons: [ReasonRecord]

@@ -31,13 +31,15 @@ import Testing
     private struct Names {
         /// A job that waits.
         var job: String
+        /// A link that nobody has opened.
+        var token: String
         var callback: String
         var endpoint: Int
 
         func path(_ route: GatewayRoute) -> String {
             [
                 "id": self.job, "webhookId": self.callback, "endpoint": "\(self.endpoint)", "kind": "FACE",
-                "faceId": "face-7", "userReference": "user-7",
+                "faceId": "face-7", "userReference": "user-7", "token": self.token, "asset": "page.js",
             ].reduce(route.path) { $0.replacing("{\($1.key)}", with: $1.value) }
         }
     }
@@ -59,6 +61,11 @@ import Testing
             (
                 Data("grant_type=client_credentials".utf8),
                 ["Content-Type": "application/x-www-form-urlencoded"]
+            )
+        case .files:
+            (
+                Data("--cut\r\nContent-Disposition: form-data; name=\"FRONT\"\r\n\r\nx\r\n--cut--\r\n".utf8),
+                ["Content-Type": "multipart/form-data; boundary=cut"]
             )
         case .json, .shortJSON, .jsonOrFiles: Self.json(#"{"encodedFrontImage":"aW1hZ2U="}"#)
         case .optionalJSON where route.path.hasSuffix("/replay"): Self.json(#"{"since":"2026-01-01T00:00:00Z"}"#)
@@ -124,7 +131,8 @@ import Testing
     /// What a call does for another partner that uses the first one's names; `nil`: the name is its own, or there is none.
     private static func foreign(_ route: GatewayRoute) -> Outcome? {
         switch (route.names.first, route.method) {
-        case (nil, _), ("faceId", "POST"): nil
+        // Who has a link is whoever it was sent to; pages are the same for everyone.
+        case (nil, _), ("faceId", "POST"), ("token", _), ("asset", _): nil
         case ("id", _): .refused(.jobUnknown)
         case ("webhookId", _): .refused(.callbackUnknown)
         case ("endpoint", _): .refused(.endpointUnknown)
@@ -159,8 +167,11 @@ import Testing
             INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, embedding)
             SELECT id, 'face-7', 'test', repeat('0', 64), repeat('0', 1024) FROM insp.partner WHERE name = 'bank';
             """)
+        let link = try await gateway.call("POST", "/capture/sessions", ["workflow": "liveness"]).document["url"]
+        let token = try #require((link as? String)?.split(separator: "/").last)
         return Names(
-            job: try await job("user-7"), callback: try #require(callback?["webhookId"] as? String),
+            job: try await job("user-7"), token: String(token),
+            callback: try #require(callback?["webhookId"] as? String),
             endpoint: try #require(callback?["endpoint"] as? Int))
     }
 
@@ -170,6 +181,7 @@ import Testing
             "job", "job WHERE status = 1", "part", "content", "person", "job_reference", "rerun", "face",
             "face_template", "challenge", "callback", "callback_waiting", "callback_waiting WHERE attempts = 0",
             "endpoint WHERE paused", "secret WHERE owner LIKE 'endpoint%'", "partner_key", "credential_token",
+            "capture_session", "capture_session WHERE opened_at IS NULL", "capture_session WHERE challenges = 0",
         ]
         let row = try await gateway.connection.query(
             "SELECT " + what.map { "(SELECT count(*) FROM insp.\($0))" }.joined(separator: ", "))[0]
@@ -229,7 +241,10 @@ import Testing
                 let answer = try await gateway.send(
                     route.method, path, wrong.body, bearer: wrong.bearer, headers: wrong.headers)
                 var isKnown = wrong.outcome.code != .unauthenticated
-                if case .everyone = route.access { isKnown = false }
+                switch route.access {
+                case .everyone, .link: isKnown = false
+                case .scope: break
+                }
                 Self.check(answer, wrong.outcome, isKnown: isKnown, "\(route.method) \(path) \(wrong.what)")
             }
             guard let outcome = Self.foreign(route) else { continue }

@@ -79,7 +79,8 @@ import Testing
         "purposes": ["'{identity}'"], "region": ["'EU'"], "may_choose": ["true"], "regions": ["'{EU}'"],
         "hosts": ["'{hooks.example.com}'"], "policy": ["'{}'", "'{\"minimumAge\":18}'"],
         "vendor": ["'{\"url\":\"https://vendor.example.com\"}'"], "p_content": ["'blob'"],
-        "payload": ["'\(request)'"], "p_payload": [#"'{"workflow":"id"}'"#], "front": ["'\\x01'"],
+        "payload": ["'\(request)'"],
+        "p_payload": [#"'{"workflow":"id"}'"#, #"'{"workflow":"id","documentFormat":"TD3"}'"#], "front": ["'\\x01'"],
         "p_settings": ["'{}'"], "p_scope": ["'create'", "'read'"], "p_credential": ["1"], "scopes": ["'{read}'"],
         "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],
         "decision": ["'PASSED'"],
@@ -108,13 +109,18 @@ import Testing
         "origins": ["'{https://app.example.com}'", "'{https://app.example.com/,null}'", "'{http://localhost:8080}'"],
         "jwk": [publicKey], "p_jwk": [publicKey, #"'{"kty":"RSA","n":"AQAB","e":"AQAB"}'"#],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
+        "p_token_sha256": ["(SELECT c.token_sha256 FROM insp.capture_session c)"],
+        "p_browser_sha256": ["sha256('browser')"],
         "p_locations": [
             "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"
         ],
     ]
     /// Optional arguments that a sensible call gives.
     /// They succeed only while a session waits for its next blob: SessionBlobTests calls them then.
-    private static let betweenBlobs: Set = ["gateway_session_add", "gateway_session_answer"]
+    /// Those of links take what the page captured: CaptureLinkTests calls them.
+    private static let betweenBlobs: Set = [
+        "gateway_session_add", "gateway_session_answer", "capture_submit", "capture_try",
+    ]
     /// It succeeds only where a case has parts as bytes: ConsoleReviewTests calls it then.
     private static let ofCases: Set = ["console_part"]
     private static let usual: Set = ["front", "p_kinds", "p_contents", "purpose"]
@@ -238,6 +244,8 @@ import Testing
             SELECT insp.callback_dead_letter(c.webhook_id) FROM insp.callback c;
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
             SELECT insp.create_credential('acme', (SELECT array_agg(s.scope) FROM insp.scope s));
+            SELECT insp.capture_create(1, (SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential'), gen_random_uuid(), '{"workflow":"id_identity","documentFormat":"TD3"}');
+            SELECT insp.capture_open(c.token_sha256, sha256('browser')) FROM insp.capture_session c;
             SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.set_partner_key('acme', \(publicKey));
             SELECT insp.console_sign_in(sha256('desk'), 'ann', 'oidc', '{reviewer:*,operator:*,auditor:*}');

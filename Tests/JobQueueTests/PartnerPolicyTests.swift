@@ -337,7 +337,7 @@ import Testing
         let fixture = try await QueueFixture()
         for action in [
             "set_consent_policy", "set_region_policy", "set_callback_policy", "set_decision_policy", "set_regions",
-            "set_vendor",
+            "set_vendor", "set_capture_policy",
         ] {
             _ = try await self.call(fixture, "set_approval('\(action)', true)")
         }
@@ -345,7 +345,7 @@ import Testing
             "set_consent_policy('acme', true)", "set_partner('acme', consent_required => true)",
             "set_region_policy('acme', 'EU')", "set_partner('acme', region => 'EU')",
             "set_callback_policy('acme', NULL)", "set_decision_policy('acme', '{}')", "set_regions('{EU}')",
-            "set_vendor('acme', NULL)",
+            "set_vendor('acme', NULL)", "set_capture_policy('acme', NULL)",
         ] { #expect(await self.state(fixture, call) == "APPROVAL_NEEDED", "\(call)") }
         #expect(try await self.call(fixture, "set_partner('acme', lane => 'bulk')") == "partner acme: lane bulk")
     }

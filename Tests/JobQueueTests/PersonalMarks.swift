@@ -27,6 +27,7 @@ struct PersonalMarks: Sendable {
         "client_authorization": "a partner's", "token_revocation": "a name of an authorization, an error code",
         "challenge.spec": "drawn by the database",
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
+        "capture_session": "goes an hour after its link expires, and earlier with its person or job: CaptureLinkTests",
         "control": "a lane's", "custody": "names of wrapping keys, a key of the object store",
         "object_gone": "made of a day and random numbers", "country": "a list",
         "credential": "a partner's", "credential_token": "a partner's",

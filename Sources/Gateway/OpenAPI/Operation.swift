@@ -155,6 +155,7 @@ extension GatewayRoute {
 
     private var security: String {
         switch self.access {
+        case .link: #""security": []"#
         case .everyone: self.operation.takesCredential ? #""security": [{ "basic": [] }, {}]"# : #""security": []"#
         case .scope(let scope, _):
             #""security": [{ "token": ["\#(scope.rawValue)"] }, { "basic": [] }, { "bearer": [] }]"#
@@ -179,6 +180,7 @@ extension GatewayRoute {
     private var refusals: [Int] {
         var statuses: Set = [400, 405, 417, 429, 431]
         if case .scope = self.access { statuses.formUnion([401, 403, 503]) }
+        if case .link = self.access { statuses.formUnion([404, 409, 410, 503]) }
         if !self.content.types.isEmpty { statuses.formUnion([413, 415]) }
         return statuses.union(self.operation.refusals).subtracting(self.operation.answers.map(\.status)).sorted()
     }

@@ -17,6 +17,8 @@ struct GatewayRoute: Sendable {
         case optionalJSON
         /// JSON, or a form with files (RFC 7578).
         case jsonOrFiles
+        /// A form with files alone.
+        case files
         /// A form, as HTML and OAuth 2.0 encode it (RFC 6749, appendix B).
         case form
 
@@ -26,6 +28,7 @@ struct GatewayRoute: Sendable {
             case .none: []
             case .json, .shortJSON, .optionalJSON: ["application/json"]
             case .jsonOrFiles: ["application/json", "multipart/form-data"]
+            case .files: ["multipart/form-data"]
             case .form: ["application/x-www-form-urlencoded"]
             }
         }
@@ -34,7 +37,7 @@ struct GatewayRoute: Sendable {
         var limit: Int? {
             switch self {
             case .none: 0
-            case .json, .jsonOrFiles: nil
+            case .json, .jsonOrFiles, .files: nil
             case .shortJSON, .optionalJSON, .form: 64 * 1024
             }
         }
@@ -44,6 +47,8 @@ struct GatewayRoute: Sendable {
     enum Access: Sendable {
         /// Everyone. The credential, if any, is not looked at.
         case everyone(@Sendable (GatewayService, HTTPRequest, Data) async throws -> HTTPResponse)
+        /// Whoever has a link that captures, which the path names. The closure checks the rest of the head before a body is read.
+        case link(@Sendable (CaptureCall) throws(InspectError) -> Work)
         /// Whoever presents a credential with this scope. The closure checks the rest of the head before a body is read.
         case scope(GatewayCredential.Scope, @Sendable (GatewayCall) throws(InspectError) -> Work)
     }

@@ -363,6 +363,16 @@ extension ErrorCode {
             refusal(
                 "IN094", "events after the cursor are gone", status: 410,
                 hint: "Begin again without after: all that is kept is returned, some of it again.")
+        case .returnURLInvalid: refusal("IN095", "the return URL is not acceptable for this partner")
+        case .linkUnknown: refusal("IN197", "no link has that token", status: 404)
+        case .linkEnded:
+            refusal(
+                "IN198", "the link has expired, or was used", status: 410, hint: "Ask for another link.",
+                jumio: "J00000")
+        case .linkTaken:
+            refusal(
+                "IN199", "the link is in use in another browser", status: 409,
+                hint: "Go on in the browser in which it was opened, or ask for another link.")
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         case .resultPurged: refusal("IN109", "the job's result was removed", status: 409)
         case .partnerKeyMissing: refusal("IN108", "the partner has registered no key", status: 404)

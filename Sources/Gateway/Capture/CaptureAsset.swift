@@ -1,0 +1,54 @@
+internal import Custody
+internal import Foundation
+internal import HTTPServer
+
+/// A file of the page that captures, which is part of the program.
+struct CaptureAsset: Sendable {
+    /// Part of each asset's path. A version's files keep doing what they did: a partner's page names it.
+    static let version = "v1"
+
+    var name: String
+    var type: String
+    var bytes: Data
+    var tag: String
+    /// Whether pages of other origins load it.
+    var isShared = false
+
+    private init(_ name: String, _ bytes: [UInt8], isShared: Bool = false) {
+        self.name = name
+        self.bytes = Data(bytes)
+        self.tag = "\"\(Data(SHA256.digest(bytes)).prefix(12).hexadecimal)\""
+        self.isShared = isShared
+        self.type =
+            switch name.split(separator: ".").last {
+            case "js": "text/javascript; charset=utf-8"
+            case "css": "text/css; charset=utf-8"
+            default: "application/json"
+            }
+    }
+
+    static let all = [
+        CaptureAsset("capture.js", PackageResources.capture_js, isShared: true),
+        CaptureAsset("camera.js", PackageResources.camera_js),
+        CaptureAsset("challenge.js", PackageResources.challenge_js),
+        CaptureAsset("document.js", PackageResources.document_js),
+        CaptureAsset("page.css", PackageResources.page_css),
+        CaptureAsset("page.js", PackageResources.page_js),
+        CaptureAsset("send.js", PackageResources.send_js),
+        CaptureAsset("texts.json", PackageResources.texts_json),
+        CaptureAsset("ui.js", PackageResources.ui_js),
+    ]
+
+    /// As a browser gets it; 304 where it has it already.
+    func answer(to request: HTTPRequest) -> HTTPResponse {
+        var headers = [
+            ("ETag", self.tag), ("Cross-Origin-Resource-Policy", self.isShared ? "cross-origin" : "same-origin"),
+        ]
+        // A module of another origin is fetched with CORS; there is nothing secret in it.
+        if self.isShared { headers.append(("Access-Control-Allow-Origin", "*")) }
+        let known = (request.headers["if-none-match"] ?? "").split(separator: ",")
+            .map { $0.trimmingCharacters(in: .whitespaces).replacing("W/", with: "") }
+        if known.contains(self.tag) || known.contains("*") { return HTTPResponse(status: 304, headers: headers) }
+        return HTTPResponse(status: 200, headers: [("Content-Type", self.type)] + headers, body: self.bytes)
+    }
+}

@@ -1,0 +1,105 @@
+internal import Custody
+internal import Foundation
+internal import HTTPServer
+internal import InspectCore
+
+/// What a request to a link proves: who has the link, and whether it is the browser that began.
+struct CaptureKey: Sendable {
+    var token: Data
+    /// Of the cookie; `nil`: the browser has none.
+    var browser: Data?
+
+    /// The cookie's name. Without an attribute Path it is sent to this link alone.
+    static let cookie = "capture"
+
+    /// - Returns: `nil` where the path names no token.
+    init?(_ request: HTTPRequest) {
+        guard request.segments.count > 2, let token = Self.digest(request.segments[2][...]) else { return nil }
+        self.token = token
+        let values = (request.headers["cookie"] ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
+            .filter { $0.hasPrefix(Self.cookie + "=") }
+        // Two of the name could be read in two ways.
+        self.browser = values.count == 1 ? Self.digest(values[0].dropFirst(Self.cookie.count + 1)) : nil
+    }
+
+    /// The SHA-256 of 32 bytes that are written as 43 characters (RFC 4648, section 5).
+    static func digest(_ text: Substring) -> Data? {
+        guard text.utf8.count == 43,
+            text.utf8.allSatisfy({
+                (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0) || $0 == 0x2d
+                    || $0 == 0x5f
+            })
+        else { return nil }
+        return Data(SHA256.digest(Array(text.utf8)))
+    }
+}
+
+/// A link that captures, as its page must know it.
+struct CaptureLink: Sendable {
+    enum State: String, Codable, Sendable {
+        case new = "new"
+        case open = "open"
+        case submitted = "submitted"
+    }
+
+    var key: CaptureKey
+    var id: String
+    var partner: String
+    var partnerID: Int64
+    var state: State
+    /// Whether this browser began.
+    var isMine: Bool
+    /// The job's payload without consent and challenge, JSON; of a sealed one with pseudonyms. `nil`: the job has it.
+    var request: Data?
+    var returnURL: String?
+    /// What the request has pseudonyms for, and the return URL.
+    var sealed: Data?
+    /// What the page captures, in order.
+    var parts: [PartKind]
+    var challenge: String
+    var fallback: String
+    var showsResult: Bool
+    var locale: String?
+    var embedOrigin: String?
+    var expiresIn: Int
+    /// Of the person, JSON; `nil`: none yet.
+    var consent: Data?
+    var policyURL: String?
+    var policyVersion: String?
+    var purposes: [String]
+    /// How often each part was judged, JSON.
+    var tries: Data?
+    var job: String?
+    var jobStatus: Int?
+
+    /// Judgements of one part; after them the person goes on with what there is.
+    static let mostTries = 3
+
+    /// The language of advice.
+    func language(_ request: HTTPRequest) -> String {
+        let asked = self.locale ?? request.query["language"] ?? "en"
+        return asked.wholeMatch(of: /[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?/) == nil ? "en" : asked
+    }
+}
+
+/// A call of a link's page, without its body.
+struct CaptureCall: Sendable {
+    var service: GatewayService
+    var request: HTTPRequest
+    var link: CaptureLink
+
+    var store: GatewayStore { self.service.store }
+
+    /// Reads a form.
+    func parsing() throws(InspectError) -> @Sendable (Data) async throws -> CreateRequest {
+        guard let boundary = FormData.boundary(of: self.request.headers["content-type"] ?? "") else {
+            throw InspectError(
+                .mediaTypeUnsupported, "multipart/form-data without a valid boundary", field: "Content-Type")
+        }
+        return { body in
+            try await self.service.largeBodies.parse(self.link.partner, body) { body in
+                try CreateRequest(try FormData(body, boundary: boundary), idempotencyKey: nil)
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import { cameraFault, openCamera } from './camera.js';
+import { again, call } from './send.js';
+import { ask, element, text, wait, warn } from './ui.js';
+
+const LIGHT = {
+    RED: '#f00', GREEN: '#0f0', BLUE: '#00f', CYAN: '#0ff', MAGENTA: '#f0f', YELLOW: '#ff0',
+};
+/** What the screen shows before and after the colours. */
+const DARK = '#333';
+/** Frames a second, and in all: a job takes 256. */
+const RATE = 15;
+const MOST = 256;
+/** Before the first colour or instruction: the person at rest. */
+const REST = 900;
+/** After the last colour, whose light comes late. */
+const TAIL = 500;
+/** For one motion. Half of what the challenge allows, as it counts from the end of the motion before. */
+const WINDOW = 3500;
+
+const painted = () => new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now())));
+
+/** Shows the colours, each for its time, and returns when the first one was shown. */
+async function flash(stage, challenge) {
+    let start = null;
+    let shown = -1;
+    for (;;) {
+        const now = await painted();
+        const index = start === null ? 0 : Math.floor((now - start) / challenge.colourMs);
+        if (index >= challenge.colours.length) break;
+        if (index !== shown) {
+            stage.style.backgroundColor = LIGHT[challenge.colours[index]];
+            stage.dataset.colour = challenge.colours[index];
+            shown = index;
+        }
+        start ??= now;
+    }
+    stage.style.backgroundColor = DARK;
+    stage.dataset.colour = '';
+    await wait(TAIL);
+    return start;
+}
+
+/** Shows the instructions, each with a count-down, and returns when the first one was shown. */
+async function instruct(stage, words, countdown, challenge) {
+    const window = Math.min(WINDOW, challenge.stepTimeoutMs / 2);
+    let start = null;
+    for (const step of challenge.steps) {
+        words.textContent = text(`motion.${step}`);
+        stage.dataset.step = step;
+        const shown = await painted();
+        start ??= shown;
+        for (;;) {
+            const left = shown + window - performance.now();
+            if (left <= 0) break;
+            countdown.textContent = String(Math.ceil(left / 1000));
+            await wait(Math.min(100, left));
+        }
+    }
+    stage.dataset.step = '';
+    return start;
+}
+
+/** Records one answer to a challenge: {frames, challenge: {token, frameTimes}}. */
+async function answer(camera) {
+    const challenge = await again(() => call('POST', 'challenge'));
+    const hasColours = Boolean(challenge.colours?.length);
+    const words = element('p', { class: 'order', role: 'status', 'aria-live': 'assertive' }, text('challenge.ready'));
+    const countdown = element('p', { class: 'countdown', 'aria-hidden': 'true' });
+    const stage = element(
+        'div', { class: hasColours ? 'stage colours' : 'stage motions', id: 'stage' },
+        element('div', { class: 'finder mirrored' }, camera.video), words, countdown);
+    stage.style.backgroundColor = DARK;
+    const below = document.getElementById('capture');
+    below.inert = true;
+    document.body.append(stage);
+    try {
+        // Playing stops where the element is moved.
+        await camera.video.play();
+        const stop = camera.record(RATE);
+        await wait(REST);
+        if (hasColours) words.textContent = '';
+        let start = hasColours ? await flash(stage, challenge) : null;
+        if (challenge.steps?.length) {
+            const begin = await instruct(stage, words, countdown, challenge);
+            start ??= begin;
+        }
+        const frames = (await stop()).slice(0, MOST);
+        const times = frames.map((frame) => Math.round((frame.time - start) * 10) / 10);
+        return { frames: frames.map((frame) => frame.blob), challenge: { token: challenge.token, frameTimes: times } };
+    } finally {
+        below.inert = false;
+        stage.remove();
+    }
+}
+
+/**
+ * The challenge, as often as the person wants to try.
+ *
+ * @returns the answer; null: the person cannot do it, and goes on without
+ */
+export async function meet(state) {
+    const kind = state.challenge;
+    let fault = null;
+    for (;;) {
+        const choice = await ask(
+            text('challenge'),
+            [
+                fault && element('p', { class: 'fault' }, fault),
+                element('p', {}, text(`challenge.${kind}`)),
+                kind === 'colour_flash' && element('p', { class: 'warning', role: 'note' }, text('challenge.warning')),
+                kind === 'motion' && element('p', {}, text('challenge.sound')),
+                state.fallback !== 'review' && element('p', {}, text('challenge.otherwise', { partner: state.partner })),
+            ].filter(Boolean),
+            [
+                { name: 'begin', label: text('challenge.begin'), kind: 'first' },
+                state.fallback === 'review' && { name: 'decline', label: text('decline'), kind: 'second' },
+            ]);
+        if (choice === 'decline') return null;
+        let camera = null;
+        try {
+            camera = await openCamera('user');
+            return await answer(camera);
+        } catch (error) {
+            if (error.code?.startsWith('LINK_')) throw error;
+            fault = error.code ? text(error.code === 'CHALLENGE_INVALID' ? 'challenge.most' : 'network') : cameraFault(error);
+            warn(fault);
+        } finally {
+            camera?.stop();
+        }
+    }
+}

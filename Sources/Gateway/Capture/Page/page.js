@@ -1,0 +1,160 @@
+// The page behind a link: consent, photos, challenge, sending, end. Nothing is stored on the phone: what was captured is in this
+// page's memory until it is sent, and gone with the page.
+
+import { meet } from './challenge.js';
+import { documentSide, selfie } from './document.js';
+import { again, call, upload } from './send.js';
+import { ask, button, element, say, show, speak, text, wait, warn } from './ui.js';
+
+/** How long a page that shows the result waits for it. */
+const PATIENCE = 60000;
+
+const embedded = window.parent !== window;
+let origin = null;
+
+/** Tells the page that embeds this one; the gateway allows one origin to. */
+function tell(event, more = {}) {
+    if (embedded && origin) window.parent.postMessage({ type: 'inspectd.capture', event, ...more }, origin);
+}
+
+/** 32 random bytes, which bind the link to this browser. */
+function randomSecret() {
+    const bytes = crypto.getRandomValues(new Uint8Array(32));
+    return btoa(String.fromCharCode(...bytes)).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+}
+
+/** What the person agrees to, with its version. */
+async function consent(state, table, language) {
+    const secret = randomSecret();
+    let current = state;
+    for (;;) {
+        const isLink = /^https:\/\//.test(current.policyUrl || '');
+        const shown = [
+            element('p', {}, text('consent.who', { partner: current.partner })),
+            element('ul', {}, ...current.parts.map((part) => element('li', {}, text(`consent.${part}`)))),
+            current.purposes.length > 0 && element('p', {}, text('consent.purposes', { purposes: current.purposes.join(', ') })),
+            element('p', {}, text('consent.stored')),
+            isLink && element('p', {}, element(
+                'a', { href: current.policyUrl, target: '_blank', rel: 'noopener noreferrer' }, text('consent.policy'))),
+            current.policyVersion && element('p', { class: 'small' }, text('consent.version', { version: current.policyVersion })),
+            element('p', { class: 'small' }, text('consent.time', { minutes: Math.max(1, Math.round(current.expiresIn / 60)) })),
+        ].filter(Boolean);
+        const choice = await ask(text('consent'), shown, [
+            { name: 'agree', label: text('consent.agree'), kind: 'first' },
+            { name: 'refuse', label: text('consent.refuse'), kind: 'second' },
+        ]);
+        if (choice === 'refuse') {
+            tell('refused');
+            show(text('refused'), element('p', {}, text('refused.close')));
+            return null;
+        }
+        try {
+            return await again(() => call('POST', 'open', {
+                browser: secret, policyVersion: current.policyVersion ?? null, text: `${table.version} ${language}`,
+            }));
+        } catch (error) {
+            // The policy changed while the page was open: the person must see the new one.
+            if (error.code === 'CONSENT_MISSING') current = await call('GET', 'state');
+            else if (!error.isPassing) throw error;
+            else warn(text('network'));
+        }
+    }
+}
+
+/** Sends everything as one form, whole, until it has arrived or the gateway refuses it. */
+async function send(taken) {
+    for (;;) {
+        const form = new FormData();
+        for (const kind of ['FRONT', 'BACK', 'FACE']) if (taken[kind]) form.append(kind, taken[kind], kind);
+        if (taken.FRAMES) {
+            for (const [index, frame] of taken.FRAMES.frames.entries()) form.append('FRAMES', frame, `${index}.jpg`);
+            form.append('request', JSON.stringify({ challenge: taken.FRAMES.challenge }));
+        }
+        const bar = element('progress', { max: 1, value: 0, 'aria-label': text('sending') });
+        show(text('sending'), element('p', {}, text('sending.wait')), bar);
+        try {
+            return await again(() => upload('submit', form, (share) => { bar.value = share; }));
+        } catch (error) {
+            if (!error.isPassing) throw error;
+            warn(text('network'));
+            await ask(text('unsent'), [element('p', {}, text('unsent.again'))], [
+                { name: 'again', label: text('unsent.send'), kind: 'first' },
+            ]);
+        }
+    }
+}
+
+/** The result, where the page shows it and it comes soon; else that the person will be told. */
+async function end(first) {
+    let state = first;
+    const deadline = Date.now() + PATIENCE;
+    if (state.showsResult && !state.isFinished) {
+        show(text('done'), element('p', { role: 'status' }, text('done.wait')));
+        while (!state.isFinished && Date.now() < deadline) {
+            await wait(1500);
+            state = await call('GET', 'state').catch(() => state);
+        }
+    }
+    const isTold = state.decision === 'PASSED' || state.decision === 'REJECTED';
+    const words = text(isTold ? `done.${state.decision}` : 'done.later', { partner: state.partner });
+    tell('submitted', { isFinished: Boolean(state.isFinished), decision: state.decision ?? null });
+    const main = show(text('done'), element('p', { id: 'outcome' }, words), element('p', {}, text('done.stored')));
+    say(words);
+    if (/^https:\/\//.test(state.returnUrl || '')) {
+        main.append(element(
+            'a', { class: 'first', id: 'return', href: state.returnUrl, target: embedded ? '_top' : '_self', rel: 'noreferrer' },
+            text('return', { partner: state.partner })));
+    }
+}
+
+/** Takes what the link asks for, in its order. */
+async function capture(state, language) {
+    const taken = {};
+    const mayDecline = state.fallback === 'review';
+    for (const part of state.parts) {
+        if (part === 'FRONT' || part === 'BACK') taken[part] = await documentSide(part, state, language);
+        // Without a document, a reviewer would have nothing to look at.
+        else if (part === 'FACE') taken.FACE = await selfie(state, mayDecline && state.parts.includes('FRONT'));
+        else if (part === 'FRAMES' && taken.FACE !== null) taken.FRAMES = await meet(state);
+    }
+    for (;;) {
+        try {
+            return await send(taken);
+        } catch (error) {
+            if (!['CHALLENGE_EXPIRED', 'CHALLENGE_USED', 'CHALLENGE_INVALID'].includes(error.code)) throw error;
+            // The line was slow: the photos stay, and another challenge is met.
+            warn(text('challenge.expired'));
+            taken.FRAMES = await meet(state);
+        }
+    }
+}
+
+/** Why the link goes no further. */
+function fault(error) {
+    const known = ['LINK_TAKEN', 'LINK_ENDED', 'LINK_UNKNOWN'].includes(error.code);
+    tell('ended', { code: error.code || 'INTERNAL' });
+    show(
+        text(known ? `fault.${error.code}` : 'fault'),
+        element('p', {}, text(known ? `fault.${error.code}.what` : error.isPassing ? 'network' : 'fault.what')),
+        !known && error.code && element('p', { class: 'small' }, error.code),
+        !known && button(text('fault.again'), () => location.reload()));
+}
+
+async function run() {
+    const table = await (await fetch(new URL('texts.json', import.meta.url), { cache: 'no-store' })).json();
+    speak(table, null);
+    try {
+        let state = await again(() => call('GET', 'state'));
+        const language = speak(table, state.locale);
+        origin = state.embedOrigin ?? null;
+        tell('ready');
+        if (state.state === 'new') state = await consent(state, table, language);
+        if (state === null) return;
+        if (state.state === 'open') state = await capture(state, language);
+        await end(state);
+    } catch (error) {
+        fault(error);
+    }
+}
+
+run();

@@ -1,0 +1,70 @@
+// Elements are made one by one and no markup is parsed, so nothing that a partner or a document says can become markup.
+
+let texts = {};
+let language = 'en';
+
+/** Chooses the language: the link's, else the browser's, else English. */
+export function speak(table, locale) {
+    const wanted = [locale, ...(locale ? [] : navigator.languages || [])].filter(Boolean);
+    language = wanted.map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => table[tag]) || 'en';
+    texts = { ...table.en, ...table[language] };
+    document.documentElement.lang = language;
+    document.title = text('title');
+    return language;
+}
+
+/** A text of the table, with values in place of the names in braces. */
+export function text(key, values = {}) {
+    return (texts[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
+}
+
+export function element(tag, properties = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+        if (value === undefined || value === null || value === false) continue;
+        if (name === 'class') made.className = value;
+        else if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
+        else if (name in made && typeof value !== 'string') made[name] = value;
+        else made.setAttribute(name, value === true ? '' : value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+    return made;
+}
+
+export function button(label, action, kind = 'first') {
+    return element('button', { type: 'button', class: kind, onclick: action }, label);
+}
+
+/** Says something to whoever does not see the page. */
+export function say(words) {
+    document.getElementById('status').textContent = words;
+}
+
+/** Says at once that something went wrong, or needs a hand. */
+export function warn(words) {
+    document.getElementById('alert').textContent = words;
+}
+
+/** Replaces the page's content. The heading has the focus, so that a screen reader begins there. */
+export function show(heading, ...content) {
+    warn('');
+    const main = document.getElementById('capture');
+    const title = element('h1', { tabindex: '-1' }, heading);
+    main.replaceChildren(title, ...content.filter(Boolean));
+    title.focus();
+    return main;
+}
+
+/** Shows a screen and waits until one of its buttons is pressed; each has a name. */
+export function ask(heading, content, choices) {
+    return new Promise((resolve) => {
+        const buttons = choices.filter(Boolean).map(({ name, label, kind }) => {
+            const made = button(label, () => resolve(name), kind);
+            made.dataset.choice = name;
+            return made;
+        });
+        show(heading, ...content, element('div', { class: 'choices' }, ...buttons));
+    });
+}
+
+export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));

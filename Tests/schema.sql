@@ -51,6 +51,11 @@ CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.actor() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -398,6 +403,172 @@ CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.capture_challenge(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.capture_session (
+    id uuid NOT NULL,
+    partner_id integer NOT NULL,
+    credential_id bigint NOT NULL,
+    token_sha256 bytea NOT NULL,
+    browser_sha256 bytea,
+    request jsonb,
+    return_url text,
+    sealed bytea,
+    user_index bytea,
+    parts text[] NOT NULL,
+    challenge text NOT NULL,
+    fallback text NOT NULL,
+    shows_result boolean NOT NULL,
+    locale text,
+    embed_origin text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    opened_at timestamp with time zone,
+    submitted_at timestamp with time zone,
+    consent jsonb,
+    tries jsonb DEFAULT '{}'::jsonb NOT NULL,
+    challenges smallint DEFAULT 0 NOT NULL,
+    job_id uuid,
+    CONSTRAINT capture_session_browser_sha256_check CHECK ((length(browser_sha256) = 32)),
+    CONSTRAINT capture_session_challenge_check CHECK ((challenge = ANY (ARRAY['none'::text, 'colour_flash'::text, 'motion'::text]))),
+    CONSTRAINT capture_session_fallback_check CHECK ((fallback = ANY (ARRAY['none'::text, 'review'::text]))),
+    CONSTRAINT capture_session_token_sha256_check CHECK ((length(token_sha256) = 32))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
+
+CREATE FUNCTION insp.capture_check_open(s insp.capture_session) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.partner (
+    id integer NOT NULL,
+    name text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    lane smallint DEFAULT 1 NOT NULL,
+    region smallint,
+    consent_required boolean DEFAULT false NOT NULL,
+    callback_required boolean DEFAULT false NOT NULL,
+    job_lifetime interval DEFAULT '7 days'::interval NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    pause_reason text,
+    max_running integer,
+    rate_per_second double precision,
+    rate_burst integer,
+    review text DEFAULT 'never'::text NOT NULL,
+    keep_parts interval DEFAULT '30 days'::interval NOT NULL,
+    keep_results interval DEFAULT '30 days'::interval NOT NULL,
+    face_templates smallint DEFAULT 5 NOT NULL,
+    face_attempts integer DEFAULT 10 NOT NULL,
+    face_window interval DEFAULT '00:10:00'::interval NOT NULL,
+    keep_faces interval,
+    passive_signals_suffice boolean DEFAULT false NOT NULL,
+    max_waiting bigint,
+    max_bytes bigint,
+    keep_references interval,
+    erased_at timestamp with time zone,
+    test_of integer,
+    consent_policy_url text,
+    consent_policy_version text,
+    consent_purposes text[] DEFAULT '{}'::text[] NOT NULL,
+    region_choice boolean DEFAULT false NOT NULL,
+    callback_hosts text[],
+    decision_policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    decision_version integer DEFAULT 0 NOT NULL,
+    vendor jsonb,
+    capture_hosts text[],
+    CONSTRAINT partner_callback_hosts_check CHECK (((cardinality(callback_hosts) >= 1) AND (cardinality(callback_hosts) <= 64))),
+    CONSTRAINT partner_capture_hosts_check CHECK (((cardinality(capture_hosts) >= 1) AND (cardinality(capture_hosts) <= 64))),
+    CONSTRAINT partner_consent_policy_url_check CHECK ((length(consent_policy_url) <= 255)),
+    CONSTRAINT partner_consent_policy_version_check CHECK ((consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'::text)),
+    CONSTRAINT partner_consent_purposes_check CHECK ((cardinality(consent_purposes) <= 16)),
+    CONSTRAINT partner_decision_policy_check CHECK ((jsonb_typeof(decision_policy) = 'object'::text)),
+    CONSTRAINT partner_face_attempts_check CHECK ((face_attempts > 0)),
+    CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
+    CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
+    CONSTRAINT partner_job_lifetime_check CHECK ((job_lifetime > '00:00:00'::interval)),
+    CONSTRAINT partner_keep_faces_check CHECK (((keep_faces >= '01:00:00'::interval) AND (keep_faces <= '36525 days'::interval))),
+    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts = '00:00:00'::interval) OR ((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '36525 days'::interval)))),
+    CONSTRAINT partner_keep_references_check CHECK (((keep_references >= '01:00:00'::interval) AND (keep_references <= '36525 days'::interval))),
+    CONSTRAINT partner_keep_results_check CHECK (((keep_results >= '01:00:00'::interval) AND (keep_results <= '36525 days'::interval))),
+    CONSTRAINT partner_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
+    CONSTRAINT partner_max_bytes_check CHECK ((max_bytes > 0)),
+    CONSTRAINT partner_max_running_check CHECK ((max_running > 0)),
+    CONSTRAINT partner_max_waiting_check CHECK ((max_waiting > 0)),
+    CONSTRAINT partner_name_check CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'::text)),
+    CONSTRAINT partner_rate_burst_check CHECK ((rate_burst > 0)),
+    CONSTRAINT partner_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
+    CONSTRAINT partner_review_check CHECK ((review = ANY (ARRAY['never'::text, 'rejected'::text, 'warning'::text, 'always'::text]))),
+    CONSTRAINT partner_vendor_check CHECK ((jsonb_typeof(vendor) = 'object'::text))
+);
+
+CREATE FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb DEFAULT '{}'::jsonb, p_sealed bytea DEFAULT NULL::bytea, OUT token text, OUT expires_at text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea DEFAULT NULL::bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) RETURNS record
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text DEFAULT 'en'::text, OUT attempt integer, OUT advice jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS insp.capture_session
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text DEFAULT NULL::text, p_text text DEFAULT NULL::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], p_sealed bytea DEFAULT NULL::bytea, p_request_hmac bytea DEFAULT NULL::bytea, p_locations text[] DEFAULT NULL::text[], p_digests bytea[] DEFAULT NULL::bytea[], p_sizes integer[] DEFAULT NULL::integer[], OUT id uuid, OUT repeated boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.capture_try(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.challenge_issue(partner text, method text DEFAULT 'colour_flash'::text, colours integer DEFAULT 7, colour_ms integer DEFAULT 400, steps integer DEFAULT 3, motions text[] DEFAULT ARRAY['MOUTH_OPEN'::text, 'SMILE'::text, 'BLINK'::text, 'SHAKE'::text, 'NOD'::text], step_timeout_ms integer DEFAULT 7000, lifetime interval DEFAULT NULL::interval) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -443,68 +614,13 @@ CREATE TABLE insp.endpoint (
     CONSTRAINT endpoint_pins_check CHECK ((array_to_string(pins, ' '::text, '-'::text) ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'::text))
 );
 
-CREATE TABLE insp.partner (
-    id integer NOT NULL,
-    name text NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    lane smallint DEFAULT 1 NOT NULL,
-    region smallint,
-    consent_required boolean DEFAULT false NOT NULL,
-    callback_required boolean DEFAULT false NOT NULL,
-    job_lifetime interval DEFAULT '7 days'::interval NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    paused boolean DEFAULT false NOT NULL,
-    pause_reason text,
-    max_running integer,
-    rate_per_second double precision,
-    rate_burst integer,
-    review text DEFAULT 'never'::text NOT NULL,
-    keep_parts interval DEFAULT '30 days'::interval NOT NULL,
-    keep_results interval DEFAULT '30 days'::interval NOT NULL,
-    face_templates smallint DEFAULT 5 NOT NULL,
-    face_attempts integer DEFAULT 10 NOT NULL,
-    face_window interval DEFAULT '00:10:00'::interval NOT NULL,
-    keep_faces interval,
-    passive_signals_suffice boolean DEFAULT false NOT NULL,
-    max_waiting bigint,
-    max_bytes bigint,
-    keep_references interval,
-    erased_at timestamp with time zone,
-    test_of integer,
-    consent_policy_url text,
-    consent_policy_version text,
-    consent_purposes text[] DEFAULT '{}'::text[] NOT NULL,
-    region_choice boolean DEFAULT false NOT NULL,
-    callback_hosts text[],
-    decision_policy jsonb DEFAULT '{}'::jsonb NOT NULL,
-    decision_version integer DEFAULT 0 NOT NULL,
-    vendor jsonb,
-    CONSTRAINT partner_callback_hosts_check CHECK (((cardinality(callback_hosts) >= 1) AND (cardinality(callback_hosts) <= 64))),
-    CONSTRAINT partner_consent_policy_url_check CHECK ((length(consent_policy_url) <= 255)),
-    CONSTRAINT partner_consent_policy_version_check CHECK ((consent_policy_version ~ '^[A-Za-z0-9._-]{1,32}$'::text)),
-    CONSTRAINT partner_consent_purposes_check CHECK ((cardinality(consent_purposes) <= 16)),
-    CONSTRAINT partner_decision_policy_check CHECK ((jsonb_typeof(decision_policy) = 'object'::text)),
-    CONSTRAINT partner_face_attempts_check CHECK ((face_attempts > 0)),
-    CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
-    CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
-    CONSTRAINT partner_job_lifetime_check CHECK ((job_lifetime > '00:00:00'::interval)),
-    CONSTRAINT partner_keep_faces_check CHECK (((keep_faces >= '01:00:00'::interval) AND (keep_faces <= '36525 days'::interval))),
-    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts = '00:00:00'::interval) OR ((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '36525 days'::interval)))),
-    CONSTRAINT partner_keep_references_check CHECK (((keep_references >= '01:00:00'::interval) AND (keep_references <= '36525 days'::interval))),
-    CONSTRAINT partner_keep_results_check CHECK (((keep_results >= '01:00:00'::interval) AND (keep_results <= '36525 days'::interval))),
-    CONSTRAINT partner_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
-    CONSTRAINT partner_max_bytes_check CHECK ((max_bytes > 0)),
-    CONSTRAINT partner_max_running_check CHECK ((max_running > 0)),
-    CONSTRAINT partner_max_waiting_check CHECK ((max_waiting > 0)),
-    CONSTRAINT partner_name_check CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'::text)),
-    CONSTRAINT partner_rate_burst_check CHECK ((rate_burst > 0)),
-    CONSTRAINT partner_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
-    CONSTRAINT partner_review_check CHECK ((review = ANY (ARRAY['never'::text, 'rejected'::text, 'warning'::text, 'always'::text]))),
-    CONSTRAINT partner_vendor_check CHECK ((jsonb_typeof(vendor) = 'object'::text))
-);
-
 CREATE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS void
     LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_capture_options(p jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE TABLE insp.workflow (
@@ -716,6 +832,175 @@ CREATE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL::b
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_actor(p_token_sha256 bytea) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_begin(p_actor text) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_minutes integer DEFAULT 0, p_after_since bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, decision text, waits double precision, remains double precision, because text[], holder text, is_mine boolean, since bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_end() RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_endpoints(p_token_sha256 bytea) RETURNS TABLE(id bigint, partner text, origin text, pending bigint, in_flight bigint, held bigint, dead bigint, delivered bigint, oldest double precision, breaker text, last_code text, warnings text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) RETURNS insp.job
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_lanes(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, paused boolean, waiting bigint, is_estimate boolean, oldest double precision, delayed bigint, running bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_queues(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, partner text, waiting bigint, oldest double precision, why text, remedy text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_selection(p_partners integer[], p_code text, p_before timestamp with time zone, p_last bigint, p_limit integer) RETURNS TABLE(job_id bigint, id uuid)
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_session_of(p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_sign_out(p_token_sha256 bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_step(p_limit integer DEFAULT 100) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '1s'
+    AS ...
+
+CREATE FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamp with time zone
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, action text, partner text, code text, reason text, began double precision, total integer, done integer, refused integer, ended double precision, ended_by text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) RETURNS TABLE(at double precision, kind text, who text, detail text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_who(p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_workers(p_token_sha256 bytea) RETURNS TABLE(id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text, silent double precision)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.consume_challenge() RETURNS trigger
@@ -1149,6 +1434,12 @@ CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engin
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.face_in_use(p_partner integer, p_index bytea, p_since timestamp with time zone) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
 CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_embedding text, p_job uuid, p_person bigint DEFAULT NULL::bigint) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1271,6 +1562,11 @@ CREATE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '00:01:00'::int
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.follow_partner() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
@@ -1819,7 +2115,6 @@ CREATE FUNCTION insp.keep_of(p insp.partner, p_what text) RETURNS interval
 CREATE FUNCTION insp.keep_policy() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET "IntervalStyle" TO 'iso_8601'
     AS ...
 
 CREATE FUNCTION insp.key_writers() RETURNS SETOF text
@@ -1896,8 +2191,13 @@ CREATE FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) RETURNS void
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[]) RETURNS void
+CREATE FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[], p_keeps_jobs boolean DEFAULT false) RETURNS void
     LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.listed_hosts(p_hosts text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -2043,8 +2343,9 @@ CREATE FUNCTION insp.new_secret() RETURNS text
     AS ...
 
 CREATE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURNS void
-    LANGUAGE sql
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET plan_cache_mode TO 'force_generic_plan'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
@@ -2223,7 +2524,7 @@ CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, 
     SET enable_bitmapscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean) RETURNS void
+CREATE FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean, p_keeps_jobs boolean DEFAULT false) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -2253,7 +2554,7 @@ CREATE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.persons_gone(p_limit integer) RETURNS TABLE(partner_id integer, index bytea, since timestamp with time zone, microseconds bigint)
+CREATE FUNCTION insp.persons_gone(p_limit integer) RETURNS TABLE(partner_id integer, index bytea, since timestamp with time zone, microseconds bigint, keeps_jobs boolean)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -2270,6 +2571,12 @@ CREATE FUNCTION insp.plain_result(j insp.job) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.policy_columns(p insp.partner) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET "IntervalStyle" TO 'iso_8601'
     AS ...
 
 CREATE FUNCTION insp.policy_of(job uuid) RETURNS TABLE(version integer, valid_from timestamp with time zone, policy jsonb)
@@ -2291,6 +2598,15 @@ CREATE FUNCTION insp.propose(action text, arguments jsonb, expires interval DEFA
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.pull_again(p_callbacks bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) RETURNS text
@@ -2467,8 +2783,7 @@ CREATE TABLE insp.record (
     words_sha256 bytea,
     seq bigint,
     prev bytea,
-    hash bytea,
-    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text])))
+    hash bytea
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
 ALTER TABLE ONLY insp.record ALTER COLUMN words SET STATISTICS 0;
@@ -2900,6 +3215,11 @@ CREATE FUNCTION insp.set_callback_policy(partner text, hosts text[]) RETURNS tex
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.set_capture_policy(partner text, hosts text[]) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text DEFAULT NULL::text, policy_version text DEFAULT NULL::text, purposes text[] DEFAULT '{}'::text[]) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3114,6 +3434,11 @@ CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
 
 CREATE FUNCTION insp.templates_gone() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.test_mark(p_partner integer) RETURNS jsonb
+    LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -3355,6 +3680,14 @@ ALTER TABLE insp.callback_pull ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
     CACHE 1
 );
 
+CREATE TABLE insp.case_lease (
+    job_id bigint NOT NULL,
+    actor text NOT NULL,
+    taken_at timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
 CREATE TABLE insp.challenge (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     partner_id integer NOT NULL,
@@ -3369,6 +3702,67 @@ CREATE TABLE insp.challenge (
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
 ALTER TABLE insp.client_authorization ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.client_authorization_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.console_act (
+    transaction xid8 NOT NULL,
+    actor text NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
+CREATE TABLE insp.console_grant (
+    session_id bigint NOT NULL,
+    role text NOT NULL,
+    partner_id integer,
+    CONSTRAINT console_grant_role_check CHECK ((role = ANY (ARRAY['reviewer'::text, 'operator'::text, 'auditor'::text])))
+);
+
+CREATE TABLE insp.console_session (
+    id bigint NOT NULL,
+    token_sha256 bytea NOT NULL,
+    actor text NOT NULL,
+    method text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT console_session_actor_check CHECK ((actor ~ '^console:[[:graph:]]{1,100}$'::text)),
+    CONSTRAINT console_session_method_check CHECK ((method = ANY (ARRAY['link'::text, 'oidc'::text]))),
+    CONSTRAINT console_session_token_sha256_check CHECK ((length(token_sha256) = 32))
+);
+ALTER TABLE insp.console_session ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.console_session_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.console_task (
+    id bigint NOT NULL,
+    actor text NOT NULL,
+    action text NOT NULL,
+    partners integer[],
+    code text,
+    reason text NOT NULL,
+    began_at timestamp with time zone DEFAULT now() NOT NULL,
+    before timestamp with time zone DEFAULT now() NOT NULL,
+    last bigint DEFAULT 0 NOT NULL,
+    total integer NOT NULL,
+    done integer DEFAULT 0 NOT NULL,
+    refused integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    ended_by text,
+    CONSTRAINT console_task_action_check CHECK ((action = ANY (ARRAY['rerun'::text, 'resolve'::text]))),
+    CONSTRAINT console_task_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 200)))
+);
+ALTER TABLE insp.console_task ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.console_task_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -3833,7 +4227,9 @@ ALTER TABLE ONLY insp.person ALTER COLUMN reference_index SET STATISTICS 0;
 CREATE TABLE insp.person_gone (
     partner_id integer NOT NULL,
     index bytea NOT NULL,
+    keeps_jobs boolean DEFAULT false NOT NULL,
     since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    due_at timestamp with time zone NOT NULL,
     CONSTRAINT person_gone_index_check CHECK ((length(index) = 32))
 );
 ALTER TABLE insp.person ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -4113,7 +4509,7 @@ CREATE VIEW insp.v_access AS
             ELSE ( SELECT x.name
                FROM (insp.job j
                  JOIN insp.partner x ON ((x.id = j.partner_id)))
-              WHERE (j.public_id = (r.subject)::uuid))
+              WHERE (j.public_id = r.job))
         END AS partner,
     c.key_id,
         CASE
@@ -4121,13 +4517,29 @@ CREATE VIEW insp.v_access AS
             ELSE NULL::text
         END AS operator,
     r.action,
-    NULLIF((r.subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid) AS job,
+    r.job,
     r.purpose,
     c.created_by
-   FROM ((insp.record r
+   FROM ((( SELECT w.at,
+            w.actor,
+            w.action,
+            w.purpose,
+            w.detail,
+            NULLIF((w.subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid) AS job
+           FROM insp.record w
+          WHERE ((w.chain = 'access'::text) AND (w.seq IS NOT NULL))
+        UNION ALL
+         SELECT w.at,
+            w.actor,
+            w.action,
+            w.purpose,
+            w.detail,
+            NULLIF((w.subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid) AS "nullif"
+           FROM insp.record w
+          WHERE ((w.chain = 'access'::text) AND (w.seq IS NULL))) r
      LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.detail ? 'scope'::text))))
      LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
-  WHERE ((r.chain = 'access'::text) AND ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL)));
+  WHERE ((NOT (r.detail ? 'scope'::text)) OR (c.id IS NOT NULL));
 
 CREATE VIEW insp.v_authorization AS
  SELECT p.name AS partner,
@@ -4450,7 +4862,8 @@ CREATE VIEW insp.v_partner AS
     p.callback_hosts,
     p.decision_version,
     p.decision_policy,
-    p.vendor
+    p.vendor,
+    p.capture_hosts
    FROM ((((((insp.partner p
      LEFT JOIN insp.region g ON ((g.id = p.region)))
      LEFT JOIN ( SELECT q.partner_id,
@@ -4845,12 +5258,26 @@ ALTER TABLE ONLY insp.callback_pull
     ADD CONSTRAINT callback_pull_pkey PRIMARY KEY (callback_id, id);
 ALTER TABLE ONLY insp.callback_waiting
     ADD CONSTRAINT callback_waiting_pkey PRIMARY KEY (callback_id);
+ALTER TABLE ONLY insp.capture_session
+    ADD CONSTRAINT capture_session_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.capture_session
+    ADD CONSTRAINT capture_session_token_sha256_key UNIQUE (token_sha256);
+ALTER TABLE ONLY insp.case_lease
+    ADD CONSTRAINT case_lease_pkey PRIMARY KEY (job_id);
 ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_token_sha256_key UNIQUE (token_sha256);
 ALTER TABLE ONLY insp.client_authorization
     ADD CONSTRAINT client_authorization_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.console_act
+    ADD CONSTRAINT console_act_pkey PRIMARY KEY (transaction);
+ALTER TABLE ONLY insp.console_session
+    ADD CONSTRAINT console_session_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.console_session
+    ADD CONSTRAINT console_session_token_sha256_key UNIQUE (token_sha256);
+ALTER TABLE ONLY insp.console_task
+    ADD CONSTRAINT console_task_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.content
     ADD CONSTRAINT content_pkey PRIMARY KEY (id, kind, ordinal);
 ALTER TABLE ONLY insp.control
@@ -4944,7 +5371,7 @@ ALTER TABLE ONLY insp.partner_policy
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.person_gone
-    ADD CONSTRAINT person_gone_pkey PRIMARY KEY (partner_id, index);
+    ADD CONSTRAINT person_gone_pkey PRIMARY KEY (partner_id, index, keeps_jobs);
 ALTER TABLE ONLY insp.person
     ADD CONSTRAINT person_partner_id_reference_index_key UNIQUE (partner_id, reference_index);
 ALTER TABLE ONLY insp.person
@@ -5032,8 +5459,14 @@ CREATE INDEX callback_waiting_due ON insp.callback_waiting USING btree (endpoint
 CREATE INDEX callback_waiting_idle ON insp.callback_waiting USING btree (state, endpoint_id, due_at) WHERE (state <> 'pending'::text);
 CREATE INDEX callback_waiting_order ON insp.callback_waiting USING btree (endpoint_id, ordering_key, callback_id) WHERE ((ordering_key IS NOT NULL) AND (state = ANY (ARRAY['pending'::text, 'held'::text])));
 CREATE INDEX callback_waiting_retry ON insp.callback_waiting USING btree (due_at) WHERE ((attempts > 0) AND (state = 'pending'::text));
+CREATE INDEX capture_session_expires ON insp.capture_session USING btree (expires_at);
+CREATE INDEX capture_session_job ON insp.capture_session USING btree (job_id) WHERE (job_id IS NOT NULL);
+CREATE INDEX capture_session_user ON insp.capture_session USING btree (partner_id, user_index) WHERE (user_index IS NOT NULL);
 CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
 CREATE UNIQUE INDEX client_authorization_name ON insp.client_authorization USING btree (partner_id, name);
+CREATE UNIQUE INDEX console_grant_once ON insp.console_grant USING btree (session_id, role, COALESCE(partner_id, 0));
+CREATE INDEX console_session_expires ON insp.console_session USING btree (expires_at);
+CREATE INDEX console_task_open ON insp.console_task USING btree (id) WHERE (ended_at IS NULL);
 CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
 CREATE INDEX credential_token_credential ON insp.credential_token USING btree (credential_id);
 CREATE INDEX credential_token_expires ON insp.credential_token USING btree (expires_at);
@@ -5073,12 +5506,13 @@ CREATE INDEX partner_keeps_no_parts ON insp.partner USING btree (id) WHERE (keep
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE UNIQUE INDEX partner_test_of ON insp.partner USING btree (test_of) WHERE (test_of IS NOT NULL);
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
-CREATE INDEX person_gone_since ON insp.person_gone USING btree (since);
+CREATE INDEX person_gone_due ON insp.person_gone USING btree (due_at);
+CREATE INDEX person_gone_since ON insp.person_gone USING btree (since) WHERE (NOT keeps_jobs);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX purge_later_due ON insp.purge_later USING btree (due_at) WHERE (what <> 'links'::text);
 CREATE INDEX purge_later_links ON insp.purge_later USING btree (due_at) WHERE (what = 'links'::text);
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
-CREATE INDEX record_job ON insp.record USING btree (((subject)::uuid)) WHERE (chain = 'access'::text);
+CREATE INDEX record_job ON insp.record USING btree (NULLIF((subject)::uuid, '00000000-0000-0000-0000-000000000000'::uuid)) WHERE ((chain = 'access'::text) AND (seq IS NOT NULL));
 CREATE UNIQUE INDEX record_place ON insp.record USING btree (chain, seq) WHERE (seq IS NOT NULL);
 CREATE UNIQUE INDEX record_session_end ON insp.record USING btree (subject, ((detail ->> 'fence'::text)), COALESCE((detail ->> 'blob'::text), '0'::text)) WHERE (action = 'session_end'::text);
 CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
@@ -5086,6 +5520,7 @@ CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='3
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
 CREATE INDEX region_served ON insp.region USING btree (id) WHERE is_served;
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
+CREATE INDEX review_wait_since ON insp.review_wait USING btree (since, job_id);
 CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE ((valid_until IS NULL) AND (owner <> 'inspectd'::text));
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
 CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose, valid_until);
@@ -5114,6 +5549,10 @@ CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN (insp.n
 
 CREATE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch FOR EACH ROW WHEN ((old.system <> new.system)) EXECUTE FUNCTION insp.find_producers();
 
+CREATE TRIGGER follow_partner AFTER UPDATE ON insp.partner FOR EACH ROW WHEN (((new.test_of IS NULL) AND (new.erased_at IS NULL))) EXECUTE FUNCTION insp.follow_partner();
+
+CREATE TRIGGER follow_partner_checked BEFORE INSERT OR UPDATE ON insp.partner FOR EACH ROW WHEN ((new.test_of IS NOT NULL)) EXECUTE FUNCTION insp.follow_partner();
+
 CREATE TRIGGER keep_policy AFTER INSERT OR UPDATE ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.keep_policy();
 
 CREATE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
@@ -5130,7 +5569,9 @@ CREATE TRIGGER record_chain_guard BEFORE DELETE OR UPDATE ON insp.record_chain F
 
 CREATE TRIGGER record_chain_truncate BEFORE TRUNCATE ON insp.record_chain FOR EACH STATEMENT EXECUTE FUNCTION insp.record_chain_guard();
 
-CREATE TRIGGER record_guard BEFORE DELETE OR UPDATE ON insp.record FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
+CREATE TRIGGER record_guard BEFORE DELETE ON insp.record FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
+
+CREATE TRIGGER record_guard_update BEFORE UPDATE ON insp.record FOR EACH ROW WHEN ((NOT ((old.seq IS NULL) AND (num_nulls(new.seq, new.prev, new.hash) = 0) AND (NOT (((((((((((new.chain IS DISTINCT FROM old.chain) OR (new.id IS DISTINCT FROM old.id)) OR (new.at IS DISTINCT FROM old.at)) OR (new.actor IS DISTINCT FROM old.actor)) OR (new.action IS DISTINCT FROM old.action)) OR (new.subject IS DISTINCT FROM old.subject)) OR (new.purpose IS DISTINCT FROM old.purpose)) OR (new.detail IS DISTINCT FROM old.detail)) OR (new.words IS DISTINCT FROM old.words)) OR (new.words_salt IS DISTINCT FROM old.words_salt)) OR (new.words_sha256 IS DISTINCT FROM old.words_sha256)))))) EXECUTE FUNCTION insp.record_guard();
 
 CREATE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record FOR EACH STATEMENT EXECUTE FUNCTION insp.record_guard();
 
@@ -5145,8 +5586,14 @@ CREATE TRIGGER templates_gone AFTER DELETE ON insp.face_template REFERENCING OLD
 CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
 ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.capture_session
+    ADD CONSTRAINT capture_session_credential_id_fkey FOREIGN KEY (credential_id) REFERENCES insp.credential(id);
 ALTER TABLE ONLY insp.client_authorization
     ADD CONSTRAINT client_authorization_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.console_grant
+    ADD CONSTRAINT console_grant_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.console_grant
+    ADD CONSTRAINT console_grant_session_id_fkey FOREIGN KEY (session_id) REFERENCES insp.console_session(id) ON DELETE CASCADE;
 ALTER TABLE ONLY insp.credential
     ADD CONSTRAINT credential_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.credential_token
@@ -5190,8 +5637,10 @@ GRANT USAGE ON SCHEMA insp TO insp_operator;
 GRANT USAGE ON SCHEMA insp TO insp_reviewer;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
 GRANT USAGE ON SCHEMA insp TO insp_signer;
+GRANT USAGE ON SCHEMA insp TO insp_console;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, p_sealed bytea, p_key uuid, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.actor() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.add_checkpoint(p_number bigint, p_at bigint, p_key_id text, p_heads text, p_signature bytea) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
@@ -5308,15 +5757,69 @@ GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.cancel_erased(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.capture_challenge(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_challenge(p_token_sha256 bytea, p_browser_sha256 bytea) TO insp_gateway;
+GRANT SELECT(id) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(partner_id) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(partner_id) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(credential_id) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(credential_id) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(parts) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(parts) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(challenge) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(challenge) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(fallback) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(fallback) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(shows_result) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(shows_result) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(locale) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(locale) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(embed_origin) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(embed_origin) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(created_at) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(created_at) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(expires_at) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(expires_at) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(opened_at) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(opened_at) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(submitted_at) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(submitted_at) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(tries) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(tries) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(challenges) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(challenges) ON TABLE insp.capture_session TO insp_auditor;
+GRANT SELECT(job_id) ON TABLE insp.capture_session TO insp_operator;
+GRANT SELECT(job_id) ON TABLE insp.capture_session TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.capture_check_open(s insp.capture_session) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.partner TO insp_operator;
+GRANT SELECT ON TABLE insp.partner TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, OUT token text, OUT expires_at text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, OUT token text, OUT expires_at text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, OUT attempt integer, OUT advice jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, OUT attempt integer, OUT advice jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_lock(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT repeated boolean) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_try(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_try(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_authorization(a insp.client_authorization, p_client_secret text, p_assertion text) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT ON TABLE insp.partner TO insp_operator;
-GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_capture_options(p jsonb) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.workflow TO insp_producer;
 GRANT SELECT ON TABLE insp.workflow TO insp_gateway;
 GRANT SELECT ON TABLE insp.workflow TO insp_operator;
@@ -5378,6 +5881,57 @@ REVOKE ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operator;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_actor(p_token_sha256 bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_before bigint, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_before bigint, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_end() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_lanes(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_lanes(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_queues(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_queues(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_selection(p_partners integer[], p_code text, p_before timestamp with time zone, p_last bigint, p_limit integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_step(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_step(p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_tasks(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_tasks(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_who(p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_workers(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_workers(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.content_freed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.count_usage(p_limit integer) FROM PUBLIC;
@@ -5403,6 +5957,7 @@ GRANT ALL ON FUNCTION insp.database_id() TO insp_operator;
 GRANT ALL ON FUNCTION insp.database_id() TO insp_reviewer;
 GRANT ALL ON FUNCTION insp.database_id() TO insp_auditor;
 GRANT ALL ON FUNCTION insp.database_id() TO insp_gateway;
+GRANT ALL ON FUNCTION insp.database_id() TO insp_console;
 REVOKE ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.decision_problem(p_policy jsonb) FROM PUBLIC;
@@ -5501,6 +6056,8 @@ REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_ids(p_partner integer, p_index bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) TO insp_producer;
+REVOKE ALL ON FUNCTION insp.face_in_use(p_partner integer, p_index bytea, p_since timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_in_use(p_partner integer, p_index bytea, p_since timestamp with time zone) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_embedding text, p_job uuid, p_person bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) TO insp_worker;
@@ -5530,6 +6087,7 @@ REVOKE ALL ON FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_queues integer[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.follow_partner() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_keys(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_objects(p_locations text[]) FROM PUBLIC;
@@ -5724,7 +6282,8 @@ REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.list_keys(p_keys uuid[], p_partners integer[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.list_persons(p_partner integer, p_indexes bytea[], p_keeps_jobs boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.listed_hosts(p_hosts text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_face_jobs(p_partner integer, p_faces text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lock_person(p_partner integer, p_indexes bytea[]) FROM PUBLIC;
@@ -5793,8 +6352,8 @@ REVOKE ALL ON FUNCTION insp.payload_place(p_place bigint, p_count integer) FROM 
 REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean, p_keeps_jobs boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.person_destroyed(p_partner integer, p_index bytea, p_since timestamp with time zone, p_existed boolean, p_keeps_jobs boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.person_of(p_partner integer, p_index bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal(p_personal bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal_bytes(p_personal jsonb) FROM PUBLIC;
@@ -5804,6 +6363,7 @@ GRANT ALL ON FUNCTION insp.persons_gone(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.place_tag(p_key bytea, p_endpoint bigint, p_bytes bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_result(j insp.job) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.policy_columns(p insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.policy_of(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_auditor;
@@ -5811,6 +6371,7 @@ REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.propose(action text, arguments jsonb, expires interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.pull_again(p_callbacks bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pull_waiting(p_callbacks bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.pulled_endpoint(p_partner integer, p_endpoint bigint) FROM PUBLIC;
@@ -5970,6 +6531,8 @@ REVOKE ALL ON FUNCTION insp.set_authorization(p_partner text, p_name text, p_tok
 GRANT ALL ON FUNCTION insp.set_authorization(p_partner text, p_name text, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text, p_revocation_url text, p_grant_type text, p_assertion text, p_parameters jsonb) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_callback_policy(partner text, hosts text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_callback_policy(partner text, hosts text[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_capture_policy(partner text, hosts text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_capture_policy(partner text, hosts text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text, policy_version text, purposes text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_consent_policy(partner text, required boolean, policy_url text, policy_version text, purposes text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_custody(key_store uuid, database uuid, wrapping_key text, former_key text) FROM PUBLIC;
@@ -6034,6 +6597,7 @@ REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_by
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.test_mark(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_partner(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.thin_checkpoints(p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
@@ -6102,6 +6666,8 @@ GRANT SELECT ON TABLE insp.approval TO insp_operator;
 GRANT SELECT ON TABLE insp.approval TO insp_auditor;
 GRANT SELECT ON TABLE insp.callback_pull TO insp_operator;
 GRANT SELECT ON TABLE insp.callback_pull TO insp_auditor;
+GRANT SELECT ON TABLE insp.case_lease TO insp_operator;
+GRANT SELECT ON TABLE insp.case_lease TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_auditor;
 GRANT SELECT(partner_id) ON TABLE insp.challenge TO insp_operator;
@@ -6114,6 +6680,22 @@ GRANT SELECT(consumed_at) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(consumed_at) ON TABLE insp.challenge TO insp_auditor;
 GRANT SELECT(job_id) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(job_id) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT ON TABLE insp.console_grant TO insp_operator;
+GRANT SELECT ON TABLE insp.console_grant TO insp_auditor;
+GRANT SELECT(id) ON TABLE insp.console_session TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.console_session TO insp_auditor;
+GRANT SELECT(actor) ON TABLE insp.console_session TO insp_operator;
+GRANT SELECT(actor) ON TABLE insp.console_session TO insp_auditor;
+GRANT SELECT(method) ON TABLE insp.console_session TO insp_operator;
+GRANT SELECT(method) ON TABLE insp.console_session TO insp_auditor;
+GRANT SELECT(created_at) ON TABLE insp.console_session TO insp_operator;
+GRANT SELECT(created_at) ON TABLE insp.console_session TO insp_auditor;
+GRANT SELECT(seen_at) ON TABLE insp.console_session TO insp_operator;
+GRANT SELECT(seen_at) ON TABLE insp.console_session TO insp_auditor;
+GRANT SELECT(expires_at) ON TABLE insp.console_session TO insp_operator;
+GRANT SELECT(expires_at) ON TABLE insp.console_session TO insp_auditor;
+GRANT SELECT ON TABLE insp.console_task TO insp_operator;
+GRANT SELECT ON TABLE insp.console_task TO insp_auditor;
 GRANT SELECT ON TABLE insp.control TO insp_operator;
 GRANT SELECT ON TABLE insp.control TO insp_auditor;
 GRANT SELECT ON TABLE insp.country TO insp_operator;
@@ -6145,6 +6727,7 @@ GRANT SELECT ON TABLE insp.error_code TO insp_gateway;
 GRANT SELECT ON TABLE insp.error_code TO insp_operator;
 GRANT SELECT ON TABLE insp.error_code TO insp_reviewer;
 GRANT SELECT ON TABLE insp.error_code TO insp_auditor;
+GRANT SELECT ON TABLE insp.error_code TO insp_console;
 GRANT SELECT ON TABLE insp.error_contract TO insp_producer;
 GRANT SELECT ON TABLE insp.error_contract TO insp_gateway;
 GRANT SELECT ON TABLE insp.error_contract TO insp_operator;
@@ -6246,6 +6829,7 @@ GRANT SELECT ON TABLE insp.v_custody TO insp_operator;
 GRANT SELECT ON TABLE insp.v_custody TO insp_reviewer;
 GRANT SELECT ON TABLE insp.v_custody TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_custody TO insp_gateway;
+GRANT SELECT ON TABLE insp.v_custody TO insp_console;
 GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;

@@ -86,7 +86,7 @@ import Testing
         "decision": ["'PASSED'"],
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
-        "p_token_sha256": ["sha256('desk')", "sha256('new')"], "p_method": ["'oidc'"], "p_grants": ["'{reviewer:*}'"],
+        "p_method": ["'oidc'"], "p_grants": ["'{reviewer:*}'"],
         "p_decision": ["'PASSED'"], "p_before": ["1"], "p_reason": ["'X'"], "p_task": ["1"],
         "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
@@ -109,7 +109,9 @@ import Testing
         "origins": ["'{https://app.example.com}'", "'{https://app.example.com/,null}'", "'{http://localhost:8080}'"],
         "jwk": [publicKey], "p_jwk": [publicKey, #"'{"kty":"RSA","n":"AQAB","e":"AQAB"}'"#],
         "p_root": ["'s3:parts/inspectd/'"], "p_to": ["'2026-01-01~'"],
-        "p_token_sha256": ["(SELECT c.token_sha256 FROM insp.capture_session c)"],
+        "p_token_sha256": [
+            "sha256('desk')", "sha256('new')", "(SELECT c.token_sha256 FROM insp.capture_session c)",
+        ],
         "p_browser_sha256": ["sha256('browser')"],
         "p_locations": [
             "'{s3:parts/2026-01-01/01234567-89ab-7cde-8123-456789abcdef/01234567-89ab-7cde-8123-456789abcdef}'"

@@ -101,6 +101,25 @@ COMMENT ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) IS
     'Stores a checkpoint that was signed outside the database, over the text of insp.record_heads; false: another one has its number. The signature is verified by those who read it';
 GRANT EXECUTE ON FUNCTION insp.add_checkpoint(bigint, bigint, text, text, bytea) TO insp_signer;
 
+CREATE OR REPLACE FUNCTION insp.record_strays() RETURNS TABLE (chain text, seq bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    SELECT c.chain, s.seq FROM insp.record_chain c CROSS JOIN LATERAL (
+        (SELECT r.seq FROM insp.record r WHERE r.chain = c.chain AND r.seq <= c.anchor_seq ORDER BY r.seq LIMIT 1)
+        UNION ALL
+        (SELECT r.seq FROM insp.record r WHERE r.chain = c.chain AND r.seq > c.seq ORDER BY r.seq LIMIT 1)) s
+    UNION ALL
+    -- Between the names of chains, in the order of the index.
+    SELECT r.chain, r.seq
+    FROM (SELECT c.chain, lead(c.chain) OVER (ORDER BY c.chain) AS next FROM insp.record_chain c
+            UNION ALL SELECT NULL, min(c.chain) FROM insp.record_chain c) n
+        CROSS JOIN LATERAL (SELECT x.chain, x.seq FROM insp.record x
+            WHERE (n.chain IS NULL OR x.chain > n.chain) AND (n.next IS NULL OR x.chain < n.next) LIMIT 1) r
+$$;
+COMMENT ON FUNCTION insp.record_strays() IS
+    'Rows that were written past the chains: with a place before a chain''s start or behind its end, or in a chain that does not exist; one row for each such region';
+GRANT EXECUTE ON FUNCTION insp.record_strays() TO insp_operator, insp_auditor, insp_signer;
+
 CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT EXISTS (SELECT FROM insp.record r WHERE r.chain = p_chain AND r.seq IS NULL AND r.at < p_before)

@@ -214,6 +214,10 @@ BEGIN
         'An action is list, verify, escrow, abandon, sweep_older, or restore, rewrap, sweep, destroy_person or destroy_partner, these five also with _begin.');
     PERFORM insp.require(record_keys.action <> 'abandon' OR coalesce(record_keys.reason ~ '[^[:space:]]', false)
         AND length(record_keys.reason) <= 200, 'reason', 'Keys are abandoned for a reason of at most 200 characters.');
+    -- They go into signed reports of deletions: a partner has one key, a person one and those of faces.
+    PERFORM insp.require(record_keys.keys IS NULL OR record_keys.keys BETWEEN 0 AND CASE record_keys.action
+        WHEN 'destroy_partner' THEN 1 WHEN 'destroy_person' THEN 1000 ELSE 2147483647 END, 'keys',
+        'A partner has one key, and a person at most 1,000 with those of faces.');
     IF record_keys.partner IS NOT NULL AND NOT EXISTS (SELECT FROM insp.partner p WHERE p.name = record_keys.partner) THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(record_keys.partner), 40));
     END IF;

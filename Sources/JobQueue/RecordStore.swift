@@ -62,6 +62,13 @@ package actor RecordStore {
         return stalled
     }
 
+    /// Rows that were written past the chains: with a place that their chain does not reach or has left, or in no chain that exists.
+    package func strays() async throws -> [(chain: String, seq: Int64?)] {
+        try await self.query("SELECT chain, seq FROM insp.record_strays()", []).map {
+            (try $0.string(0), try $0.optionalInt(1))
+        }
+    }
+
     /// The next page of checkpoints.
     package func checkpoints(after number: Int64) async throws -> [RecordLine] {
         try await self.query(

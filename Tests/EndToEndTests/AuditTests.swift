@@ -220,6 +220,25 @@ import Testing
                 == [.init(kind: "truncated", chain: "operator", place: 6)])
         #expect(try await site.verify(lines, ["--head", "operator:5:\(hash)"]).map(\.kind) == ["rewritten"])
     }
+
+    @Test func `Rows written past their chain, or in none, are found`() async throws {
+        let site = try await AuditSite.start()
+        defer { site.end() }
+        try await site.write(4)
+        try await site.sign()
+        let arguments = ["--public-key", site.path("public.pem")]
+        #expect(try await site.verdict(arguments) == [])
+        try await site.admin.execute(
+            """
+            INSERT INTO insp.record (chain, action, subject) VALUES ('operator', 'pause', 'x'), ('nowhere', 'pause', 'y');
+            UPDATE insp.record SET seq = 1000000000, prev = '\\x00', hash = '\\x00' WHERE chain = 'operator' AND subject = 'x'
+            """)
+        #expect(
+            try await site.verdict(arguments) == [
+                .init(kind: "inserted", chain: "operator", place: 1_000_000_000),
+                .init(kind: "inserted", chain: "nowhere"),
+            ])
+    }
 }
 
 extension String {

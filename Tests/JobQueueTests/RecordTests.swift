@@ -203,6 +203,26 @@ import Testing
         for connection in [first, second] { await connection.close() }
     }
 
+    @Test func `A row that no chain can take holds up no other chain`() async throws {
+        let fixture = try await self.chain(of: 2)
+        // As the owner can write it: a place behind the chain's end, which a later row will be given.
+        try await fixture.admin.execute(
+            """
+            INSERT INTO insp.record (chain, action, subject) VALUES ('session', 'session_begin', '1'), ('session', 'session_begin', '2');
+            UPDATE insp.record SET seq = 1, prev = '\\x00', hash = '\\x00' WHERE chain = 'session' AND subject = '1'
+            """)
+        _ = try await fixture.admin.query("SELECT insp.pause('bulk', reason => 'why')")
+        #expect(try await self.link(fixture) == 1)
+        #expect(try await self.verify("operator", fixture).outcome == "whole")
+        #expect(try await self.verify("session", fixture).outcome == "broken")
+        // No place before the first.
+        await #expect(throws: PostgresError.self) {
+            try await fixture.admin.execute(
+                "UPDATE insp.record SET seq = 0, prev = '\\x00', hash = '\\x00' WHERE chain = 'session' AND subject = '2'"
+            )
+        }
+    }
+
     // MARK: Retention
 
     @Test func `Retention takes a chain's start, and the rest builds on it`() async throws {

@@ -100,6 +100,12 @@ struct AuditVerification {
                         kind: .waiting, chain: name, seq: nil,
                         message: "chain \(name): rows wait for their place, and can be removed unnoticed"))
             }
+            for (name, seq) in try await self.store.strays() {
+                verdict.faults.append(
+                    RecordFault(
+                        kind: .inserted, chain: name, seq: seq,
+                        message: "chain \(name): a row was written past the chain, which does not reach it"))
+            }
             rounds += 1
             // Retention may have removed what was to be read, and an erasure words whose row of the record was not read.
             let now = try await self.store.heads().heads

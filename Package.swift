@@ -45,7 +45,7 @@ let package = Package(
         .target(
             name: "CVision",
             // The weights enter through #embed (mrz_weights.c).
-            exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
+            exclude: ["Training", "face_detector.bin", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
             // dlib's archive, since nearly all of dlib is in its headers. Tesseract, OpenCV's networks and qpdf are loaded on

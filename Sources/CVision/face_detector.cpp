@@ -9,8 +9,41 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "face_filter.hpp"
 #include "face_parts.hpp"
 #include "image.hpp"
+
+extern "C" {
+extern const unsigned char cvision_face_detector[];
+extern const size_t cvision_face_detector_size;
+}
+
+namespace dlib {
+
+/// What the scanner calls, found by its arguments' namespace before dlib's template of the same name.
+rectangle float_spatially_filter_image_separable(const array2d<float> &in, array2d<float> &out,
+                                                 const matrix<float, 0, 1> &row, const matrix<float, 0, 1> &column,
+                                                 array2d<float> &scratch, bool adds) {
+    const auto by_dlib = [&] {
+        using Filter = matrix<float, 0, 1>;
+        return float_spatially_filter_image_separable<array2d<float>, array2d<float>, Filter, Filter>(
+            in, out, row, column, scratch, adds);
+    };
+    const rectangle inside(row.size() / 2, column.size() / 2, in.nc() - (row.size() - 1) / 2 - 1,
+                           in.nr() - (column.size() - 1) / 2 - 1);
+    if (in.size() == 0) return by_dlib();
+    if (!adds) {
+        out.set_size(in.nr(), in.nc());
+        zero_border_pixels(out, inside);
+    }
+    scratch.set_size(in.nr(), in.nc());
+    const bool done = cvision::filter_by_wide_registers({&in[0][0], in.nr(), in.nc()},
+                                                        {&column(0), &row(0), column.size(), row.size()},
+                                                        &scratch[0][0], &out[0][0], adds);
+    return done ? inside : by_dlib();
+}
+
+}  // namespace dlib
 
 namespace cvision {
 
@@ -44,10 +77,14 @@ constexpr double normal_box = 200;
 }  // namespace
 
 struct FaceDetector::Parts {
-    dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
+    dlib::frontal_face_detector detector;
 };
 
-FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
+FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {
+    std::istringstream stream(
+        std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size));
+    dlib::deserialize(this->parts->detector, stream);
+}
 FaceDetector::~FaceDetector() = default;
 
 std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
@@ -59,6 +96,11 @@ std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
                          face.detection_confidence});
     }
     return boxes;
+}
+
+bool is_published_detector() {
+    return dlib::get_serialized_frontal_faces() ==
+           std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size);
 }
 
 struct FaceLandmarker::Parts {

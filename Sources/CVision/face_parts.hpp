@@ -32,6 +32,9 @@ private:
     std::unique_ptr<Parts> parts;
 };
 
+/// Whether the embedded detector is the one in dlib's header; takes half a second.
+bool is_published_detector();
+
 /// Regression-tree shape predictor of five points or 68 (dlib).
 class FaceLandmarker {
 public:

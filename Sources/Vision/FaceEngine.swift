@@ -9,6 +9,8 @@ package import InspectCore
 package final class FaceEngine {
     /// Names the space of the embeddings: network, alignment, averaging. Embeddings of different names are never compared.
     package static let name = FaceEmbedding.currentEngine
+    /// Whether the embedded detector is the one in dlib's header; takes half a second.
+    package static var hasPublishedDetector: Bool { cv_face_detector_is_published() }
 
     /// The most faces of one image that get an embedding: a group photo must not take minutes.
     static let capacity = 32

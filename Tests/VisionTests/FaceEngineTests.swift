@@ -41,6 +41,10 @@ struct FaceEngineTests {
         #expect(FaceConformity(faces: [face]).isConform)
     }
 
+    @Test func `The embedded detector is the one that dlib publishes`() {
+        #expect(FaceEngine.hasPublishedDetector)
+    }
+
     @Test func `The same person is told from another`() async throws {
         let first = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).embedding)
         let second = try #require(try self.only(await FaceFixtures.photograph("obama2.jpg")).embedding)

@@ -1,12 +1,11 @@
 // Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision, and
-// image_average.cpp's averages with OpenCV's, which they equal; likewise face_filter.cpp's sums.
+// image_average.cpp's averages with OpenCV's, which they equal.
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "cpu.hpp"
-#include "face_filter.hpp"
 #include "image.hpp"
 #include "mrz_network.hpp"
 
@@ -91,32 +90,6 @@ void check_average(cv::RNG &random, cv_arithmetic_check &check) {
     for (size_t i = 0; i < values; ++i) check.different += ours.data[i] != theirs.data[i];
 }
 
-/// A filter like those of the face detector, where there is code of our own for it.
-void check_filter(cv::RNG &random, cv_arithmetic_check &check) {
-    if (cvision::registers() == cvision::Registers::by_4) return;
-    const int rows = random.uniform(10, 40), columns = random.uniform(10, 60), taps = 10, before = taps / 2;
-    cv::Mat_<float> grid(rows, columns), scratch(rows, columns), made(rows, columns), column(1, taps), row(1, taps);
-    for (cv::Mat *values : {&grid, &made, &column, &row}) random.fill(*values, cv::RNG::UNIFORM, -1, 1);
-    const cv::Mat_<float> there = made.clone();
-    const bool adds = random.uniform(0, 2) == 1;
-    count_run(check, [&] {
-        cvision::filter_by_wide_registers({grid[0], rows, columns}, {column[0], row[0], taps, taps}, scratch[0],
-                                          made[0], adds);
-    });
-    for (int y = before; y < rows - (taps - 1) / 2; ++y) {
-        for (int x = before; x < columns - (taps - 1) / 2; ++x) {
-            double sum = adds ? there(y, x) : 0, mass = 1;
-            for (int i = 0; i < taps * taps; ++i) {
-                const double product =
-                    double(column(0, i / taps)) * row(0, i % taps) * grid(y - before + i / taps, x - before + i % taps);
-                sum += product, mass += std::abs(product);
-            }
-            check.compared += 1;
-            check.different += differs(made(y, x), sum, mass);
-        }
-    }
-}
-
 int32_t lanes_of(cvision::Registers registers) {
     switch (registers) {
     case cvision::Registers::by_16: return 16;
@@ -140,7 +113,6 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
         for (int32_t round = 0; round < rounds; ++round) {
             check_convolution(random, *check);
             check_average(random, *check);
-            check_filter(random, *check);
         }
         return CV_OK;
     });

@@ -9,7 +9,6 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
-#include "face_filter.hpp"
 #include "face_parts.hpp"
 #include "image.hpp"
 
@@ -17,33 +16,6 @@ extern "C" {
 extern const unsigned char cvision_face_detector[];
 extern const size_t cvision_face_detector_size;
 }
-
-namespace dlib {
-
-/// What the scanner calls, found by its arguments' namespace before dlib's template of the same name.
-rectangle float_spatially_filter_image_separable(const array2d<float> &in, array2d<float> &out,
-                                                 const matrix<float, 0, 1> &row, const matrix<float, 0, 1> &column,
-                                                 array2d<float> &scratch, bool adds) {
-    const auto by_dlib = [&] {
-        using Filter = matrix<float, 0, 1>;
-        return float_spatially_filter_image_separable<array2d<float>, array2d<float>, Filter, Filter>(
-            in, out, row, column, scratch, adds);
-    };
-    const rectangle inside(row.size() / 2, column.size() / 2, in.nc() - (row.size() - 1) / 2 - 1,
-                           in.nr() - (column.size() - 1) / 2 - 1);
-    if (in.size() == 0) return by_dlib();
-    if (!adds) {
-        out.set_size(in.nr(), in.nc());
-        zero_border_pixels(out, inside);
-    }
-    scratch.set_size(in.nr(), in.nc());
-    const bool done = cvision::filter_by_wide_registers({&in[0][0], in.nr(), in.nc()},
-                                                        {&column(0), &row(0), column.size(), row.size()},
-                                                        &scratch[0][0], &out[0][0], adds);
-    return done ? inside : by_dlib();
-}
-
-}  // namespace dlib
 
 namespace cvision {
 

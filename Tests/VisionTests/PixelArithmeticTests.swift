@@ -9,9 +9,8 @@ import Vision
         let check = try PixelArithmetic.check(seed: seed, rounds: 60, mostLanes: mostLanes)
         #expect(check.compared > 200_000)
         #expect(check.different == 0)
-        // dlib has the filters where registers are narrow.
-        #expect(check.runs == (min(mostLanes, check.lanes) > 4 ? 180 : 120))
-        #expect(check.wideRuns == (min(mostLanes, check.lanes) > 4 ? 180 : 0))
+        #expect(check.runs == 120)
+        #expect(check.wideRuns == (min(mostLanes, check.lanes) > 4 ? 120 : 0))
     }
 
     @Test func `The check passes only where the fast way ran`() throws {

@@ -10,7 +10,8 @@ extension StageEngine {
     func rehearse() throws(InspectError) {
         try DecodedImage.loadLibraries()
         let card = try DecodedImage.testCard(width: 720, height: 480)
-        let file = [UInt8](try card.preview().jpeg)
+        // Small, since every search for a face fails on it, but not smaller than a patch of its spectrum.
+        let file = [UInt8](try DecodedImage.testCard(width: 384, height: 272).preview().jpeg)
         do {
             try file.withUnsafeBytes { bytes in
                 let parts = [PartKind.front, .face].map { PartView(kind: $0.rawValue, bytes: bytes) }

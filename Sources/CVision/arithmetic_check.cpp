@@ -1,7 +1,8 @@
-// Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision.
+// Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision, and
+// image_average.cpp's averages with OpenCV's, which they equal.
 #include <algorithm>
 #include <cmath>
-#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "cpu.hpp"
@@ -71,6 +72,24 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     }
 }
 
+/// One reduction by a factor that is no whole number, of random pixels.
+void check_average(cv::RNG &random, cv_arithmetic_check &check) {
+    const cv::Size size(random.uniform(20, 400), random.uniform(20, 60));
+    cv::Mat image(size, random.uniform(0, 2) == 0 ? CV_8UC1 : CV_8UC3), theirs;
+    random.fill(image, cv::RNG::UNIFORM, 0, 256);
+    const double scale = random.uniform(0.26, 0.49);
+    cv::Mat ours;
+    count_run(check, [&] { ours = cvision::averaged(image, scale); });
+    cv::resize(image, theirs, {}, scale, scale, cv::INTER_AREA);
+    const size_t values = theirs.total() * theirs.elemSize();
+    check.compared += static_cast<int64_t>(values);
+    if (ours.size() != theirs.size() || ours.type() != theirs.type()) {
+        check.different += static_cast<int64_t>(values);
+        return;
+    }
+    for (size_t i = 0; i < values; ++i) check.different += ours.data[i] != theirs.data[i];
+}
+
 int32_t lanes_of(cvision::Registers registers) {
     switch (registers) {
     case cvision::Registers::by_16: return 16;
@@ -91,7 +110,10 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
         const cvision::RegisterLimit limit(most_lanes >= 16  ? Registers::by_16
                                            : most_lanes >= 8 ? Registers::by_8
                                                              : Registers::by_4);
-        for (int32_t round = 0; round < rounds; ++round) check_convolution(random, *check);
+        for (int32_t round = 0; round < rounds; ++round) {
+            check_convolution(random, *check);
+            check_average(random, *check);
+        }
         return CV_OK;
     });
 }

@@ -175,7 +175,7 @@ std::vector<Line> find_lines(const EdgeMap &map) {
             const int width = 4 + 2 * std::abs(offset);
             const int left = std::max(0, where - width), right = std::min(2 * reach, where + width + 1);
             smooth(cv::Rect(left, a, right - left, 1)).setTo(0);
-            look(a);
+            if (place[a] >= left && place[a] < right) look(a);
         }
     }
     for (Line &line : lines) add_profile(line, map);

@@ -89,8 +89,8 @@ double specular(const cv::Mat &bgr, const cv_face &face) {
 /// or square to each other; the weakest of the three decides.
 double frame(const cv::Mat &gray, const cv_face &face) {
     const double scale = std::min(1.0, 480.0 / std::max(gray.cols, gray.rows));
-    cv::Mat small, edges;
-    cv::resize(gray, small, {}, scale, scale, cv::INTER_AREA);
+    const cv::Mat small = cvision::averaged(gray, scale);
+    cv::Mat edges;
     cv::Canny(small, edges, 60, 150);
     // The box reaches into the background beside the cheeks: a bezel may run within its outer tenths.
     const cv::Rect2d inner = grown(face, 0.8), outer = grown(face, 2.4);

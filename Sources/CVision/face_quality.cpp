@@ -158,7 +158,8 @@ void measure_background(const cv_image &image, cv_face &face) {
     constexpr double side = 320;
     const double scale = side / std::max(image.gray.cols, image.gray.rows);
     cv::Mat small, across, down, gradient;
-    cv::resize(image.gray, small, {}, scale, scale, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    if (scale < 1) small = averaged(image.gray, scale);
+    else cv::resize(image.gray, small, {}, scale, scale, cv::INTER_LINEAR);
     cv::Sobel(small, across, CV_32F, 1, 0);
     cv::Sobel(small, down, CV_32F, 0, 1);
     cv::magnitude(across, down, gradient);

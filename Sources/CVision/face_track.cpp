@@ -31,7 +31,7 @@ constexpr int search_again = 4;
 bool find(cv_face_engine &engine, const cv_image &image, cv::Rect2d &box) {
     const double scale = std::min(1.0, 480.0 / std::max(image.gray.cols, image.gray.rows));
     cv::Mat small = image.gray;
-    if (scale < 1) cv::resize(image.gray, small, {}, scale, scale, cv::INTER_AREA);
+    if (scale < 1) small = cvision::averaged(image.gray, scale);
     const std::vector<FaceBox> faces = cvision::detector_of(engine).detect(small);
     const auto best = std::max_element(
         faces.begin(), faces.end(), [](const FaceBox &a, const FaceBox &b) { return a.rect.area() < b.rect.area(); });
@@ -49,7 +49,8 @@ bool follow(cv_face_engine &engine, const cv::Mat &gray, cv::Rect2d &box) {
                             cv::Rect(0, 0, gray.cols, gray.rows);
     if (region.empty()) return false;
     cv::Mat near;
-    cv::resize(gray(region), near, {}, scale, scale, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    if (scale < 1) near = cvision::averaged(gray(region), scale);
+    else cv::resize(gray(region), near, {}, scale, scale, cv::INTER_LINEAR);
     double best = 0;
     bool found = false;
     for (const FaceBox &face : cvision::detector_of(engine).detect(near)) {
@@ -88,8 +89,7 @@ cv_status cv_face_track(cv_face_engine *engine, cv_face_tracker *tracker, const 
                         cv_error *error) {
     return cvision::guard(error, [&] {
         *frame = {};
-        cv::Mat thumbnail;
-        cv::resize(image->gray, thumbnail, {32, 32}, 0, 0, cv::INTER_AREA);
+        cv::Mat thumbnail = cvision::averaged(image->gray, cv::Size(32, 32));
         thumbnail.convertTo(thumbnail, CV_32F);
         frame->scene = tracker->thumbnail.empty() ? 1 : correlation(tracker->thumbnail, thumbnail);
         frame->is_repeated = !tracker->gray.empty() && is_same(tracker->gray, image->gray);

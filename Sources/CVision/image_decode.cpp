@@ -59,18 +59,6 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
     return half.size() == size ? half : averaged(half, size);
 }
 
-cv::Mat averaged(const cv::Mat &image, cv::Size size) {
-    cv::Mat result;
-    cv::resize(image, result, size, 0, 0, cv::INTER_AREA);
-    return result;
-}
-
-cv::Mat averaged(const cv::Mat &image, double scale) {
-    cv::Mat result;
-    cv::resize(image, result, {}, scale, scale, cv::INTER_AREA);
-    return result;
-}
-
 std::array<int, 256> histogram_of(const cv::Mat &values, const cv::Mat &mask) {
     const int channel = 0, size = 256;
     const float range[] = {0, 256}, *ranges = range;

@@ -30,6 +30,9 @@ constexpr double deviations = 1.5;               // by which a patch's share is 
 
 using Values = std::array<bool, largest + 1>;
 
+/// A yes or no for each block; unlike bits, bytes are reached at once.
+using Blocks = std::vector<uint8_t>;
+
 /// The values (absolute) that stay empty where the step was `first` before it was `second`.
 Values empty_values(int first, int second) {
     Values empty{};
@@ -42,7 +45,7 @@ Values empty_values(int first, int second) {
 }
 
 /// Whether a frequency's histogram shows an earlier compression; `empty` is then what it left empty.
-bool traces(const std::vector<int16_t> &values, const std::vector<bool> &counted, int step, Values &empty) {
+bool traces(const std::vector<int16_t> &values, const Blocks &counted, int step, Values &empty) {
     std::array<double, largest + 1> counts{}, smooth{};
     double total = 0;
     for (size_t block = 0; block < values.size(); ++block) {
@@ -89,21 +92,27 @@ int inside(const cv::Mat_<int> &sums, int x, int y, int width, int height) {
 
 /// Which blocks count: not those with a pixel that is black or white in a channel. The first decoder cut off what lay beyond, which
 /// moves all coefficients of the block as an edit does.
-std::vector<bool> unclipped(const cv::Mat &bgr, int columns, int rows) {
-    std::vector<bool> counted(static_cast<size_t>(columns) * static_cast<size_t>(rows), true);
-    for (int y = 0; y < rows * block_side; ++y) {
-        const uint8_t *channel = bgr.ptr<uint8_t>(y);
-        const size_t row = static_cast<size_t>(y / block_side) * static_cast<size_t>(columns);
-        for (int x = 0; x < 3 * columns * block_side; ++x) {
-            if (channel[x] <= darkest || channel[x] >= brightest)
-                counted[row + static_cast<size_t>(x / (3 * block_side))] = false;
+Blocks unclipped(const cv::Mat &bgr, int columns, int rows) {
+    Blocks counted;
+    counted.reserve(static_cast<size_t>(columns) * static_cast<size_t>(rows));
+    const size_t width = static_cast<size_t>(columns) * block_side * 3;
+    std::vector<uint8_t> clipped(width);
+    for (int row = 0; row < rows; ++row) {
+        std::fill(clipped.begin(), clipped.end(), 0);
+        for (int y = row * block_side; y < (row + 1) * block_side; ++y) {
+            const uint8_t *channel = bgr.ptr<uint8_t>(y);
+            // Values from 0 to `darkest` wrap around, so that one comparison serves both ends.
+            for (size_t x = 0; x < width; ++x)
+                clipped[x] |= static_cast<uint8_t>(channel[x] - darkest - 1) >= brightest - darkest - 1;
         }
+        for (auto block = clipped.begin(); block != clipped.end(); block += 3 * block_side)
+            counted.push_back(std::find(block, block + 3 * block_side, 1) == block + 3 * block_side);
     }
     return counted;
 }
 
 /// -1 if no earlier compression is seen.
-double strongest_contradiction(const Coefficients &found, const std::vector<bool> &counted) {
+double strongest_contradiction(const Coefficients &found, const Blocks &counted) {
     const size_t blocks = static_cast<size_t>(found.columns) * static_cast<size_t>(found.rows);
     std::vector<int> wrong(blocks), all(blocks);
     int frequencies = 0;

@@ -86,10 +86,33 @@ void correlate_widest(const Correlation &c) {
 }
 
 /// `made` plus `bias` plus any `rest`, but no less than `least`.
-void finish(const float *made, float bias, const float *rest, float least, int count, float *to) {
-    for (int x = 0; x < count; ++x) {
-        to[x] = std::max(made[x] + bias + (rest != nullptr ? rest[x] : 0.0f), least);
+[[gnu::always_inline]] inline void finish_plainly(const float *made, float bias, const float *rest, float least,
+                                                  int count, float *to) {
+    if (rest == nullptr) {
+        for (int x = 0; x < count; ++x) {
+            to[x] = std::max(made[x] + bias, least);
+        }
+        return;
     }
+    for (int x = 0; x < count; ++x) {
+        to[x] = std::max(made[x] + bias + rest[x], least);
+    }
+}
+
+#ifdef __x86_64__
+[[gnu::target("avx2")]] void finish_by_8(const float *made, float bias, const float *rest, float least, int count,
+                                         float *to) {
+    finish_plainly(made, bias, rest, least, count, to);
+}
+#endif
+
+void finish(const float *made, float bias, const float *rest, float least, int count, float *to) {
+#ifdef __x86_64__
+    if (registers() != Registers::by_4) {
+        return finish_by_8(made, bias, rest, least, count, to);
+    }
+#endif
+    finish_plainly(made, bias, rest, least, count, to);
 }
 
 /// The correlations' input.

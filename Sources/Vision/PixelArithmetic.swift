@@ -1,12 +1,12 @@
 internal import CVision
 package import InspectCore
 
-/// Compares the arithmetic for wide registers with plain sums.
+/// Compares the arithmetic for wide registers with plain sums, and with OpenCV's averages.
 package enum PixelArithmetic {
     package struct Check: Sendable {
-        /// Sums compared with plain ones, and how many differ: if any does, results depend on the processor.
+        /// Sums and averages compared, and how many differ: if any does, results depend on the processor.
         package let compared, different: Int64
-        /// Convolutions that computed the sums, and how many of them used wide registers.
+        /// Convolutions and reductions that computed them, and how many of them used wide registers.
         package let runs, wideRuns: Int64
         /// Numbers in this processor's widest register: 4 where it has no wide ones.
         package let lanes: Int
@@ -27,11 +27,11 @@ package enum PixelArithmetic {
         case fail(reason: String)
     }
 
-    /// Convolves random numbers with wide registers and in plain arithmetic.
+    /// Convolves and reduces random numbers with wide registers and in plain arithmetic.
     ///
     /// - Parameters:
     ///   - seed: The seed of the random numbers.
-    ///   - rounds: How many convolutions; each takes some milliseconds.
+    ///   - rounds: How many convolutions, and how many reductions; each takes some milliseconds.
     ///   - mostLanes: Wider registers stay unused.
     package static func check(seed: UInt64, rounds: Int, mostLanes: Int = .max) throws(InspectError) -> Check {
         var made = cv_arithmetic_check()

@@ -56,6 +56,7 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face
 void cv_face_engine_free(cv_face_engine *engine);
 
 /// SHA-256 of the descriptor's model file, lower-case hex, NUL-terminated; lives as long as the engine.
+
 const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
 
 /// Finds faces, largest first. `count` is how many were found, which may exceed `capacity`; only `capacity` are written.

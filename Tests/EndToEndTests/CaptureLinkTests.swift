@@ -54,7 +54,7 @@ import Testing
         return phone
     }
 
-    private static let document: [String: Any] = ["workflow": "id", "documentFormat": "TD1"]
+    private static var document: [String: Any] { ["workflow": "id", "documentFormat": "TD1"] }
     private static let sides = [("FRONT", Self.image), ("BACK", Self.image)]
 
     private static func count(_ gateway: Gateway, _ what: String) async throws -> Int64 {

@@ -68,10 +68,11 @@ import Testing
         #expect(try await store.destroyDeletedFace(face, of: 7) == false)
     }
 
-    @Test func `Persons are destroyed while autovacuum works on the key store, and requests do not wait`() async throws {
+    @Test func `Persons are destroyed while autovacuum works on the key store, and requests do not wait`() async throws
+    {
         let fixture = try await KeyStoreFixture()
         let store = try fixture.store()
-        let owners = [KeyOwner(partner: 7, .user("ann")), KeyOwner(partner: 7, .face("f")), KeyOwner(partner: 7, .face("g"))]
+        let owners = [KeySubject.user("ann"), .face("f"), .face("g")].map { KeyOwner(partner: 7, $0) }
         let jobs = try await store.jobKeys(owners)
         let ann = try await self.index(store, "ann")
         let face = BlindIndex.ofStored(BlindIndex(try await store.partnerKey(7)).pseudonym("f", use: "face"))
@@ -86,7 +87,8 @@ import Testing
         #expect(try await fixture.count("person") == 3)
     }
 
-    @Test func `A key that is being added keeps its person, and a person who is held is reported as held`() async throws {
+    @Test func `A key that is being added keeps its person, and a person who is held is reported as held`() async throws
+    {
         let fixture = try await KeyStoreFixture()
         let store = try fixture.store()
         let first = try await store.jobKeys([KeyOwner(partner: 7, .user("ann"))])[0]

@@ -89,7 +89,8 @@ import Testing
         func alter(_ words: String) async throws {
             for connection in [main, setting.admin] {
                 try await connection.execute(
-                    "DO $$ BEGIN EXECUTE format('ALTER ROLE \(name) IN DATABASE %I \(words)', current_database()); END $$")
+                    "DO $$ BEGIN EXECUTE format('ALTER ROLE \(name) IN DATABASE %I \(words)', current_database()); END $$"
+                )
             }
         }
         for (words, found) in [

@@ -340,7 +340,8 @@ import Testing
                 == "expired rejected open")
         #expect(try await office.fixture.count("insp.retention WHERE what = 'events' AND keep = '9 days'") == 0)
         for role in [
-            "insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_signer", "insp_gateway", "insp_console",
+            "insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_signer", "insp_gateway",
+            "insp_console",
         ] {
             for call in ["propose('set_retention', '{}')", "approve(3)", "set_approval('set_retention', true)"] {
                 #expect(try await office.call(call, as: role) == "42501", "\(role): \(call)")

@@ -196,12 +196,15 @@ import Testing
         #expect(try await self.listed(fixture) == [1, 2, 3, 4])
     }
 
-    @Test func `A request under the key of another job is refused, also once that is erased, and a repeated one is not`()
+    @Test
+    func `A request under the key of another job is refused, also once that is erased, and a repeated one is not`()
         async throws
     {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.create_partner('other', 'https://hooks.example.com/o')")
-        func enqueue(_ key: Int, _ more: String = "", partner: String = "acme", hmac: String = "x") async throws -> String {
+        func enqueue(
+            _ key: Int, _ more: String = "", partner: String = "acme", hmac: String = "x"
+        ) async throws -> String {
             do {
                 return try await fixture.admin.query(
                     "SELECT insp.enqueue_parts($1, '{FRONT}', $2, $3, sha256($4))",

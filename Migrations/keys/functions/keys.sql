@@ -82,12 +82,12 @@ BEGIN
     IF p_kind IS NULL OR p_kind NOT IN ('job', 'template') THEN
         RAISE EXCEPTION 'a kind is job or template' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    -- Waits for those who look whether a person has keys below, before the statement that looks for the parents. A row lock, because
-    -- autovacuum, whose lock of the table conflicts with SHARE ROW EXCLUSIVE, would keep persons from being destroyed for as long as it
-    -- works; and no advisory lock, which any login may take, and of which a batch would fill the server's lock table.
+    -- Waits for those who look whether a person has keys below, before the statement that looks for the parents. No lock of the
+    -- table: for as long as autovacuum works on it, no person would be destroyed. No advisory locks: any login may take them, and
+    -- those of a batch would fill the server's lock table.
     PERFORM FROM insp.key p WHERE p.id = ANY (p_parents) AND p.kind = 'person' ORDER BY p.id FOR KEY SHARE;
-    -- No partner is locked: all its jobs would write its row. A partner that is destroyed meanwhile leaves keys that nobody can unwrap,
-    -- and insp.sweep_keys looks for them for another hour.
+    -- No partner is locked: all its jobs would write its row. One that is destroyed meanwhile leaves keys that nobody can unwrap, and
+    -- insp.sweep_keys looks for them for another hour.
     INSERT INTO insp.key (id, kind, partner_id, parent, wrapped)
     SELECT n.id, p_kind, p.partner_id, n.parent, n.wrapped
     FROM unnest(p_ids, p_parents, p_wrapped) AS n (id, parent, wrapped)

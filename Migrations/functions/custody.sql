@@ -61,6 +61,10 @@ BEGIN
         IF was.wrapping_key = set_custody.wrapping_key AND was.former_key IS NOT DISTINCT FROM set_custody.former_key THEN
             RETURN false;
         END IF;
+        -- Only the key store knows whether there is such a rotation, and programs refuse to start if it has none. Its end needs no
+        -- second login: that names no other key.
+        PERFORM insp.need_approval('set_custody', (was.wrapping_key = set_custody.wrapping_key
+            AND (set_custody.former_key IS NULL OR set_custody.former_key = was.former_key)) IS NOT TRUE);
         UPDATE insp.custody c SET wrapping_key = set_custody.wrapping_key, former_key = set_custody.former_key,
             changed_at = clock_timestamp();
     END IF;

@@ -126,6 +126,12 @@ BEGIN
     FROM (SELECT x.*, x.idempotency_key IS NULL OR x.id = ANY (ARRAY(SELECT k.job_id FROM keyed k)) AS is_fresh
         FROM checked x ORDER BY x.n) c;
 
+    -- A key of two requests would outlive the erasure of the first. Reruns share theirs, a repeated request has no job here, and what
+    -- another partner's job names keeps no key.
+    IF p_key IS NOT NULL AND EXISTS (SELECT FROM insp.job j WHERE j.key_id = p_key AND j.id <> job_ids[1]
+        AND j.partner_id = (SELECT p.id FROM insp.partner p WHERE p.name = p_payloads[1] ->> 'partner')) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'sealed: another job has its key', 'Seal each request under a new key.', 'sealed');
+    END IF;
     IF EXISTS (SELECT FROM unnest(p_payloads) AS p WHERE p ?| ARRAY['customerInternalReference', 'userReference', 'reportingCriteria']) THEN
         PERFORM insp.note_references(job_ids, p_payloads);
     END IF;

@@ -26,15 +26,21 @@ extension Maintenance {
                     "SELECT insp.keys_destroyed($1::uuid[], $2::integer[], $3::boolean[])",
                     [.textArray(ids), .intArray(partners), .textArray(existed.map { $0 ? "t" : "f" })])
             }
-            let persons = try await Self.destroyPersons(keys, connection)
-            destroyed += persons.destroyed
+            // What goes wrong with one person must not keep the rest from being swept.
+            let persons: Result<(destroyed: Int, hasMore: Bool), any Error>
+            do {
+                persons = .success(try await Self.destroyPersons(keys, connection))
+            } catch {
+                persons = .failure(error)
+            }
+            destroyed += (try? persons.get())?.destroyed ?? 0
             let swept = try await keys.sweep()
             if followed.map({ $0.duration(to: .now) > Self.markAge }) ?? true {
                 try await keys.follow(connection)
                 followed = .now
             }
             if destroyed > 0 { self.report(.keysDestroyed(destroyed)) }
-            return (destroyed + swept, gone.count == Self.keyPage || persons.hasMore || swept >= 1000)
+            return (destroyed + swept, try persons.get().hasMore || gone.count == Self.keyPage || swept >= 1000)
         }
     }
 

@@ -1,7 +1,7 @@
 extension PostgresConnection {
-    /// Modules of the server that may log parameters of statements by settings of their own, whatever
-    /// `log_parameter_max_length` says: auto_explain and pgaudit, where a session, or a role in this database, has them
-    /// loaded and so configured.
+    /// What may log parameters of statements beside what `log_parameter_max_length` of this session says: auto_explain and
+    /// pgaudit, which have settings of their own, where a session, or a role in this database, has them loaded and so
+    /// configured; and what a role or the database sets of the server's own settings, which other sessions have.
     ///
     /// - Returns: Settings such as `pgaudit.log_parameter = on of role app`; empty: none that the login can see.
     package func parameterLoggers() throws -> [String] {
@@ -32,6 +32,13 @@ extension PostgresConnection {
                 -- Its plans have values of parameters even where it lists none (log_parameter_max_length).
                 OR s.name = 'auto_explain.log_min_duration' AND s.value NOT LIKE '-%'
                     AND 'auto_explain' IN (SELECT l.module FROM loaded l)
+                OR s.whose <> '' AND (
+                    s.name LIKE 'log_parameter_max_length%' AND s.value !~ '^0[ A-Za-z]*$'
+                    -- Parameters are listed at full length unless a setting says otherwise.
+                    OR (s.name = 'log_statement' AND lower(s.value) IN ('mod', 'all')
+                        OR s.name IN ('log_min_duration_statement', 'log_min_duration_sample') AND s.value NOT LIKE '-%'
+                        OR s.name = 'log_transaction_sample_rate' AND s.value !~ '^[0.]*$')
+                    AND current_setting('log_parameter_max_length') <> '0')
             ORDER BY 1
             """
         ).map { try $0.string(0) }

@@ -106,6 +106,33 @@ import Testing
         try await office.end()
     }
 
+    @Test func `Another wrapping key is recorded by two logins, and the end of its rotation by one`() async throws {
+        let office = try await Office()
+        let (first, second) = (office.first, office.second)
+        let ids = try await office.fixture.admin.query("SELECT gen_random_uuid()::text, insp.database_id()::text")[0]
+        let (store, database) = (try ids.string(0), try ids.string(1))
+        func record(_ key: String, former: String? = nil, as login: String) async throws -> String {
+            let rest = former.map { ", '\($0)'" } ?? ""
+            return try await office.call("set_custody('\(store)', '\(database)', '\(key)'\(rest))", as: login)
+        }
+        #expect(try await office.call("set_approval('set_custody', true)", as: first).hasSuffix("two logins"))
+        // The first one, and the same once more, as of each migration.
+        #expect(try await record("one", as: first) == "true")
+        #expect(try await record("one", as: first) == "false")
+        for (key, former) in [("bogus", nil), ("bogus", "one"), ("one", "bogus")] {
+            #expect(try await record(key, former: former, as: first) == "APPROVAL_NEEDED")
+        }
+        #expect(try await office.fixture.count("insp.custody WHERE wrapping_key = 'one' AND former_key IS NULL") == 1)
+        let arguments =
+            #"{"key_store": "\#(store)", "database": "\#(database)", "wrapping_key": "two", "former_key": "one"}"#
+        #expect(try await office.call("propose('set_custody', '\(arguments)')", as: first) == "1")
+        #expect(try await office.call("approve(1)", as: second) == "true")
+        #expect(try await record("one", former: "two", as: first) == "APPROVAL_NEEDED")
+        #expect(try await record("two", as: first) == "true")
+        #expect(try await office.fixture.count("insp.custody WHERE wrapping_key = 'two' AND former_key IS NULL") == 1)
+        try await office.end()
+    }
+
     @Test func `A partner's erasure begins with the second login, and either then does the rest`() async throws {
         let office = try await Office()
         let (first, second) = (office.first, office.second)
@@ -313,7 +340,8 @@ import Testing
                 == "expired rejected open")
         #expect(try await office.fixture.count("insp.retention WHERE what = 'events' AND keep = '9 days'") == 0)
         for role in [
-            "insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_signer", "insp_gateway", "insp_console",
+            "insp_producer", "insp_worker", "insp_reviewer", "insp_auditor", "insp_signer", "insp_gateway",
+            "insp_console",
         ] {
             for call in ["propose('set_retention', '{}')", "approve(3)", "set_approval('set_retention', true)"] {
                 #expect(try await office.call(call, as: role) == "42501", "\(role): \(call)")

@@ -196,6 +196,46 @@ import Testing
         #expect(try await self.listed(fixture) == [1, 2, 3, 4])
     }
 
+    @Test
+    func `A request under the key of another job is refused, also once that is erased, and a repeated one is not`()
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("SELECT insp.create_partner('other', 'https://hooks.example.com/o')")
+        func enqueue(
+            _ key: Int, _ more: String = "", partner: String = "acme", hmac: String = "x"
+        ) async throws -> String {
+            do {
+                return try await fixture.admin.query(
+                    "SELECT insp.enqueue_parts($1, '{FRONT}', $2, $3, sha256($4))",
+                    [
+                        .text(#"{"partner":"\#(partner)","workflow":"id"\#(more)}"#), .byteas([Self.sealed(key)]),
+                        .bytes(Self.sealed(key)), .bytes(Data(hmac.utf8)),
+                    ])[0].string(0)
+            } catch let error as PostgresError {
+                return error.refusal?.code.rawValue ?? error.reason
+            }
+        }
+        let named = #","idempotencyKey":"k""#
+        let first = try await enqueue(1, named)
+        #expect(try await enqueue(1, named) == first)
+        #expect(try await enqueue(1, named, hmac: "y") == "IDEMPOTENCY_CONFLICT")
+        #expect(try await enqueue(1) == "PAYLOAD_INVALID")
+        #expect(try await enqueue(1, #","idempotencyKey":"k2""#) == "PAYLOAD_INVALID")
+        #expect(try await fixture.count("insp.job") == 1)
+        // What names another partner's key keeps none, and could be used against that partner if it counted.
+        #expect(UUID(uuidString: try await enqueue(1, partner: "other")) != nil)
+        _ = try await fixture.client.cancel(first)
+        let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(first)])[0].string(0)
+        _ = try await fixture.client.cancel(again)
+        for id in [first, again] { _ = try await fixture.admin.query("SELECT insp.erase($1)", [.text(id)]) }
+        #expect(try await self.listed(fixture) == [1])
+        // The same bytes once more, before the key store has destroyed the key.
+        #expect(try await enqueue(1) == "PAYLOAD_INVALID")
+        #expect(try await self.listed(fixture) == [1])
+        #expect(UUID(uuidString: try await enqueue(2)) != nil)
+    }
+
     @Test func `A template's key is listed when the template is removed, and not while one has it`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', templates => 2, attempts => 1000)")

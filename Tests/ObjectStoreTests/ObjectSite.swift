@@ -13,6 +13,7 @@ struct ObjectSite: Sendable {
     let main: ScratchDatabase
     let admin: PostgresConnection
     let keys: KeyStore
+    let keyDatabase: ScratchDatabase
     let store: ObjectStore
     let client: JobClient
     let partner: Int64
@@ -22,6 +23,7 @@ struct ObjectSite: Sendable {
         self.main = try await .migrated()
         self.admin = try await self.main.connect()
         let database = try await ScratchDatabase.empty()
+        self.keyDatabase = database
         let connection = try await database.connect()
         let migrator = Migrator(directory: ScratchDatabase.migrations + "/keys")
         try await migrator.createRoles(on: connection)

@@ -145,8 +145,9 @@ import Testing
                 return error.refusal?.code.rawValue ?? error.reason
             }
         }
-        #expect(try await code(good) == nil)
         #expect(try await code(good + "#17") == nil)
+        // A valid location; the first job has the key.
+        #expect(try await code(good) == "PAYLOAD_INVALID")
         let other = site.store.address.newObject(key: KeyID.new().text)
         for location in [
             nil, "", "https://s3.example/parts/x", other, good + "#", good + "#x", good + "/x",

@@ -82,10 +82,12 @@ BEGIN
     IF p_kind IS NULL OR p_kind NOT IN ('job', 'template') THEN
         RAISE EXCEPTION 'a kind is job or template' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    -- Waits for insp.drop_idle_persons, before the statement that looks for the parents.
-    LOCK TABLE insp.key IN ROW EXCLUSIVE MODE;
-    -- No parent is locked: all jobs of a partner would write its row. A parent that is destroyed meanwhile leaves keys that nobody
-    -- can unwrap, and insp.sweep_keys looks for them for another hour.
+    -- Waits for those who look whether a person has keys below, before the statement that looks for the parents. No lock of the
+    -- table: for as long as autovacuum works on it, no person would be destroyed. No advisory locks: any login may take them, and
+    -- those of a batch would fill the server's lock table.
+    PERFORM FROM insp.key p WHERE p.id = ANY (p_parents) AND p.kind = 'person' ORDER BY p.id FOR KEY SHARE;
+    -- No partner is locked: all its jobs would write its row. One that is destroyed meanwhile leaves keys that nobody can unwrap, and
+    -- insp.sweep_keys looks for them for another hour.
     INSERT INTO insp.key (id, kind, partner_id, parent, wrapped)
     SELECT n.id, p_kind, p.partner_id, n.parent, n.wrapped
     FROM unnest(p_ids, p_parents, p_wrapped) AS n (id, parent, wrapped)
@@ -151,8 +153,8 @@ BEGIN
     IF person IS NULL THEN
         RETURN false;
     END IF;
-    -- Adding a key locks no parent, so none may be added between the look and the end of this.
-    LOCK TABLE insp.key IN SHARE ROW EXCLUSIVE MODE;
+    -- insp.add_job_keys waits for it, so that no key is added between the look, a statement of its own, and the end of this.
+    PERFORM FROM insp.key k WHERE k.id = person FOR UPDATE;
     IF EXISTS (SELECT FROM insp.key c WHERE c.parent = person AND c.created_at >= now() - p_age) THEN
         -- The person has come back. Only what was sealed before the erasure may not be opened.
         WITH deleted AS (
@@ -176,7 +178,7 @@ DECLARE
 BEGIN
     IF face IS NULL THEN
         RETURN false;
-    -- Usual for as long as results are kept, and no reason to lock the table.
+    -- Usual for as long as results are kept, and no reason to lock the row.
     ELSIF EXISTS (SELECT FROM insp.key c WHERE c.parent = face) OR insp.drop_idle_persons(ARRAY[face]) = 0 THEN
         RETURN NULL;
     END IF;
@@ -257,8 +259,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     dropped integer;
 BEGIN
-    -- Adding a key locks no parent, so none may be added between the look and the end of this.
-    LOCK TABLE insp.key IN SHARE ROW EXCLUSIVE MODE;
+    -- As in insp.destroy_erased_person.
+    PERFORM FROM insp.key k WHERE k.id = ANY (p_ids) AND k.kind = 'person' ORDER BY k.id FOR UPDATE;
     DELETE FROM insp.key k WHERE k.id = ANY (p_ids) AND k.kind = 'person'
         AND NOT EXISTS (SELECT FROM insp.key c WHERE c.parent = k.id);
     GET DIAGNOSTICS dropped = ROW_COUNT;

@@ -183,7 +183,7 @@ extension KeyStore {
     /// - Returns: Whether there was each.
     @discardableResult
     package func destroyJobs(_ ids: [KeyID], of partners: [Int64]) async throws(InspectError) -> [Bool] {
-        let names = try await self.run { connection in
+        let names = try await self.run(busy: .rowLocked) { connection in
             try await connection.query(
                 "SELECT id::text || ' ' || partner_id FROM insp.destroy_job_keys($1::uuid[], $2::integer[])",
                 [.textArray(ids.map(\.text)), .intArray(partners)]
@@ -221,7 +221,7 @@ extension KeyStore {
     package func destroyErasedPerson(
         _ storedIndex: Data, of partner: Int64, since microseconds: Int64
     ) async throws(InspectError) -> Bool {
-        try await self.run { connection in
+        try await self.run(busy: .rowLocked) { connection in
             try await connection.query(
                 "SELECT insp.destroy_erased_person($1, $2, $3::interval)",
                 [.int(partner), .bytes(storedIndex), .text("\(microseconds) microseconds")]
@@ -235,7 +235,7 @@ extension KeyStore {
     /// - Parameter storedIndex: As ``BlindIndex/ofStored(_:)`` makes it of the pseudonym.
     /// - Returns: Whether there was one; `nil`: there is one, and others below it.
     package func destroyDeletedFace(_ storedIndex: Data, of partner: Int64) async throws(InspectError) -> Bool? {
-        try await self.run { connection in
+        try await self.run(busy: .rowLocked) { connection in
             try await connection.query(
                 "SELECT insp.destroy_deleted_face($1, $2)", [.int(partner), .bytes(storedIndex)]
             ).single().optionalBool(0)

@@ -113,15 +113,17 @@ package final class KeyStore: Sendable {
 
     // MARK: The database
 
+    /// - Parameter busy: Thrown if another transaction holds a lock for too long.
     /// - Throws: ``InspectError`` with ``ErrorCode/keysUnavailable``, also for what an operator has to mend: a role without
     ///   rights, a key store without its schema.
     func run<Rows: Sendable>(
+        busy: ErrorCode = .keysUnavailable,
         _ body: @escaping @Sendable (PostgresConnection) async throws -> Rows
     ) async throws(InspectError) -> Rows {
         do {
             return try await self.pool.run(body)
         } catch let error as PostgresError {
-            throw InspectError(.keysUnavailable, "the key store: \(error.reason)")
+            throw InspectError(error.isLockTimeout ? busy : .keysUnavailable, "the key store: \(error.reason)")
         } catch let error as InspectError {
             switch error.code {
             case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store: \(error.detail)")

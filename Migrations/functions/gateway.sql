@@ -131,7 +131,8 @@ BEGIN
     id := insp.enqueue_parts(insp.gateway_payload(number, p_scope, p_payload), p_kinds, p_contents, p_sealed, p_request_hmac,
         p_locations, p_digests, p_sizes);
     SELECT j.id, CASE WHEN j.status = 1 AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN 2 ELSE j.status END,
-        j.created_at < now(), j.request
+        -- A new job has the number that this call drew; a repeat drew another one, whenever either transaction began.
+        j.id <> currval('insp.job_id'), j.request
     INTO gateway_create.job, gateway_create.status, gateway_create.repeated, said
     FROM insp.job j WHERE j.public_id = gateway_create.id;
     IF NOT FOUND THEN
@@ -143,11 +144,11 @@ BEGIN
     END IF;
     -- Set afterwards: a request repeated under its idempotency key is the same request, even in another span. A session's job is
     -- known by its request.
-    IF p_traceparent IS NOT NULL OR p_scope = 'session' THEN
+    IF NOT repeated AND (p_traceparent IS NOT NULL OR p_scope = 'session') THEN
         UPDATE insp.job j SET traceparent = coalesce(j.traceparent, p_traceparent),
             request = CASE WHEN p_scope <> 'session' THEN j.request
                 WHEN p_document_scan THEN j.request || '{"session": true, "documentScan": true}' ELSE j.request || '{"session": true}' END
-        WHERE j.id = gateway_create.job AND j.created_at = now();
+        WHERE j.id = gateway_create.job;
     END IF;
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END

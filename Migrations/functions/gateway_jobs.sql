@@ -319,8 +319,12 @@ CREATE OR REPLACE FUNCTION insp.gateway_usability(
 ) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, 'create');
 BEGIN
-    PERFORM insp.gateway_partner(p_credential, p_secret_sha256, 'create');
+    IF NOT (SELECT p.enabled FROM insp.partner p WHERE p.id = number) THEN
+        PERFORM insp.refuse('PARTNER_DISABLED');
+    END IF;
     PERFORM insp.record_access(p_credential, 'usability', 'create', NULL);
     RETURN QUERY SELECT r.code, r.advice FROM insp.reasons(p_language) r;
 END

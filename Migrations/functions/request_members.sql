@@ -164,6 +164,18 @@ $$;
 COMMENT ON FUNCTION insp.check_document(jsonb) IS
     'Refuses a payload whose documentFormat, documentTypes or countries are not valid';
 
+CREATE OR REPLACE FUNCTION insp.check_callback_host(p_url text, partner insp.partner) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF NOT insp.is_listed_host(p_url, partner.callback_hosts) THEN
+        PERFORM insp.refuse('CALLBACK_URL_INVALID', 'its host is not one that the partner registered',
+            format('Hosts are %s.', array_to_string(partner.callback_hosts, ', ')), 'callbackUrl');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_callback_host(text, insp.partner) IS
+    'Refuses a callback URL whose host is not on the partner''s list';
+
 CREATE OR REPLACE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -172,9 +184,8 @@ BEGIN
     IF p ? 'callbackUrl' THEN
         problem := insp.url_problem(insp.request_text(p, 'callbackUrl'), 255, coalesce(endpoint.allow_http, false),
             insp.may_lead(endpoint, p ->> 'callbackUrl'));
-        IF problem IS NULL AND NOT insp.is_listed_host(p ->> 'callbackUrl', partner.callback_hosts) THEN
-            PERFORM insp.refuse('CALLBACK_URL_INVALID', 'its host is not one that the partner registered',
-                format('Hosts are %s.', array_to_string(partner.callback_hosts, ', ')), 'callbackUrl');
+        IF problem IS NULL THEN
+            PERFORM insp.check_callback_host(p ->> 'callbackUrl', partner);
         END IF;
         IF problem IS NULL AND endpoint.id IS NULL THEN
             problem := 'the partner has no endpoint whose secret could sign';

@@ -252,6 +252,10 @@ BEGIN
     IF personal ? 'consent' OR partner.consent_required THEN
         PERFORM insp.check_consent(coalesce(personal, '{}'), partner);
     END IF;
+    -- Of a sealed job's callback URL, personal has the origin.
+    IF old.own_callback AND personal ? 'callbackUrl' THEN
+        PERFORM insp.check_callback_host(personal ->> 'callbackUrl', partner);
+    END IF;
     -- A job of any region was accepted before the deployment named regions.
     place := insp.request_region(coalesce((SELECT jsonb_build_object('region', g.name) FROM insp.region g
         WHERE g.id = old.region AND old.region <> 0), '{}'), partner);
@@ -290,7 +294,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun(uuid) IS
-    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. The partner''s policies of today on consent and regions judge it as a new request. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. The partner''s policies of today on consent, regions and callback hosts judge it as a new request. Its result has the old job''s id (rerunOf), and a dead-lettered job counts as resolved. It counts as a waiting job; its parts take no extra space. insp.erase of either erases both';
 GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean

@@ -14,19 +14,32 @@ struct CreateRequest {
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
 
+    /// Members of a request for a job, beside its images. The description has the same.
+    static let members = [
+        "workflow", "workflowDefinition", "documentFormat", "documentTypes", "countries", "customerInternalReference",
+        "userReference", "reportingCriteria", "callbackUrl", "idempotencyKey", "digests", "parts", "region",
+        "delaySeconds", "runAt", "expiresAt", "traceparent", "challenge", "consent", "review", "faceId", "threshold",
+        "enrollmentMode",
+    ]
+
     /// - Parameters:
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
-    /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
     ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
+    ///   - members: What the request may have beside its images; `nil`: the caller judges it.
+    /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
     init(
-        _ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true
+        _ body: Data, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true,
+        members known: [String]? = nil
     ) throws(InspectError) {
         let (members, texts) = try JSONBody.object(body)
         var object = members
         self.parts = [:]
         self.payload = Data()
         try self.takeImages(&object, texts)
+        if let known {
+            try Self.refuseUnknown(in: object, texts, known, all: Self.images.map(\.name) + known)
+        }
         try self.finish(&object, texts, key, fixed, picksWorkflow)
     }
 
@@ -51,9 +64,12 @@ struct CreateRequest {
     ///   - key: The header `Idempotency-Key`.
     ///   - fixed: Members that the path determines.
     ///   - picksWorkflow: Whether the parts decide on a workflow if the request names none.
+    ///   - known: What the request may have beside its images; `nil`: the caller judges it.
     init(
-        _ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true
+        _ form: FormData, idempotencyKey key: String?, fixed: [String: String] = [:], picksWorkflow: Bool = true,
+        members known: [String]? = nil
     ) throws(InspectError) {
+        let names = PartKind.allCases.map(\.rawValue) + [Self.rest] + (known ?? [])
         let rest = form.fields.filter { $0.name == Self.rest }
         guard rest.count <= 1 else { throw Self.twice(Self.rest) }
         let (members, texts) = try JSONBody.object(rest.first?.value ?? Data("{}".utf8))
@@ -72,6 +88,10 @@ struct CreateRequest {
                 }
                 self.parts[kind, default: []].append(field.value)
                 continue
+            }
+            // Where no member is long, what is long is a part with a wrong name.
+            guard Self.isKnown(field.name, known) && (known != nil || field.value.count <= LongTexts.threshold) else {
+                throw Self.unknown(field.name, names)
             }
             guard field.value.count <= LongTexts.threshold else {
                 throw InspectError(.payloadTooLarge, field: String(field.name.prefix(40)))
@@ -92,7 +112,28 @@ struct CreateRequest {
             }
             object[field.name] = number
         }
+        if let known { try Self.refuseUnknown(in: object, texts, known, all: names) }
         try self.finish(&object, texts, key, fixed, picksWorkflow)
+    }
+
+    /// A misspelt name before its value's length: a caller who reads that the request is too large would send a smaller image.
+    private static func refuseUnknown(
+        in object: [String: Any], _ texts: LongTexts, _ known: [String], all names: [String]
+    ) throws(InspectError) {
+        // A name that is long itself is not repeated.
+        let unknown = object.keys.filter { !Self.isKnown($0, known) && texts.count($0) <= LongTexts.threshold }
+        if let name = unknown.min() { throw Self.unknown(name, names) }
+    }
+
+    /// Of the two that the credential and the path determine, the database says so.
+    private static func isKnown(_ name: String, _ known: [String]?) -> Bool {
+        known?.contains(name) != false || name == "partner" || name == "lane"
+    }
+
+    private static func unknown(_ name: String, _ known: [String]) -> InspectError {
+        InspectError(
+            .payloadInvalid, "unknown key '\(name.prefix(40))'", hint: "Keys are \(known.joined(separator: ", ")).",
+            field: String(name.prefix(40)))
     }
 
     private static func twice(_ name: String) -> InspectError {

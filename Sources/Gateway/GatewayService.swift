@@ -167,7 +167,7 @@ package final class GatewayService: Sendable {
                 guard credential.scopes.contains(scope.rawValue) else {
                     throw InspectError(.scopeMissing, scope.rawValue)
                 }
-                try Self.checkQuery(request)
+                try Self.checkQuery(request, by: route)
                 try self.checkContent(route.content, request)
                 work = try prepare(
                     GatewayCall(service: self, credential: credential, request: request, values: values))
@@ -182,7 +182,7 @@ package final class GatewayService: Sendable {
                     access.job = answer.job
                     response = answer.response
                 } catch {
-                    response = Self.problem(error)
+                    response = Self.problem(Self.named(error, of: request))
                 }
                 // An answer that everyone may read says so once.
                 let own = Set(response.headers.map(\.name))
@@ -198,6 +198,17 @@ package final class GatewayService: Sendable {
     private static func checkQuery(_ request: HTTPRequest) throws(InspectError) {
         guard let name = request.repeatedParameter?.prefix(40) else { return }
         throw InspectError(.parameterInvalid, "\(name) is given twice", hint: "Give it once.", field: String(name))
+    }
+
+    /// One that a call does not have is misspelt, or another call's: without it, the answer would be to another question.
+    private static func checkQuery(_ request: HTTPRequest, by route: GatewayRoute) throws(InspectError) {
+        try self.checkQuery(request)
+        let known = route.operation.parameters.compactMap(\.query)
+        guard let name = request.query.keys.filter({ !known.contains($0) }).min()?.prefix(40) else { return }
+        throw InspectError(
+            .parameterInvalid, "unknown parameter '\(name)'",
+            hint: known.isEmpty ? "It takes none." : "Parameters are \(known.joined(separator: ", ")).",
+            field: String(name))
     }
 
     /// A body is read only where one belongs: that of an unknown client is not worth its memory.
@@ -252,7 +263,7 @@ package final class GatewayService: Sendable {
     }
 
     /// Runs one replay of a period of an endpoint's events at a time, and counts its events: each costs the database a place or a
-    /// sending, and a client could ask for the same period again and again.
+    /// sending, and a client could ask for the same period again and again. Counted by this process alone.
     func replaying(
         _ endpoint: Int, of credential: GatewayCredential, _ replay: () async throws -> Data
     ) async throws -> Data {
@@ -260,10 +271,9 @@ package final class GatewayService: Sendable {
         let (name, rate, burst) = ("r \(credential.partner) \(endpoint)", 1000.0, 10_000.0)
         // All of them, so that a second one waits for the first.
         if let seconds = self.limits.take(name, burst, rate: rate, burst: burst) { throw Later(seconds: seconds) }
-        var spent = 1.0
-        defer { self.limits.put(name, burst - spent) }
+        // One that fails may have cost as much.
         let answer = try await replay()
-        spent = max(1, (try? JSONDecoder().decode(Answer.self, from: answer).replayed) ?? burst)
+        self.limits.put(name, burst - max(1, (try? JSONDecoder().decode(Answer.self, from: answer).replayed) ?? burst))
         return answer
     }
 
@@ -312,6 +322,15 @@ package final class GatewayService: Sendable {
 
     private static func later(_ seconds: Double, _ headers: [(name: String, value: String)] = []) -> HTTPResponse {
         .problem(.rateLimited, headers: [("Retry-After", "\(Int(seconds.rounded(.up)))")] + headers)
+    }
+
+    /// An idempotency key that came as a header is named as that, whatever the database calls it.
+    private static func named(_ error: any Error, of request: HTTPRequest) -> any Error {
+        guard var error = error as? InspectError, error.code == .idempotencyConflict,
+            request.headers["idempotency-key"] != nil
+        else { return error }
+        error.field = "Idempotency-Key"
+        return error
     }
 
     static func problem(_ error: any Error) -> HTTPResponse {

@@ -9,6 +9,7 @@ enum JSONBody {
     static func object(_ body: Data) throws(InspectError) -> ([String: Any], LongTexts) {
         let texts = LongTexts(body)
         try JSONGrammar.check(texts.text)
+        guard !texts.haveNull else { throw InspectError(.payloadInvalid, "the character U+0000 in a long string") }
         guard let object = (try? JSONSerialization.jsonObject(with: texts.text)) as? [String: Any] else {
             throw InspectError(.payloadInvalid, "a number that cannot be stored")
         }

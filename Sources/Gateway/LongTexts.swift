@@ -84,6 +84,27 @@ struct LongTexts {
     /// Whether re-encoded JSON contains a marker: a long string where none is allowed.
     func isLeft(in data: Data) -> Bool { !self.ranges.isEmpty && data.range(of: Data(self.mark.utf8)) != nil }
 
+    /// Whether a long string has the escape of U+0000, which ``JSONGrammar`` refuses in the others.
+    var haveNull: Bool {
+        self.body.withUnsafeBytes { bytes in
+            self.ranges.contains { Self.hasNull(UnsafeRawBufferPointer(rebasing: bytes[$0])) }
+        }
+    }
+
+    private static func hasNull(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let base = bytes.baseAddress else { return false }
+        var index = 0
+        while index < bytes.count, let found = memchr(base + index, CInt(UInt8(ascii: "\\")), bytes.count - index) {
+            let slash = UnsafeRawPointer(found) - base
+            if bytes[slash + 1] == UInt8(ascii: "u"), bytes[(slash + 1)...].prefix(5).elementsEqual("u0000".utf8) {
+                return true
+            }
+            // The string has an end, so no backslash is its last octet.
+            index = slash + 2
+        }
+        return false
+    }
+
     /// Resolves the escapes that Base64 has in JSON: line breaks, slashes and ASCII, as some encoders write them.
     private static func plain(_ bytes: UnsafeRawBufferPointer) -> Data? {
         guard let base = bytes.baseAddress else { return Data() }

@@ -99,7 +99,8 @@ package struct InspectionPipeline: JobHandler {
                 .partMissing, "a specimen",
                 hint: "A test job has inspectd-specimen:passed, or another specimen, instead of an image.")
         }
-        let document = specimen.document(of: request.workflow, parts: parts.map(\.kind))
+        var document = specimen.document(of: request.workflow, parts: parts.map(\.kind))
+        if document.error == nil { document.policyVersion = request.decisionPolicy?.version }
         return Self.result(document, of: request, seal)
     }
 

@@ -213,6 +213,7 @@ import Testing
         for (job, key) in [(id, "once"), (second, "again")] {
             let other = try await run(again: job, key: key)
             #expect(other.status == 409 && other.code == "IDEMPOTENCY_CONFLICT", "\(other.document)")
+            #expect(other.document["field"] as? String == "Idempotency-Key")
         }
         #expect(rerun.status == 201 && rerun.headers["Location"] == "/inspectionjob/\(second)")
         let worker = try gateway.service.worker(["--slots", "1"])

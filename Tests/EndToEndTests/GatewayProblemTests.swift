@@ -143,6 +143,12 @@ import Testing
         Wrong(
             path: "/inspectionjob/create", body: "{}", headers: ["Content-Type": "application/json; charset=utf-16"],
             code: .mediaTypeUnsupported, field: "Content-Type", allowed: ["UTF-8"]),
+        .get("/inspectionjob/\(UUID().uuidString)?Wait=60", "Wait", ["wait"]),
+        .get("/inspectionjob?userReference=u&cursor=abc", "cursor", ["userReference", "after", "limit"]),
+        .get("/events?wait=0&from=1", "from", ["after", "wait"]), .get("/endpoints?limit=1", "limit", ["none"]),
+        Wrong(
+            path: "/inspectionjob/create?dryRun=1", body: "{}", code: .parameterInvalid, field: "dryRun",
+            allowed: ["wait"]),
         .get("/inspectionjob?userReference=u&limit=+1", "limit"), .get("/events?limit=010", "limit"),
         .get("/events?endpoint=01", "endpoint"),
         .get("/callbacks?state=dead&after=+1_msg_\(String(repeating: "0", count: 32))", "after"),
@@ -170,6 +176,12 @@ import Testing
             let hint = answer.document["hint"] as? String ?? ""
             for value in wrong.allowed { #expect(hint.contains(value), "\(value): \(said)") }
         }
+        // Of pages and of what everyone may read, a link may carry more.
+        for path in ["/openapi.json?v=1", "/errors?v=1"] {
+            #expect(try await gateway.call("GET", path).status == 200, "\(path)")
+        }
+        let page = try await gateway.call("GET", "/capture/\(String(repeating: "A", count: 43))?utm_source=mail")
+        #expect(page.status == 404)
         let wrong = try await gateway.call("PUT", "/inspectionjob/create")
         #expect(wrong.status == 405 && wrong.document["hint"] as? String == "It takes POST, OPTIONS.")
         #expect(try await gateway.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 0)

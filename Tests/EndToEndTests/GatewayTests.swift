@@ -29,6 +29,7 @@ import Testing
             "POST", "/inspectionjob/create", ["workflow": "liveness", "encodedFaceImage": "YQ=="],
             headers: ["Idempotency-Key": "order-1"])
         #expect(other.status == 409 && other.document["code"] as? String == "IDEMPOTENCY_CONFLICT")
+        #expect(other.document["field"] as? String == "Idempotency-Key")
 
         var result = try await gateway.call("GET", "/inspectionjob/\(id)?wait=60")
         // The first wait may end before the job does.

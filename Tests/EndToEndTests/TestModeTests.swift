@@ -34,6 +34,7 @@ import Testing
             UPDATE insp.endpoint e SET url = $1, allow_http = true, allow_private = true
             FROM insp.partner p WHERE p.id = e.partner_id AND p.name = 'bank.test'
             """, [.text(service.receiver.url("/ok"))])
+        _ = try await gateway.connection.query("SELECT insp.set_decision_policy('bank', '{\"minimumAge\": 18}')")
         for (name, type, label) in [
             ("passed", "PASSED", ""), ("blurred", "REJECTED", "BLURRED"),
             ("mismatch", "REJECTED", "MISMATCHING_DATAPOINTS"),
@@ -49,6 +50,7 @@ import Testing
             let reasons = result["reasons"] as? [[String: Any]] ?? []
             #expect(reasons.compactMap { $0["label"] as? String }.joined() == label, "\(name) \(reasons)")
             #expect((result.at("error.code") as? String == "TOO_MANY_PIXELS") == (name == "failed"))
+            #expect(result["policyVersion"] as? Int == (name == "failed" ? nil : 1), "\(name)")
         }
         let list = try await gateway.call("GET", "/inspectionjob?userReference=jane", bearer: bearer)
         let jobs = list.document["jobs"] as? [[String: Any]] ?? []

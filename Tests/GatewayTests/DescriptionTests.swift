@@ -101,6 +101,7 @@ import Testing
             return type != "object" && type != "array" && !name.hasPrefix("encoded")
         }
         #expect(Set(form.keys) == Set(single.keys).union(PartKind.allCases.map(\.rawValue)).union(["request"]))
+        #expect(Set(CreateRequest.members) == Set(json.keys.filter { !$0.hasPrefix("encoded") }))
         func request(_ name: String, _ value: String) throws -> CreateRequest {
             let body =
                 "--cut\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n--cut--\r\n"
@@ -122,6 +123,19 @@ import Testing
             #expect((call["description"] as? String)?.contains("requires the scope read") == true, "\(path)")
             let names = (call["parameters"] as? [Members] ?? []).compactMap { $0["name"] as? String }
             #expect(names.contains("traceparent"), "\(path)")
+        }
+    }
+
+    @Test func `A parameter that is taken is one that is described`() throws {
+        let document = try Self.document()
+        for route in GatewayRoute.all {
+            let call = Self.at("paths", route.path, route.method.lowercased(), in: document)
+            let named = (call["parameters"] as? [Members] ?? []).compactMap { given -> String? in
+                let name = (given["$ref"] as? String)?.split(separator: "/").last.map(String.init)
+                let whole = name.map { Self.at("components", "parameters", $0, in: document) } ?? given
+                return whole["in"] as? String == "query" ? whole["name"] as? String : nil
+            }
+            #expect(route.operation.parameters.compactMap(\.query) == named, "\(route.path)")
         }
     }
 

@@ -95,6 +95,11 @@ import Testing
         ] {
             #expect { try options(text) } throws: { ($0 as? InspectError)?.field == field }
         }
+        for number in ["1.5", "1e30", "true"] {
+            #expect { try options(#"{"overlapSeconds":\#(number)}"#, .rotate) } throws: {
+                ($0 as? InspectError)?.field == "overlapSeconds"
+            }
+        }
     }
 
     @Test func `A form's number is written as in JSON`() throws {
@@ -118,6 +123,67 @@ import Testing
                 try CreateRequest(Data(text.utf8), idempotencyKey: nil)
             } throws: { ($0 as? InspectError)?.code == .payloadTooLarge }
         }
+    }
+
+    @Test(arguments: [
+        (#"{"a":"LONG\u0000"}"#, true), (#"{"a":"\u0000LONG"}"#, true), (#"{"a":"LONG\\\u0000"}"#, true),
+        (#"{"a":"LONG\\u0000"}"#, false), (#"{"a":"LONG\/u0000"}"#, false), (#"{"a":"LONG\u0041"}"#, false),
+    ])
+    func `A character that no table can hold is refused in a long string as well`(text: String, isRefused: Bool) {
+        let body = text.replacing("LONG", with: String(repeating: "A", count: 20_000))
+        #expect((Self.refusal(body)?.code == .payloadInvalid) == isRefused, "\(text)")
+    }
+
+    @Test func `A misspelt part is refused by its name, however large it is`() throws {
+        let long = String(repeating: "A", count: 20_000)
+        func refusal(_ body: () throws(InspectError) -> CreateRequest) -> InspectError? {
+            do throws(InspectError) {
+                _ = try body()
+                return nil
+            } catch { return error }
+        }
+        func json(_ text: String) -> InspectError? {
+            refusal { () throws(InspectError) in
+                try CreateRequest(Data(text.utf8), idempotencyKey: nil, members: CreateRequest.members)
+            }
+        }
+        func form(_ name: String, _ value: String, _ members: [String]? = CreateRequest.members) -> InspectError? {
+            let body = "--cut\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n--cut--\r\n"
+            return refusal { () throws(InspectError) in
+                try CreateRequest(
+                    try FormData(Data(body.utf8), boundary: "cut"), idempotencyKey: nil, members: members)
+            }
+        }
+        for name in ["front", "colour"] {
+            for refusal in [
+                json(#"{"\#(name)":"\#(long)"}"#), json(#"{"\#(name)":{"x":["\#(long)"]}}"#), form(name, long),
+                form(name, "\u{1}x"), form(name, long, nil), form("request", #"{"\#(name)":"\#(long)"}"#),
+            ] {
+                #expect(refusal?.code == .payloadInvalid && refusal?.field == name, "\(String(describing: refusal))")
+                let hint = refusal?.hint ?? ""
+                #expect(hint.contains("FRONT") || hint.contains("encodedFrontImage"))
+                #expect(!hint.contains("partner"), "a client may not send it")
+            }
+        }
+        // A member that exists is too large, and a name that is long itself is not repeated.
+        #expect(json(#"{"userReference":"\#(long)"}"#)?.code == .payloadTooLarge)
+        #expect(form("userReference", long)?.code == .payloadTooLarge)
+        #expect(json(#"{"\#(long)":1}"#)?.code == .payloadTooLarge)
+        // Of these the database says why a client may not send them.
+        #expect(json(#"{"partner":"shop","lane":"bulk"}"#) == nil)
+    }
+
+    @Test func `A replay that fails counts as a large one`() async throws {
+        let service = GatewayService(GatewayStore(databaseURL: "postgresql:///none", connections: 1))
+        let credential = GatewayCredential(
+            id: 1, partner: "shop", partnerID: 1, secretSHA256: Data(count: 32), scopes: ["callbacks"])
+        var statuses: [Int] = []
+        for _ in 0..<3 {
+            do {
+                _ = try await service.replaying(1, of: credential) { throw InspectError(.databaseUnavailable) }
+            } catch { statuses.append(GatewayService.problem(error).status) }
+        }
+        #expect(statuses.count == 3 && statuses[0] == 503 && statuses[2] == 429, "\(statuses)")
     }
 
     @Test func `A replay takes as many tokens as it had events, and the next one waits for them`() {

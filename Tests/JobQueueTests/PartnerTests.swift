@@ -135,4 +135,18 @@ import Testing
             #expect(try await fixture.admin.query("SELECT insp.\(call)")[0].string(0) == answer)
         }
     }
+
+    @Test func `No image is judged for a disabled partner`() async throws {
+        let fixture = try await QueueFixture()
+        let secret = try await fixture.admin.query("SELECT secret FROM insp.create_credential('acme', '{create}')")[0]
+            .string(0)
+        let call = """
+            SELECT count(*) FROM insp.credential c,
+                LATERAL insp.gateway_usability(c.id, sha256(convert_to('\(secret)', 'UTF8'))) u
+            """
+        #expect(try await fixture.admin.query(call)[0].int(0) > 0)
+        _ = try await fixture.admin.query("SELECT insp.set_partner('acme', enabled => false)")
+        let error = await #expect(throws: PostgresError.self) { try await fixture.admin.query(call) }
+        #expect(error?.refusal?.code == .partnerDisabled)
+    }
 }

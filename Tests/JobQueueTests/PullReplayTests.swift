@@ -82,4 +82,54 @@ import Testing
         #expect(Set(during.jobs + after.jobs) == Set(jobs + late), "each that was replayed comes")
         await held.close()
     }
+
+    @Test func `Two replays of one event at once give it one more place`() async throws {
+        let fixture = try await QueueFixture()
+        let puller = try await PullTests.Puller(fixture)
+        let jobs = try await self.finished(puller, 1)
+        let first = try await puller.page()
+        let name = try await fixture.admin.query("SELECT webhook_id FROM insp.callback")[0].string(0)
+        let (one, two) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await one.execute("BEGIN")
+        _ = try await one.query("SELECT insp.callback_replay($1)", [.text(name)])
+        let second = Task { try await two.query("SELECT insp.callback_replay($1)", [.text(name)])[0].bool(0) }
+        try await self.waitForReplay(fixture)
+        try await one.execute("COMMIT")
+        #expect(try await second.value)
+        #expect(try await fixture.count("insp.callback_pull") == 2)
+        #expect(try await puller.page(after: first.next).jobs == jobs)
+        for connection in [one, two] { await connection.close() }
+    }
+
+    @Test func `An event that gets its place during a replay has two places`() async throws {
+        let fixture = try await QueueFixture()
+        let puller = try await PullTests.Puller(fixture)
+        _ = try await self.finished(puller, 2)
+        _ = try await puller.page()
+        let names = try await fixture.admin.query("SELECT webhook_id FROM insp.callback ORDER BY id")
+        // The second one's replay has its place, the first one's waits for it.
+        _ = try await fixture.admin.query("SELECT insp.callback_replay($1)", [.text(try names[1].string(0))])
+        _ = try await puller.page()
+        _ = try await fixture.admin.query("SELECT insp.callback_replay($1)", [.text(try names[0].string(0))])
+        // The replay of both waits where it removes a place.
+        let (holder, other) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await holder.execute("BEGIN")
+        let held = try await holder.query(
+            "SELECT FROM insp.callback_pull ORDER BY position DESC NULLS LAST LIMIT 1 FOR UPDATE")
+        #expect(held.count == 1)
+        let replay = Task { try await self.replay(puller, on: other) }
+        try await self.waitForReplay(fixture)
+        #expect(try await fixture.admin.query("SELECT insp.number_pulls()")[0].int(0) == 1)
+        try await holder.execute("ROLLBACK")
+        #expect(try await replay.value == 2)
+        #expect(try await fixture.count("insp.callback_pull") == 4)
+        for connection in [holder, other] { await connection.close() }
+    }
+
+    private func waitForReplay(_ fixture: QueueFixture) async throws {
+        try await fixture.wait(
+            for:
+                "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%callback_replay%' AND datname = current_database())"
+        )
+    }
 }

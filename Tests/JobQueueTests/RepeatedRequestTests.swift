@@ -88,4 +88,39 @@ import Testing
             }
         }
     }
+
+    /// The transaction of the repeat may begin before that of the first call.
+    @Test func `A repeat that overlaps the first call says that it is one`() async throws {
+        let fixture = try await QueueFixture()
+        let secret = try await fixture.admin.query(
+            "SELECT secret FROM insp.create_credential('acme', '{session,create}')")[0].string(0)
+        let number = try await fixture.admin.query("SELECT max(id) FROM insp.credential")[0].int(0)
+        func call(isScanned: Bool) -> String {
+            """
+            SELECT id, repeated FROM insp.gateway_create(\(number), sha256(convert_to('\(secret)', 'UTF8')), 'session',
+                '{"workflow": "liveness", "userReference": "u", "idempotencyKey": "k"}', NULL, '{SESSION_BLOB}', '{blob0}',
+                p_document_scan => \(isScanned))
+            """
+        }
+        let (first, same, other) = (
+            try await fixture.database.connect(), try await fixture.database.connect(),
+            try await fixture.database.connect()
+        )
+        for early in [same, other] { try await early.execute("BEGIN") }
+        try await first.execute("BEGIN")
+        let new = try await first.query(call(isScanned: false))[0]
+        #expect(try !new.bool(1))
+        let late = Task { try await same.query(call(isScanned: false))[0] }
+        try await fixture.wait(
+            for:
+                "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%gateway_create%' AND datname = current_database())"
+        )
+        try await first.execute("COMMIT")
+        let repeated = try await late.value
+        #expect(try repeated.bool(1) && repeated.string(0) == new.string(0))
+        // Another kind of session is another request.
+        let error = await #expect(throws: PostgresError.self) { try await other.query(call(isScanned: true)) }
+        #expect(error?.refusal?.code == .idempotencyConflict)
+        for connection in [first, same, other] { await connection.close() }
+    }
 }

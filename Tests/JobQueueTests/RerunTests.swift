@@ -144,6 +144,29 @@ import Testing
         #expect(await refusal(consented) == .consentMissing)
     }
 
+    @Test func `A rerun is called back on a host that is listed today alone`() async throws {
+        let fixture = try await QueueFixture()
+        let part = #""parts":{"FRONT":{"url":"https://img.example.com/a","sha256":"\#(QueueFixture.digest)"}}"#
+        func finished(_ more: String) async throws -> String {
+            let payload = #"{"partner":"acme","workflow":"id",\#(part)\#(more)}"#
+            let id = try await fixture.client.enqueue(payload: Data(payload.utf8))
+            #expect(try await fixture.client.cancel(id))
+            return id
+        }
+        let own = try await finished(#","callbackUrl":"https://old.example.com/y""#)
+        let standard = try await finished("")
+        _ = try await self.rerun(fixture, own)
+        try await fixture.admin.execute("SELECT insp.set_callback_policy('acme', '{new.example.com}')")
+        let jobs = try await fixture.count("insp.job")
+        let error = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, own) }
+        #expect(error?.refusal?.code == .callbackURLInvalid && error?.refusal?.field == "callbackUrl")
+        #expect(try await fixture.count("insp.job") == jobs)
+        // The endpoint's own URL is the operator's.
+        _ = try await self.rerun(fixture, standard)
+        try await fixture.admin.execute("SELECT insp.set_callback_policy('acme', '{*.example.com}')")
+        _ = try await self.rerun(fixture, own)
+    }
+
     @Test func `Bytes stay for as long as a job of the chain has parts`() async throws {
         let fixture = try await QueueFixture()
         let parts: [PartKind: [Data]] = [.front: [Data("front".utf8)], .frames: [Data("a".utf8), Data("b".utf8)]]

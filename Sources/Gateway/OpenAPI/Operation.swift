@@ -22,6 +22,8 @@ struct Operation: Sendable {
     struct Parameter: Sendable {
         /// A JSON object, or a reference to one.
         var text: String
+        /// Its name in the query; `nil`: it is elsewhere.
+        var query: String?
 
         static func query(_ name: String, _ schema: String, _ description: String? = nil) -> Parameter {
             self.one(name, "query", schema, description)
@@ -34,7 +36,9 @@ struct Operation: Sendable {
         private static func one(_ name: String, _ place: String, _ schema: String, _ description: String?) -> Parameter
         {
             let words = description.map { #""description": "\#($0)", "# } ?? ""
-            return Parameter(text: #"{ "name": "\#(name)", "in": "\#(place)", \#(words)"schema": \#(schema) }"#)
+            return Parameter(
+                text: #"{ "name": "\#(name)", "in": "\#(place)", \#(words)"schema": \#(schema) }"#,
+                query: place == "query" ? name : nil)
         }
 
         /// One of the description's `components/parameters`.
@@ -42,9 +46,14 @@ struct Operation: Sendable {
             Parameter(text: ##"{ "$ref": "#/components/parameters/\##(name)" }"##)
         }
 
-        static let wait = Self.shared("wait")
+        /// One of them that is in the query.
+        private static func sharedQuery(_ name: String) -> Parameter {
+            Parameter(text: Self.shared(name).text, query: name)
+        }
+
+        static let wait = Self.sharedQuery("wait")
         static let idempotencyKey = Self.shared("idempotencyKey")
-        static let after = Self.shared("after")
+        static let after = Self.sharedQuery("after")
         static let traceparent = Self.header("traceparent", "W3C Trace Context")
 
         static func limit(_ standard: Int, most: Int = 100) -> Parameter {

@@ -34,7 +34,7 @@ extension OpenAPIDocument {
           "type": "object",
           "required": ["jobs"],
           "additionalProperties": false,
-          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "jobs": { "type": "integer" } }
+          "properties": { "test": { "$ref": "#/components/schemas/TestMark" }, "jobs": { "type": "integer", "description": "Jobs that were erased, each with its reruns" } }
         },
         "Withdrawal": {
           "type": "object",

@@ -162,11 +162,11 @@ struct EndpointOptions: Codable, Sendable {
             // By a decoder, for which 1 is not true.
             self = try JSONDecoder().decode(Self.self, from: data)
         } catch DecodingError.typeMismatch(_, let context) {
-            throw Self.mistyped(context.codingPath)
+            throw Self.mistyped(context.codingPath, of: options)
         } catch DecodingError.dataCorrupted(let context) {
-            throw Self.mistyped(context.codingPath)
+            throw Self.mistyped(context.codingPath, of: options)
         } catch {
-            throw Self.mistyped([])
+            throw Self.mistyped([], of: options)
         }
         for (name, text) in [("since", self.since), ("until", self.until)] {
             guard let text else { continue }
@@ -185,8 +185,9 @@ struct EndpointOptions: Codable, Sendable {
         }
     }
 
-    private static func mistyped(_ path: [any CodingKey]) -> InspectError {
-        let name = path.first?.stringValue
+    private static func mistyped(_ path: [any CodingKey], of options: [String: Any]) -> InspectError {
+        // Of a number that is not whole, the decoder names no key.
+        let name = path.first?.stringValue ?? (options.count == 1 ? options.keys.first : nil)
         return InspectError(
             .payloadInvalid, "\(name ?? "a value") is of the wrong type",
             hint: "since and until are texts, delivered is true or false, overlapSeconds is a whole number.",

@@ -171,13 +171,16 @@ extension GatewayCall {
             throw InspectError(
                 .mediaTypeUnsupported, "multipart/form-data without a valid boundary", field: "Content-Type")
         }
+        let members = picksWorkflow ? CreateRequest.members : nil
         return { body in
             try await self.service.largeBodies.parse(self.credential.partner, body) { body in
                 guard let boundary else {
-                    return try CreateRequest(body, idempotencyKey: key, fixed: fixed, picksWorkflow: picksWorkflow)
+                    return try CreateRequest(
+                        body, idempotencyKey: key, fixed: fixed, picksWorkflow: picksWorkflow, members: members)
                 }
                 let form = try FormData(body, boundary: boundary)
-                return try CreateRequest(form, idempotencyKey: key, fixed: fixed, picksWorkflow: picksWorkflow)
+                return try CreateRequest(
+                    form, idempotencyKey: key, fixed: fixed, picksWorkflow: picksWorkflow, members: members)
             }
         }
     }

@@ -115,7 +115,7 @@ COMMENT ON FUNCTION insp.console_endpoints(bytea) IS 'Up to 200 endpoints of an 
 GRANT EXECUTE ON FUNCTION insp.console_endpoints(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_dead(
-    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_code text DEFAULT NULL, p_before bigint DEFAULT NULL,
+    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_code text DEFAULT NULL, p_edge bigint DEFAULT NULL,
     p_limit integer DEFAULT 50
 ) RETURNS TABLE (id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -126,11 +126,11 @@ DECLARE
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     PERFORM insp.require(p_limit BETWEEN 1 AND 200, 'limit', 'limit is 1 to 200.');
-    PERFORM insp.require(coalesce(p_before, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
+    PERFORM insp.require(coalesce(p_edge, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
     RETURN QUERY SELECT j.public_id, p.name, j.workflow, d.code, d.detail, d.attempts::integer,
         (extract(epoch FROM d.died_at) * 1000000)::bigint
     FROM (SELECT * FROM insp.dead x WHERE x.resolved_at IS NULL
-            AND x.died_at < coalesce('epoch'::timestamptz + p_before * interval '1 microsecond', 'infinity')
+            AND x.died_at < coalesce('epoch'::timestamptz + p_edge * interval '1 microsecond', 'infinity')
             AND (p_code IS NULL OR x.code = p_code)
             ORDER BY x.died_at DESC LIMIT 20000) d
         JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id]) JOIN insp.partner p ON p.id = j.partner_id
@@ -196,7 +196,7 @@ COMMENT ON FUNCTION insp.console_count(bytea, text, text) IS
 GRANT EXECUTE ON FUNCTION insp.console_count(bytea, text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
-    p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text
+    p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
@@ -206,11 +206,11 @@ BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], p_partner);
     PERFORM insp.require(p_action IN ('rerun', 'resolve'), 'action', 'An action is rerun or resolve.');
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
-    PERFORM insp.require(p_before BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
+    PERFORM insp.require(p_edge BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
     INSERT INTO insp.console_task AS x (actor, action, partners, code, reason, before, total)
     SELECT s.actor, p_action, s.partners, p_code, btrim(p_reason), b.edge,
         (SELECT count(*) FROM insp.console_selection(s.partners, p_code, b.edge, 0, NULL))
-    FROM (SELECT 'epoch'::timestamptz + p_before * interval '1 microsecond' AS edge) b
+    FROM (SELECT 'epoch'::timestamptz + p_edge * interval '1 microsecond' AS edge) b
     RETURNING * INTO t;
     PERFORM insp.console_begin(s.actor);
     PERFORM insp.record('console_task', 'task ' || t.id, jsonb_build_object('task', p_action, 'partner', p_partner, 'code', p_code,

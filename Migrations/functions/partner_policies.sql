@@ -34,15 +34,15 @@ DECLARE
     -- Tests may go on before their partner's real jobs are accepted, and after.
     own constant text[] := ARRAY['enabled', 'test_of'];
     parent insp.partner;
-    columns text;
 BEGIN
     IF TG_WHEN = 'AFTER' THEN
         -- What has changed, by name: triggers on single columns, such as those of retention, fire as for the partner itself.
-        SELECT string_agg(format('%1$I = p.%1$I', n.key), ', ') INTO columns
-        FROM jsonb_each(insp.policy_columns(NEW) - own) n JOIN jsonb_each(insp.policy_columns(OLD)) o USING (key) WHERE n.value <> o.value;
-        IF columns IS NOT NULL THEN
-            EXECUTE format('UPDATE insp.partner t SET %s FROM insp.partner p WHERE p.id = $1 AND t.test_of = $1 AND t.erased_at IS NULL',
-                columns) USING NEW.id;
+        IF insp.policy_columns(NEW) - own <> insp.policy_columns(OLD) - own THEN
+            EXECUTE (SELECT 'UPDATE insp.partner t SET ' || string_agg(format('%1$I = p.%1$I', n.key), ', ')
+                || ' FROM insp.partner p WHERE p.id = $1 AND t.test_of = $1 AND t.erased_at IS NULL'
+                FROM jsonb_each(insp.policy_columns(NEW) - own) n JOIN jsonb_each(insp.policy_columns(OLD)) o USING (key)
+                WHERE n.value <> o.value)
+            USING NEW.id;
         END IF;
         RETURN NULL;
     END IF;

@@ -87,7 +87,7 @@ import Testing
         "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
         "p_since": ["now() - interval '1 day'"], "p_until": ["now()"], "p_month": ["'2026-01'"],
         "p_method": ["'oidc'"], "p_grants": ["'{reviewer:*}'"],
-        "p_decision": ["'PASSED'"], "p_before": ["1"], "p_reason": ["'X'"], "p_task": ["1"],
+        "p_decision": ["'PASSED'"], "p_edge": ["1"], "p_reason": ["'X'"], "p_task": ["1"],
         "p_place": ["repeat('A', 107)", "'0.0'"], "p_chain": ["'operator'"], "passive_signals_suffice": ["true"],
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],

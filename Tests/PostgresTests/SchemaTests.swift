@@ -114,6 +114,8 @@ import Testing
         ("insp.sample_nothing", "text type variable is not sanitized"),
         // insp.approval_call makes it of names in the catalogue, and quotes the values.
         ("insp.approve", "text type variable is not sanitized"),
+        // An UPDATE with the names of columns, which format(%I) quoted.
+        ("insp.follow_partner", "the expression is not SQL injection safe"),
         // Its rows come by RETURN QUERY EXECUTE.
         ("insp.recently_finished", "is maybe unmodified"),
         // insp.refuse returns to nobody.

@@ -618,6 +618,10 @@ CREATE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.check_callback_host(p_url text, partner insp.partner) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
 CREATE FUNCTION insp.check_capture_options(p jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -844,7 +848,7 @@ CREATE FUNCTION insp.console_begin(p_actor text) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text) RETURNS bigint
+CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -872,7 +876,7 @@ CREATE FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code 
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
+CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2834,6 +2838,13 @@ CREATE FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer D
 CREATE FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_strays() RETURNS TABLE(chain text, seq bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) RETURNS boolean
@@ -5571,7 +5582,7 @@ CREATE TRIGGER record_chain_truncate BEFORE TRUNCATE ON insp.record_chain FOR EA
 
 CREATE TRIGGER record_guard BEFORE DELETE ON insp.record FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
 
-CREATE TRIGGER record_guard_update BEFORE UPDATE ON insp.record FOR EACH ROW WHEN ((NOT ((old.seq IS NULL) AND (num_nulls(new.seq, new.prev, new.hash) = 0) AND (NOT (((((((((((new.chain IS DISTINCT FROM old.chain) OR (new.id IS DISTINCT FROM old.id)) OR (new.at IS DISTINCT FROM old.at)) OR (new.actor IS DISTINCT FROM old.actor)) OR (new.action IS DISTINCT FROM old.action)) OR (new.subject IS DISTINCT FROM old.subject)) OR (new.purpose IS DISTINCT FROM old.purpose)) OR (new.detail IS DISTINCT FROM old.detail)) OR (new.words IS DISTINCT FROM old.words)) OR (new.words_salt IS DISTINCT FROM old.words_salt)) OR (new.words_sha256 IS DISTINCT FROM old.words_sha256)))))) EXECUTE FUNCTION insp.record_guard();
+CREATE TRIGGER record_guard_update BEFORE UPDATE ON insp.record FOR EACH ROW WHEN ((NOT ((old.seq IS NULL) AND (new.seq > 0) AND (num_nulls(new.prev, new.hash) = 0) AND (NOT (((((((((((new.chain IS DISTINCT FROM old.chain) OR (new.id IS DISTINCT FROM old.id)) OR (new.at IS DISTINCT FROM old.at)) OR (new.actor IS DISTINCT FROM old.actor)) OR (new.action IS DISTINCT FROM old.action)) OR (new.subject IS DISTINCT FROM old.subject)) OR (new.purpose IS DISTINCT FROM old.purpose)) OR (new.detail IS DISTINCT FROM old.detail)) OR (new.words IS DISTINCT FROM old.words)) OR (new.words_salt IS DISTINCT FROM old.words_salt)) OR (new.words_sha256 IS DISTINCT FROM old.words_sha256)))))) EXECUTE FUNCTION insp.record_guard();
 
 CREATE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record FOR EACH STATEMENT EXECUTE FUNCTION insp.record_guard();
 
@@ -5819,6 +5830,7 @@ REVOKE ALL ON FUNCTION insp.check_authorization(a insp.client_authorization, p_c
 GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_callback_host(p_url text, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_capture_options(p jsonb) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.workflow TO insp_producer;
 GRANT SELECT ON TABLE insp.workflow TO insp_gateway;
@@ -5883,16 +5895,16 @@ GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor
 REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_actor(p_token_sha256 bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_before bigint, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_before bigint, p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_before bigint, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_end() FROM PUBLIC;
@@ -6432,6 +6444,10 @@ GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit int
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_auditor;
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_strays() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.record_strays() TO insp_operator;
+GRANT ALL ON FUNCTION insp.record_strays() TO insp_auditor;
+GRANT ALL ON FUNCTION insp.record_strays() TO insp_signer;
 REVOKE ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_auditor;

@@ -121,9 +121,13 @@ package final class KeyStore: Sendable {
         _ body: @escaping @Sendable (PostgresConnection) async throws -> Rows
     ) async throws(InspectError) -> Rows {
         do {
-            return try await self.pool.run(body)
+            return try await self.pool.run { connection in
+                do { return try await body(connection) } catch let error as PostgresError where error.isLockTimeout {
+                    throw InspectError(busy, "the key store: \(error.reason)")
+                }
+            }
         } catch let error as PostgresError {
-            throw InspectError(error.isLockTimeout ? busy : .keysUnavailable, "the key store: \(error.reason)")
+            throw InspectError(.keysUnavailable, "the key store: \(error.reason)")
         } catch let error as InspectError {
             switch error.code {
             case .databaseUnavailable: throw InspectError(.keysUnavailable, "the key store: \(error.detail)")

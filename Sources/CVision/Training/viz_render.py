@@ -79,13 +79,17 @@ class Fonts:
         return None
 
 
-def write(ink, font, line, x, base, spread):
-    """Draws a line on `ink`; returns the centres of its characters, their widths, and where it ends."""
+def write(ink, font, line, x, base, spread, small=(0, 1.0)):
+    """Draws a line on `ink`, its first characters smaller; returns the centres of its characters, their widths, and where it ends."""
     centres, widths = [], []
     h, w = ink.shape
-    for character in line:
+    for i, character in enumerate(line):
         glyph, left, top, advance = font.glyph(character)
-        gx, gy = round(x + left), round(base - font.base + top)
+        rise = top - font.base
+        if i < small[0]:
+            glyph = cv2.resize(glyph, None, fx=small[1], fy=small[1], interpolation=cv2.INTER_AREA)
+            left, rise, advance = left * small[1], rise * small[1], advance * small[1]
+        gx, gy = round(x + left), round(base + rise)
         x0, x1, y0, y1 = max(0, gx), min(w, gx + glyph.shape[1]), max(0, gy), min(h, gy + glyph.shape[0])
         if x0 < x1 and y0 < y1:
             part = ink[y0:y1, x0:x1]
@@ -108,6 +112,16 @@ def scaled(crop):
     """To 32 rows, as the product does: averaged down, or magnified by cubic interpolation."""
     width = max(8, round(crop.shape[1] * HEIGHT / crop.shape[0]))
     return cv2.resize(crop, (width, HEIGHT), interpolation=cv2.INTER_AREA if crop.shape[0] > HEIGHT else cv2.INTER_CUBIC)
+
+
+def clean(rng, image, unit):
+    """What remains of a good image: a little blur, noise and compression."""
+    if rng.random() < 0.5:
+        image = cv2.GaussianBlur(image, (0, 0), 0.2 + unit * rng.uniform(0, 0.04))
+    image = np.clip(image + rng.normal(0, rng.uniform(0, 3), image.shape), 0, 255).astype(np.uint8)
+    if rng.random() < 0.6:
+        image = cv2.imdecode(cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(55, 96))])[1], cv2.IMREAD_GRAYSCALE)
+    return image
 
 
 class VIZData:
@@ -154,7 +168,10 @@ class VIZData:
             return None
         ink = np.zeros((h, width), np.uint8)
         base = 90
-        centres, widths, end = write(ink, font, line, 2 * CAP, base, spread)
+        # Captions stand before values in smaller print.
+        first = line.find(" ", 2) if rng.random() < (0.5 if line[0].isdigit() and not line[:4].isdigit() else 0.1) else 0
+        small = (max(0, first), rng.uniform(0.5, 0.9))
+        centres, widths, end = write(ink, font, line, 2 * CAP, base, spread, small)
         rows = np.flatnonzero(ink.max(1) > 100)
         cols = np.flatnonzero(ink.max(0) > 100)
         if len(rows) == 0:
@@ -184,16 +201,18 @@ class VIZData:
             wear = self.background(h, width)
             alpha = alpha * np.clip(wear / wear.max() + rng.uniform(-0.4, 0.3), 0.15, 1)
         page = body * (1 - contrast * alpha)
+        # Half of all lines look as scans and careful photographs do.
+        easy = easy or rng.random() < 0.5
         page = light(rng, np.clip(page, 0, 1.2)) if not easy else np.clip(page, 0, 1) * 255
 
         # To the sensor.
-        unit = 18 if easy else float(np.exp(rng.uniform(np.log(7.5), np.log(30))))  # height of capitals there
+        unit = float(np.exp(rng.uniform(np.log(10 if easy else 7.5), np.log(30))))  # height of capitals there
         scale = unit / CAP
         across = scale * (rng.uniform(0.78, 1.2) if rng.random() < 0.35 else rng.uniform(0.95, 1.05))
         if scale < 0.7:
             page = cv2.GaussianBlur(page, (0, 0), 0.4 / scale)
-        slope = 0 if easy else np.clip(rng.normal() * 0.008, -0.02, 0.02)
-        lean = 0 if easy else rng.normal() * 0.04
+        slope = np.clip(rng.normal() * 0.008, -0.02, 0.02)
+        lean = rng.normal() * 0.04
         middle = base - CAP / 2
         # canvas (x, y) -> sensor
         m = np.array([[across, lean * scale, 0], [slope * across, scale, 0]], np.float32)
@@ -201,7 +220,7 @@ class VIZData:
         m[:, 2] = -corners.min(0)
         size = np.ceil(corners.max(0) - corners.min(0)).astype(int) + 1
         seen = cv2.warpAffine(page, m, (int(size[0]), int(size[1])), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        seen = sensor(rng, seen, unit) if not easy else seen.astype(np.uint8)
+        seen = sensor(rng, seen, unit) if not easy else clean(rng, seen, unit)
 
         # The page is magnified where the image is small; then the box of the line is cut out.
         if unit < 15 and rng.random() < 0.5:

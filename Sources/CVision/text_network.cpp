@@ -1,0 +1,163 @@
+#include "text_network.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <opencv2/imgproc.hpp>
+#include <stdexcept>
+#include <string_view>
+
+#include "face_models.hpp"
+#include "image.hpp"
+#include "mrz_network.hpp"
+
+extern "C" {
+extern const unsigned char cvision_text_reader_weights[];
+extern const size_t cvision_text_reader_weights_size;
+}
+
+namespace cvision::text {
+namespace {
+
+using mrz::Activation;
+using mrz::Convolution;
+using mrz::Tensor;
+
+// Training/viz_text.py has the same alphabet, viz_render.py the same strip.
+constexpr std::u32string_view letters =
+    U"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyzÆæØøŒœĐđðŁłÞþßıƏəĦħŦŧŊŋ0123456789 .,-/'():;#&+*<>=?!\"%°@_|";
+constexpr int foreign = static_cast<int>(letters.size()), blank = foreign + 1, classes = blank + 1;
+constexpr int strip_rows = 32, window = 129, ends = 8;
+
+struct Mark {
+    char32_t mark;
+    std::u32string_view letters;  ///< that bear it (Doc 9303-3 §6.A), in capitals
+};
+constexpr std::array<Mark, 14> marks{{
+    {0, U""},
+    {U'\u0300', U"AEIOU"},
+    {U'\u0301', U"ACEILNORSUYZ"},
+    {U'\u0302', U"ACEGHIJOSUWY"},
+    {U'\u0303', U"AINOU"},
+    {U'\u0308', U"AEIOUY"},
+    {U'\u030A', U"AU"},
+    {U'\u0327', U"CGKLNRST"},
+    {U'\u030C', U"CDELNRSTZ"},
+    {U'\u0304', U"AEIOU"},
+    {U'\u0306', U"AEGIOU"},
+    {U'\u0328', U"AEIU"},
+    {U'\u0307', U"CEGIZ"},
+    {U'\u030B', U"OU"},
+}};
+
+/// Whether some language writes `letter` with `mark`. The small i has its dot.
+bool bears(char32_t letter, const Mark &mark) {
+    if (mark.mark == 0) return true;
+    if (letter == U'i' && mark.mark == U'\u0307') return false;
+    const char32_t capital = letter >= U'a' && letter <= U'z' ? letter - U'a' + U'A' : letter;
+    return mark.letters.find(capital) != std::u32string_view::npos;
+}
+
+const std::vector<Convolution> &network() {
+    static const auto loaded = mrz::load_weights(cvision_text_reader_weights, cvision_text_reader_weights_size);
+    constexpr size_t layers = 9;
+    if (loaded.size() != layers || loaded.back().outputs != classes + static_cast<int>(marks.size()))
+        throw std::runtime_error("embedded text network has an unexpected number of layers or classes");
+    return loaded;
+}
+
+/// Subtracts the mean and divides by the deviation of windows of 129 columns; the ends are blank (viz_render.py: normalise).
+Tensor normalised(const cv::Mat &strip) {
+    cv::Mat f, mean, square;
+    strip.convertTo(f, CV_32F);
+    cv::reduce(f, mean, 0, cv::REDUCE_AVG);
+    cv::reduce(f.mul(f), square, 0, cv::REDUCE_AVG);
+    cv::blur(mean, mean, {window, 1}, {-1, -1}, cv::BORDER_REPLICATE);
+    cv::blur(square, square, {window, 1}, {-1, -1}, cv::BORDER_REPLICATE);
+    Tensor out(1, strip.rows, (strip.cols + 2 * ends + 1) / 2 * 2);
+    std::fill(out.values.begin(), out.values.end(), 0.f);
+    for (int x = 0; x < strip.cols; ++x) {
+        const float m = mean.at<float>(x), deviation = std::sqrt(std::max(0.f, square.at<float>(x) - m * m)) + 4;
+        for (int y = 0; y < strip.rows; ++y) out.plane(0)[y * out.columns + ends + x] = (f.at<float>(y, x) - m) / deviation;
+    }
+    return out;
+}
+
+/// Turns the answers from `first` to `end` of each column into shares of one.
+void to_shares(Tensor &answer, int first, int end) {
+    for (int x = 0; x < answer.columns; ++x) {
+        float most = -INFINITY, sum = 0;
+        for (int c = first; c < end; ++c) most = std::max(most, answer.plane(c)[x]);
+        for (int c = first; c < end; ++c) sum += answer.plane(c)[x] = std::exp(answer.plane(c)[x] - most);
+        for (int c = first; c < end; ++c) answer.plane(c)[x] /= sum;
+    }
+}
+
+int best_class(const Tensor &answer, int x) {
+    int best = 0;
+    for (int c = 1; c < classes; ++c)
+        if (answer.plane(c)[x] > answer.plane(best)[x]) best = c;
+    return best;
+}
+
+/// The letter of class `best`, most certain in column `x`, with the likeliest diacritic that it bears.
+Character character_at(const Tensor &answer, int best, int x) {
+    const float share = answer.plane(best)[x];
+    if (best == foreign) return {U'\uFFFD', 0, share};
+    const char32_t letter = letters[static_cast<size_t>(best)];
+    size_t mark = 0;
+    const auto share_of = [&](size_t m) { return answer.plane(classes + static_cast<int>(m))[x]; };
+    for (size_t m = 1; m < marks.size(); ++m)
+        if (bears(letter, marks[m]) && share_of(m) > share_of(mark)) mark = m;
+    return {letter, marks[mark].mark, letter == U' ' ? share : share * share_of(mark)};
+}
+
+/// One character for each run of columns with the same best class. What may stand between two characters makes both less certain.
+std::vector<Character> decoded(const Tensor &answer) {
+    std::vector<Character> line;
+    float doubt = 0;  // the greatest share of another class since the last character
+    for (int x = 0; x < answer.columns;) {
+        const int best = best_class(answer, x);
+        if (best == blank) {
+            doubt = std::max(doubt, 1 - answer.plane(blank)[x++]);
+            continue;
+        }
+        int peak = x;
+        for (; x < answer.columns && best_class(answer, x) == best; ++x)
+            if (answer.plane(best)[x] > answer.plane(best)[peak]) peak = x;
+        line.push_back(character_at(answer, best, peak));
+    }
+    (void)doubt;
+    return line;
+}
+
+}  // namespace
+
+std::vector<Character> read_line(const cv::Mat &crop) {
+    if (crop.empty()) return {};
+    const double scale = static_cast<double>(strip_rows) / crop.rows;
+    const cv::Size size(std::max(8, cvRound(crop.cols * scale)), strip_rows);
+    cv::Mat strip;
+    if (scale < 1) strip = averaged(crop, size);
+    else cv::resize(crop, strip, size, 0, 0, cv::INTER_CUBIC);
+    Tensor x = normalised(strip);
+    const std::vector<Convolution> &layers = network();
+    for (size_t i = 0; i + 1 < layers.size(); ++i) {
+        const bool is_residual = i == 3 || i >= 6;
+        x = mrz::convolve(x, layers[i], Activation::relu, is_residual ? &x : nullptr);
+    }
+    x = mrz::convolve(x, layers.back(), Activation::none);
+    to_shares(x, 0, classes);
+    to_shares(x, classes, x.channels);
+    return decoded(x);
+}
+
+const std::string &weights_sha256() {
+    static const std::string digest = sha256_hex(
+        {cvision_text_reader_weights, cvision_text_reader_weights + cvision_text_reader_weights_size});
+    return digest;
+}
+
+void load() { network(); }
+
+}  // namespace cvision::text

@@ -44,12 +44,12 @@ let package = Package(
             linkerSettings: [.linkedLibrary("seccomp")] + hardenedLink),
         .target(
             name: "CVision",
-            // The weights enter through #embed (mrz_weights.c).
-            exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
+            // The weights enter through #embed (mrz_weights.c, text_weights.c).
+            exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin", "text_reader.bin"],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
-            // dlib's archive, since nearly all of dlib is in its headers. Tesseract, OpenCV's networks and qpdf are loaded on
-            // first use (late_library.hpp).
+            // dlib's archive, since nearly all of dlib is in its headers. OpenCV's networks and qpdf are loaded on first use
+            // (late_library.hpp).
             linkerSettings: [
                 "opencv_core", "opencv_imgproc", ":libdlib.a", "blas", "lapack", "ZXing", "jpeg", "png", "webp",
                 "openjp2", "de265", "z", "crypto", "m",

@@ -28,6 +28,8 @@ constexpr std::u32string_view letters =
     U"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyzÆæØøŒœĐđðŁłÞþßıƏəĦħŦŧŊŋ0123456789 .,-/'():;#&+*<>=?!\"%°@_|";
 constexpr int foreign = static_cast<int>(letters.size()), blank = foreign + 1, classes = blank + 1;
 constexpr int strip_rows = 32, window = 129, ends = 8;
+/// Of the shares: half of the lines trained on are hardly legible, so the network doubts what it reads rightly.
+constexpr float sharpness = 1.5f;
 
 struct Mark {
     char32_t mark;
@@ -78,7 +80,8 @@ Tensor normalised(const cv::Mat &strip) {
     std::fill(out.values.begin(), out.values.end(), 0.f);
     for (int x = 0; x < strip.cols; ++x) {
         const float m = mean.at<float>(x), deviation = std::sqrt(std::max(0.f, square.at<float>(x) - m * m)) + 4;
-        for (int y = 0; y < strip.rows; ++y) out.plane(0)[y * out.columns + ends + x] = (f.at<float>(y, x) - m) / deviation;
+        for (int y = 0; y < strip.rows; ++y)
+            out.plane(0)[y * out.columns + ends + x] = (f.at<float>(y, x) - m) / deviation;
     }
     return out;
 }
@@ -88,7 +91,7 @@ void to_shares(Tensor &answer, int first, int end) {
     for (int x = 0; x < answer.columns; ++x) {
         float most = -INFINITY, sum = 0;
         for (int c = first; c < end; ++c) most = std::max(most, answer.plane(c)[x]);
-        for (int c = first; c < end; ++c) sum += answer.plane(c)[x] = std::exp(answer.plane(c)[x] - most);
+        for (int c = first; c < end; ++c) sum += answer.plane(c)[x] = std::exp(sharpness * (answer.plane(c)[x] - most));
         for (int c = first; c < end; ++c) answer.plane(c)[x] /= sum;
     }
 }
@@ -103,7 +106,7 @@ int best_class(const Tensor &answer, int x) {
 /// The letter of class `best`, most certain in column `x`, with the likeliest diacritic that it bears.
 Character character_at(const Tensor &answer, int best, int x) {
     const float share = answer.plane(best)[x];
-    if (best == foreign) return {U'\uFFFD', 0, share};
+    if (best == foreign) return {U'\uFFFD', 0, 0};
     const char32_t letter = letters[static_cast<size_t>(best)];
     size_t mark = 0;
     const auto share_of = [&](size_t m) { return answer.plane(classes + static_cast<int>(m))[x]; };
@@ -112,22 +115,33 @@ Character character_at(const Tensor &answer, int best, int x) {
     return {letter, marks[mark].mark, letter == U' ' ? share : share * share_of(mark)};
 }
 
-/// One character for each run of columns with the same best class. What may stand between two characters makes both less certain.
+/// One character for each run of columns with the same best class. What else may stand between two of them is a doubt of both.
 std::vector<Character> decoded(const Tensor &answer) {
     std::vector<Character> line;
-    float doubt = 0;  // the greatest share of another class since the last character
+    int last = blank;      // the class of the character before
+    double doubt = 0;      // the greatest share, since then, of classes other than the two around
+    std::vector<int> gap;  // columns since then
     for (int x = 0; x < answer.columns;) {
         const int best = best_class(answer, x);
         if (best == blank) {
-            doubt = std::max(doubt, 1 - answer.plane(blank)[x++]);
+            gap.push_back(x++);
             continue;
+        }
+        for (const int between : gap) {
+            double known = answer.plane(blank)[between] + answer.plane(best)[between];
+            if (last != blank && last != best) known += answer.plane(last)[between];
+            doubt = std::max(doubt, 1 - known);
         }
         int peak = x;
         for (; x < answer.columns && best_class(answer, x) == best; ++x)
             if (answer.plane(best)[x] > answer.plane(best)[peak]) peak = x;
-        line.push_back(character_at(answer, best, peak));
+        Character character = character_at(answer, best, peak);
+        const float most = static_cast<float>(1 - doubt);
+        character.confidence = std::min(character.confidence, most);
+        if (!line.empty()) line.back().confidence = std::min(line.back().confidence, most);
+        line.push_back(character);
+        last = best, doubt = 0, gap.clear();
     }
-    (void)doubt;
     return line;
 }
 
@@ -153,11 +167,9 @@ std::vector<Character> read_line(const cv::Mat &crop) {
 }
 
 const std::string &weights_sha256() {
-    static const std::string digest = sha256_hex(
-        {cvision_text_reader_weights, cvision_text_reader_weights + cvision_text_reader_weights_size});
+    static const std::string digest =
+        sha256_hex({cvision_text_reader_weights, cvision_text_reader_weights + cvision_text_reader_weights_size});
     return digest;
 }
-
-void load() { network(); }
 
 }  // namespace cvision::text

@@ -9,7 +9,7 @@ namespace cvision::text {
 struct Character {
     char32_t letter;  ///< without its diacritic; U+FFFD for a letter of another script
     char32_t mark;    ///< the combining diacritic; 0 for none
-    float confidence;
+    float confidence;  ///< 0 for a letter of another script
 };
 
 /// Reads `crop` (8-bit grey), which holds one line with a little room around it.
@@ -17,8 +17,5 @@ std::vector<Character> read_line(const cv::Mat &crop);
 
 /// SHA-256 of the weights, lower-case hex.
 const std::string &weights_sha256();
-
-/// Loads the weights, so that processes forked later share them.
-void load();
 
 }  // namespace cvision::text

@@ -132,7 +132,7 @@ def main():
         bucket = int(dice.random() > shares[0] / sum(shares))
         chosen = [pools[bucket][i] for i in dice.integers(0, len(pools[bucket]), BUCKETS[bucket][1])]
         x, letters, signs = (torch.from_numpy(np.stack([c[i] for c in chosen])) for i in range(3))
-        rate = PEAK * min(1, (step + 1) / WARM) * (0.5 + 0.5 * np.cos(np.pi * step / steps))
+        rate = float(PEAK * min(1, (step + 1) / WARM) * (0.5 + 0.5 * np.cos(np.pi * step / steps)))
         for group in optimiser.param_groups:
             group["lr"] = rate
         net.train()

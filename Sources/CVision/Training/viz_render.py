@@ -161,7 +161,7 @@ class VIZData:
         font = self.fonts.pick(rng, line) if classes else None
         if font is None:
             return None
-        spread = 0 if rng.random() < 0.7 else rng.uniform(-0.6, 4) if rng.random() < 0.8 else rng.uniform(3, 10)
+        spread = 0 if rng.random() < 0.75 else rng.uniform(-0.6, 3) if rng.random() < 0.9 else rng.uniform(3, 8)
         width = int(sum(font.glyph(c)[3] + spread for c in line)) + 4 * CAP
         h = 150
         if width > 1600:
@@ -201,12 +201,12 @@ class VIZData:
             wear = self.background(h, width)
             alpha = alpha * np.clip(wear / wear.max() + rng.uniform(-0.4, 0.3), 0.15, 1)
         page = body * (1 - contrast * alpha)
-        # Half of all lines look as scans and careful photographs do.
-        easy = easy or rng.random() < 0.5
+        # Most lines look as scans and careful photographs do.
+        easy = easy or rng.random() < 0.6
         page = light(rng, np.clip(page, 0, 1.2)) if not easy else np.clip(page, 0, 1) * 255
 
         # To the sensor.
-        unit = float(np.exp(rng.uniform(np.log(10 if easy else 7.5), np.log(30))))  # height of capitals there
+        unit = float(np.exp(rng.uniform(np.log(9 if easy else 8), np.log(30))))  # height of capitals there
         scale = unit / CAP
         across = scale * (rng.uniform(0.78, 1.2) if rng.random() < 0.35 else rng.uniform(0.95, 1.05))
         if scale < 0.7:

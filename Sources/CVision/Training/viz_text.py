@@ -220,7 +220,7 @@ def foreign(rng):
     return word
 
 
-KINDS = [(names, 0.24), (date, 0.14), (number, 0.13), (place, 0.09), (caption, 0.14), (licence, 0.05), (short, 0.03), (mixed, 0.14), (foreign, 0.04)]
+KINDS = [(names, 0.24), (date, 0.14), (number, 0.12), (place, 0.09), (caption, 0.22), (licence, 0.06), (short, 0.03), (mixed, 0.07), (foreign, 0.03)]
 WEIGHTS = np.cumsum([weight for _, weight in KINDS])
 
 

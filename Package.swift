@@ -132,7 +132,9 @@ let package = Package(
             name: "AnalyzerTests",
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
-        .testTarget(name: "VisionTests", dependencies: ["InspectCore", "Vision", "TestSupport"]),
+        // Tesseract, which reads the same lines as the product.
+        .target(name: "TextReferee", path: "Tests/TextReferee", linkerSettings: [.linkedLibrary("tesseract")]),
+        .testTarget(name: "VisionTests", dependencies: ["InspectCore", "TextReferee", "Vision", "TestSupport"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(

@@ -115,11 +115,17 @@ Character character_at(const Tensor &answer, int best, int x) {
     return {letter, marks[mark].mark, letter == U' ' ? share : share * share_of(mark)};
 }
 
+/// A character with the column where its share is greatest.
+struct Seen {
+    Character character;
+    int column;
+    float most;  ///< its confidence, were the character itself beyond doubt
+};
+
 /// One character for each run of columns with the same best class. What else may stand between two of them is a doubt of both.
-std::vector<Character> decoded(const Tensor &answer) {
-    std::vector<Character> line;
+std::vector<Seen> decoded(const Tensor &answer) {
+    std::vector<Seen> line;
     int last = blank;      // the class of the character before
-    double doubt = 0;      // the greatest share, since then, of classes other than the two around
     std::vector<int> gap;  // columns since then
     for (int x = 0; x < answer.columns;) {
         const int best = best_class(answer, x);
@@ -127,22 +133,50 @@ std::vector<Character> decoded(const Tensor &answer) {
             gap.push_back(x++);
             continue;
         }
+        float most = 1;
         for (const int between : gap) {
-            double known = answer.plane(blank)[between] + answer.plane(best)[between];
+            float known = answer.plane(blank)[between] + answer.plane(best)[between];
             if (last != blank && last != best) known += answer.plane(last)[between];
-            doubt = std::max(doubt, 1 - known);
+            most = std::min(most, known);
         }
         int peak = x;
         for (; x < answer.columns && best_class(answer, x) == best; ++x)
             if (answer.plane(best)[x] > answer.plane(best)[peak]) peak = x;
-        Character character = character_at(answer, best, peak);
-        const float most = static_cast<float>(1 - doubt);
-        character.confidence = std::min(character.confidence, most);
-        if (!line.empty()) line.back().confidence = std::min(line.back().confidence, most);
-        line.push_back(character);
-        last = best, doubt = 0, gap.clear();
+        if (!line.empty()) line.back().most = std::min(line.back().most, most);
+        line.push_back({character_at(answer, best, peak), peak, most});
+        last = best;
+        gap.clear();
     }
+    for (Seen &seen : line) seen.character.confidence = std::min(seen.character.confidence, seen.most);
     return line;
+}
+
+/// Fonts draw O and 0 alike. Within a word of digits, or anywhere in one with signs between its digits, as in a date, it is a
+/// zero.
+void settle_zeros(std::vector<Seen> &line, const Tensor &answer) {
+    constexpr std::u32string_view signs = U"./-:,";
+    const float *zero = answer.plane(static_cast<int>(letters.find(U'0')));
+    const float *capital = answer.plane(static_cast<int>(letters.find(U'O')));
+    const float *small = answer.plane(static_cast<int>(letters.find(U'o')));
+    for (size_t first = 0; first < line.size();) {
+        size_t end = first;
+        int digits = 0, separators = 0, others = 0;
+        for (; end < line.size() && line[end].character.letter != U' '; ++end) {
+            const Character &c = line[end].character;
+            if (c.letter >= U'0' && c.letter <= U'9') ++digits;
+            else if (signs.find(c.letter) != std::u32string_view::npos) ++separators;
+            else if ((c.letter != U'O' && c.letter != U'o') || c.mark != 0) ++others;
+        }
+        for (size_t i = first; i < end && others == 0 && digits >= 2; ++i) {
+            Seen &seen = line[i];
+            const char32_t letter = seen.character.letter;
+            if (letter != U'0' && letter != U'O' && letter != U'o') continue;
+            if (letter != U'0' && separators == 0 && (i == first || i + 1 == end)) continue;
+            const float share = zero[seen.column] + capital[seen.column] + small[seen.column];
+            seen.character = {U'0', 0, std::min(share, seen.most)};
+        }
+        first = end + 1;
+    }
 }
 
 }  // namespace
@@ -163,7 +197,11 @@ std::vector<Character> read_line(const cv::Mat &crop) {
     x = mrz::convolve(x, layers.back(), Activation::none);
     to_shares(x, 0, classes);
     to_shares(x, classes, x.channels);
-    return decoded(x);
+    std::vector<Seen> seen = decoded(x);
+    settle_zeros(seen, x);
+    std::vector<Character> line;
+    for (const Seen &one : seen) line.push_back(one.character);
+    return line;
 }
 
 const std::string &weights_sha256() {

@@ -29,7 +29,7 @@ constexpr std::u32string_view letters =
 constexpr int foreign = static_cast<int>(letters.size()), blank = foreign + 1, classes = blank + 1;
 constexpr int strip_rows = 32, window = 129, ends = 8;
 /// Of the shares: half of the lines trained on are hardly legible, so the network doubts what it reads rightly.
-constexpr float sharpness = 1.5f;
+constexpr float sharpness = 2.0f;
 
 struct Mark {
     char32_t mark;
@@ -103,24 +103,25 @@ int best_class(const Tensor &answer, int x) {
     return best;
 }
 
-/// The letter of class `best`, most certain in column `x`, with the likeliest diacritic that it bears.
-Character character_at(const Tensor &answer, int best, int x) {
-    const float share = answer.plane(best)[x];
-    if (best == foreign) return {U'\uFFFD', 0, 0};
-    const char32_t letter = letters[static_cast<size_t>(best)];
-    size_t mark = 0;
-    const auto share_of = [&](size_t m) { return answer.plane(classes + static_cast<int>(m))[x]; };
-    for (size_t m = 1; m < marks.size(); ++m)
-        if (bears(letter, marks[m]) && share_of(m) > share_of(mark)) mark = m;
-    return {letter, marks[mark].mark, letter == U' ' ? share : share * share_of(mark)};
-}
-
 /// A character with the column where its share is greatest.
 struct Seen {
     Character character;
     int column;
     float most;  ///< its confidence, were the character itself beyond doubt
+    float mark;  ///< the share of its diacritic, or of none
 };
+
+/// The letter of class `best`, most certain in column `x`, with the likeliest diacritic that it bears.
+Seen seen_at(const Tensor &answer, int best, int x) {
+    if (best == foreign) return {{U'\uFFFD', 0, 0}, x, 1, 1};
+    const char32_t letter = letters[static_cast<size_t>(best)];
+    size_t mark = 0;
+    const auto share_of = [&](size_t m) { return answer.plane(classes + static_cast<int>(m))[x]; };
+    for (size_t m = 1; m < marks.size(); ++m)
+        if (bears(letter, marks[m]) && share_of(m) > share_of(mark)) mark = m;
+    const float sure = letter == U' ' ? 1 : share_of(mark);
+    return {{letter, marks[mark].mark, answer.plane(best)[x] * sure}, x, 1, sure};
+}
 
 /// One character for each run of columns with the same best class. What else may stand between two of them is a doubt of both.
 std::vector<Seen> decoded(const Tensor &answer) {
@@ -143,7 +144,8 @@ std::vector<Seen> decoded(const Tensor &answer) {
         for (; x < answer.columns && best_class(answer, x) == best; ++x)
             if (answer.plane(best)[x] > answer.plane(best)[peak]) peak = x;
         if (!line.empty()) line.back().most = std::min(line.back().most, most);
-        line.push_back({character_at(answer, best, peak), peak, most});
+        line.push_back(seen_at(answer, best, peak));
+        line.back().most = most;
         last = best;
         gap.clear();
     }
@@ -151,29 +153,78 @@ std::vector<Seen> decoded(const Tensor &answer) {
     return line;
 }
 
+/// A single strange letter in a Latin word is a Latin one that is hard to read.
+void settle_scripts(std::vector<Seen> &line, const Tensor &answer) {
+    for (size_t first = 0; first < line.size();) {
+        size_t end = first, strange = 0;
+        for (; end < line.size() && line[end].character.letter != U' '; ++end)
+            strange += line[end].character.letter == U'\uFFFD';
+        for (size_t i = first; i < end && 2 * strange < end - first; ++i) {
+            if (line[i].character.letter != U'\uFFFD') continue;
+            const float most = line[i].most;
+            int best = 0;
+            for (int c = 1; c < foreign; ++c)
+                if (answer.plane(c)[line[i].column] > answer.plane(best)[line[i].column]) best = c;
+            line[i] = seen_at(answer, best, line[i].column);
+            line[i].most = most;
+            line[i].character.confidence = std::min(line[i].character.confidence, most);
+        }
+        first = end + 1;
+    }
+}
+
+/// Makes `seen` the letter `to`, as certain as that and the letters in `alike` together.
+void settle(Seen &seen, const Tensor &answer, char32_t to, std::u32string_view alike) {
+    float share = 0;
+    for (const char32_t letter : alike) share += answer.plane(static_cast<int>(letters.find(letter)))[seen.column];
+    seen.character.letter = to;
+    seen.character.confidence = std::min(share * seen.mark, seen.most);
+}
+
 /// Fonts draw O and 0 alike. Within a word of digits, or anywhere in one with signs between its digits, as in a date, it is a
 /// zero.
 void settle_zeros(std::vector<Seen> &line, const Tensor &answer) {
-    constexpr std::u32string_view signs = U"./-:,";
-    const float *zero = answer.plane(static_cast<int>(letters.find(U'0')));
-    const float *capital = answer.plane(static_cast<int>(letters.find(U'O')));
-    const float *small = answer.plane(static_cast<int>(letters.find(U'o')));
     for (size_t first = 0; first < line.size();) {
         size_t end = first;
-        int digits = 0, separators = 0, others = 0;
+        int digits = 0, signs = 0, others = 0;
         for (; end < line.size() && line[end].character.letter != U' '; ++end) {
             const Character &c = line[end].character;
             if (c.letter >= U'0' && c.letter <= U'9') ++digits;
-            else if (signs.find(c.letter) != std::u32string_view::npos) ++separators;
+            else if (std::u32string_view(U"./-:,").find(c.letter) != std::u32string_view::npos) ++signs;
             else if ((c.letter != U'O' && c.letter != U'o') || c.mark != 0) ++others;
         }
         for (size_t i = first; i < end && others == 0 && digits >= 2; ++i) {
-            Seen &seen = line[i];
-            const char32_t letter = seen.character.letter;
-            if (letter != U'0' && letter != U'O' && letter != U'o') continue;
-            if (letter != U'0' && separators == 0 && (i == first || i + 1 == end)) continue;
-            const float share = zero[seen.column] + capital[seen.column] + small[seen.column];
-            seen.character = {U'0', 0, std::min(share, seen.most)};
+            const char32_t letter = line[i].character.letter;
+            const bool is_round = letter == U'O' || letter == U'o', is_end = i == first || i + 1 == end;
+            if (letter == U'0' || (is_round && (signs > 0 || !is_end))) settle(line[i], answer, U'0', U"0Oo");
+        }
+        first = end + 1;
+    }
+}
+
+bool is_small(char32_t letter) { return letter >= U'a' && letter <= U'z'; }
+bool is_capital(char32_t letter) { return letter >= U'A' && letter <= U'Z'; }
+
+/// Some capitals differ from small letters in their height alone. Behind the first letter of a word, they are what the word's other
+/// letters are.
+void settle_capitals(std::vector<Seen> &line, const Tensor &answer) {
+    constexpr std::u32string_view pairs = U"CcKkOoPpSsUuVvWwXxZzIl";
+    const auto is_letter = [&](size_t i) {
+        return is_small(line[i].character.letter) || is_capital(line[i].character.letter);
+    };
+    const auto pair_of = [&](size_t i) { return pairs.find(line[i].character.letter); };
+    for (size_t first = 0; first < line.size();) {
+        size_t end = first;
+        int small = 0, capital = 0;
+        for (; end < line.size() && is_letter(end); ++end) {
+            if (end == first || pair_of(end) != std::u32string_view::npos) continue;
+            ++(is_small(line[end].character.letter) ? small : capital);
+        }
+        for (size_t i = small > 0 ? first + 1 : first; i < end && (small == 0) != (capital == 0); ++i) {
+            const size_t at = pair_of(i);
+            if (at == std::u32string_view::npos) continue;
+            const std::u32string_view pair = pairs.substr(at / 2 * 2, 2);
+            settle(line[i], answer, pair[small > 0 ? 1 : 0], pair);
         }
         first = end + 1;
     }
@@ -198,7 +249,9 @@ std::vector<Character> read_line(const cv::Mat &crop) {
     to_shares(x, 0, classes);
     to_shares(x, classes, x.channels);
     std::vector<Seen> seen = decoded(x);
+    settle_scripts(seen, x);
     settle_zeros(seen, x);
+    settle_capitals(seen, x);
     std::vector<Character> line;
     for (const Seen &one : seen) line.push_back(one.character);
     return line;

@@ -38,9 +38,10 @@ extern "C" cv_status cv_text_read(const cv_text_page *page, int32_t index, bool 
     reading->count = 0;
     return cvision::guard(error, [&] {
         const cv_text_line &line = page->lines.at(static_cast<size_t>(index));
-        // Room for accents above and tails below.
-        const double margin = (again ? 0.55 : 0.3) * line.character_height;
-        read_box(page->gray, {line.x - margin, line.y - margin, line.width + 2 * margin, line.height + 2 * margin},
+        // Room for tails below and accents above, which are too small to be found as part of the line.
+        const double margin = (again ? 0.55 : 0.3) * line.character_height,
+                     above = margin + 0.15 * line.character_height;
+        read_box(page->gray, {line.x - margin, line.y - above, line.width + 2 * margin, line.height + above + margin},
                  *reading);
         return CV_OK;
     });

@@ -230,6 +230,8 @@ class VIZData:
         points = np.array([[box[0], box[1], 1], [box[2], box[1], 1], [box[0], box[3], 1], [box[2], box[3], 1]], np.float32) @ m.T
         (x0, y0), (x1, y1) = points.min(0), points.max(0)
         tall = unit * (m[1, 1] / scale)
+        if rng.random() < 0.5:  # dots and accents are too small to be found as part of the line
+            y0 = max(y0, m[1, :2] @ (2 * CAP, base - CAP) + m[1, 2])
         if y1 - y0 < 0.75 * tall and (y1 - y0 < 0.5 * tall or rng.random() < 0.5):  # signs alone
             y0, y1 = y0 - 0.3 * tall, y1 + 0.3 * tall
         high = (tall if rng.random() < 0.7 else 0.75 * tall)

@@ -26,6 +26,7 @@ using mrz::Tensor;
 // Training/viz_text.py has the same alphabet, viz_render.py the same strip.
 constexpr std::u32string_view letters =
     U"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyzÆæØøŒœĐđðŁłÞþßıƏəĦħŦŧŊŋ0123456789 .,-/'():;#&+*<>=?!\"%°@_|";
+constexpr int space = static_cast<int>(letters.find(U' '));
 constexpr int foreign = static_cast<int>(letters.size()), blank = foreign + 1, classes = blank + 1;
 constexpr int strip_rows = 32, window = 129, ends = 8;
 /// Of the shares: half of the lines trained on are hardly legible, so the network doubts what it reads rightly.
@@ -137,7 +138,9 @@ std::vector<Seen> decoded(const Tensor &answer) {
         float most = 1;
         for (const int between : gap) {
             float known = answer.plane(blank)[between] + answer.plane(best)[between];
-            if (last != blank && last != best) known += answer.plane(last)[between];
+            // Whether a blank is missing is no doubt of the letters beside it.
+            if (best != space) known += answer.plane(space)[between];
+            if (last != blank && last != best && last != space) known += answer.plane(last)[between];
             most = std::min(most, known);
         }
         int peak = x;

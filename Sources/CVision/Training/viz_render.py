@@ -206,7 +206,7 @@ class VIZData:
         page = light(rng, np.clip(page, 0, 1.2)) if not easy else np.clip(page, 0, 1) * 255
 
         # To the sensor.
-        unit = float(np.exp(rng.uniform(np.log(9 if easy else 8), np.log(30))))  # height of capitals there
+        unit = float(np.exp(rng.uniform(np.log(9 if easy else 8), np.log(26))))  # height of capitals there
         scale = unit / CAP
         across = scale * (rng.uniform(0.78, 1.2) if rng.random() < 0.35 else rng.uniform(0.95, 1.05))
         if scale < 0.7:

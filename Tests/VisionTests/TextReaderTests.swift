@@ -67,8 +67,8 @@ struct TextReaderTests {
             refereed += self.refereed(index, referee) == line.text ? 1 : 0
         }
         #expect(latin.count == 50)
-        #expect(refereed >= LEAST_REFEREED, "otherwise the referee was not given the lines")
-        #expect(exact >= LEAST_EXACT)
+        #expect(refereed >= 18, "otherwise the referee was not given the lines")
+        #expect(exact >= 34)
         #expect(exact > refereed)
     }
 

@@ -14,5 +14,5 @@ if [ ! -x "$work/venv/bin/python" ]; then
     "$work/venv/bin/pip" install --quiet 'numpy>=2,<3' 'pillow>=12' 'opencv-python-headless>=4.10,<5'
 fi
 export OMP_NUM_THREADS=1
-"$work/venv/bin/python" train_viz.py "$work/text.pt" 9300
+"$work/venv/bin/python" train_viz.py "$work/text.pt" 12000
 "$work/venv/bin/python" export.py text "$work/text.net.pt" ../text_reader.bin

@@ -18,7 +18,8 @@ def line(rng, fonts, kinds):
     """A text that fits into a column, with its font and the height of its capitals."""
     while True:
         text = " ".join(kinds[int(rng.integers(len(kinds)))](rng).split())
-        font = fonts.pick(rng, text) if 4 <= len(text) <= 26 and labels(text) else None
+        is_long = len(text) >= (6 if kinds == [foreign] else 4)
+        font = fonts.pick(rng, text) if is_long and len(text) <= 26 and labels(text) else None
         height = rng.uniform(13, 21)
         if font is not None and sum(font.glyph(c)[3] for c in text) * height / CAP < WIDTH / COLUMNS - 110:
             return text, font, height

@@ -7,8 +7,8 @@
 namespace cvision::text {
 
 struct Character {
-    char32_t letter;  ///< without its diacritic; U+FFFD for a letter of another script
-    char32_t mark;    ///< the combining diacritic; 0 for none
+    char32_t letter;   ///< without its diacritic; U+FFFD for a letter of another script
+    char32_t mark;     ///< the combining diacritic; 0 for none
     float confidence;  ///< 0 for a letter of another script
 };
 

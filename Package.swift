@@ -44,12 +44,12 @@ let package = Package(
             linkerSettings: [.linkedLibrary("seccomp")] + hardenedLink),
         .target(
             name: "CVision",
-            // The weights enter through #embed (mrz_weights.c, face_weights.c).
-            exclude: ["Training", "face_detector.bin", "mrz_reader.bin", "mrz_detector.bin"],
+            // The weights enter through #embed (mrz_weights.c, face_weights.c, text_weights.c).
+            exclude: ["Training", "face_detector.bin", "mrz_reader.bin", "mrz_detector.bin", "text_reader.bin"],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
-            // dlib's archive, since nearly all of dlib is in its headers. Tesseract, OpenCV's networks and qpdf are loaded on
-            // first use (late_library.hpp).
+            // dlib's archive, since nearly all of dlib is in its headers. OpenCV's networks and qpdf are loaded on first use
+            // (late_library.hpp).
             linkerSettings: [
                 "opencv_core", "opencv_imgproc", ":libdlib.a", "blas", "lapack", "ZXing", "jpeg", "png", "webp",
                 "openjp2", "de265", "z", "crypto", "m",
@@ -144,7 +144,9 @@ let package = Package(
             name: "AnalyzerTests",
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
-        .testTarget(name: "VisionTests", dependencies: ["InspectCore", "Vision", "TestSupport"]),
+        // Tesseract, which reads the same lines as the product.
+        .target(name: "TextReferee", path: "Tests/TextReferee", linkerSettings: [.linkedLibrary("tesseract")]),
+        .testTarget(name: "VisionTests", dependencies: ["InspectCore", "TextReferee", "Vision", "TestSupport"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "HTTPServer", "InspectCore", "TestSupport"]),
         .testTarget(

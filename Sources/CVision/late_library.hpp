@@ -1,5 +1,5 @@
-// Libraries loaded on first use. Linked libraries are loaded at every start of the program; for Tesseract and OpenCV's networks
-// that takes longer than analysing an image.
+// Libraries loaded on first use. Linked libraries are loaded at every start of the program; for OpenCV's networks that
+// takes longer than analysing an image.
 #pragma once
 
 namespace cvision {

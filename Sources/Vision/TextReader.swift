@@ -1,36 +1,21 @@
 internal import CVision
+internal import Foundation
 package import InspectCore
 
-/// Reads lines of text, found and cut out beforehand, with Tesseract's line recogniser.
-///
-/// Loading takes about 0.1 s, so an analyzer's warm parent loads one and forks. Not `Sendable`: the recogniser holds scratch
-/// memory.
-package final class TextReader {
-    private let pointer: OpaquePointer
-    /// SHA-256 of the model file, lower-case hex.
-    package let modelSHA256: String
+/// Reads lines of text, found and cut out beforehand, with a small network of its own (`Sources/CVision/Training`).
+package struct TextReader: Sendable {
+    /// SHA-256 of the network's weights, lower-case hex.
+    package let modelSHA256 = String(cString: cv_text_model_sha256())
 
-    /// Loads the model.
-    ///
-    /// - Parameter models: The folder with `eng.traineddata`.
-    /// - Throws: `MODEL_UNAVAILABLE` if the file is missing or damaged.
-    package init(models: String) throws(InspectError) {
-        var engine: OpaquePointer?
-        try callVision { error in cv_text_engine_create(models, &engine, &error) }
-        guard let engine else { throw InspectError(.internalError, "loading returned no text engine") }
-        self.pointer = engine
-        self.modelSHA256 = String(cString: cv_text_engine_model_sha256(engine))
-    }
+    package init() {}
 
-    deinit { cv_text_engine_free(self.pointer) }
-
-    /// Reads the line at `index` of `page`; takes half a millisecond for each character.
+    /// Reads the line at `index` of `page`.
     ///
     /// - Parameter again: Reads the line with other margins and scale, for a second, independent reading.
     package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VIZLine {
         var reading = cv_text_reading()
         try callVision { error in
-            cv_text_read(self.pointer, page.pointer, Int32(index), again, &reading, &error)
+            cv_text_read(page.pointer, Int32(index), again, &reading, &error)
         }
         let (text, confidences) = Self.text(reading)
         let line = page.lines[index]
@@ -72,7 +57,7 @@ package final class TextReader {
         var reading = cv_text_reading()
         try callVision { error in
             cv_text_read_box(
-                self.pointer, page.pointer, place.x * page.side, place.y * page.side, place.width * page.side,
+                page.pointer, place.x * page.side, place.y * page.side, place.width * page.side,
                 place.height * page.side, &reading, &error)
         }
         return Self.text(reading)
@@ -94,7 +79,7 @@ package final class TextReader {
                 }
             }
         }
-        return (text, confidences)
+        return (text.precomposedStringWithCanonicalMapping, confidences)
     }
 }
 

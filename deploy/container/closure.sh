@@ -27,7 +27,7 @@ for link in lib lib64; do
 done
 # Those that the program loads at their first use are not known to ldd.
 late=()
-for name in libtesseract.so.5 libopencv_dnn.so.406 libqpdf.so.29; do
+for name in libopencv_dnn.so.406 libqpdf.so.29; do
     library=$(ldconfig -p | sed -nE "s/^\s*${name//./\\.} .* => (.*)/\1/p" | head -n 1)
     [ -n "$library" ] || { echo "closure: not found: $name" >&2; exit 1; }
     late+=("$library")
@@ -65,6 +65,4 @@ printf 'inspectd:x:65532:65532::/nonexistent:/nonexistent\n' >"$root/etc/passwd"
 printf 'inspectd:x:65532:\n' >"$root/etc/group"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 cp -r "$models" "$root/usr/local/share/inspectd/models"
-# Where the analyzer looks for the text model of tesseract-ocr-eng.
-install -D -m 644 -t "$root/usr/share/tesseract-ocr/5/tessdata" /usr/share/tesseract-ocr/5/tessdata/eng.traineddata
 cp -r "$here/../../Migrations" "$root/usr/local/share/inspectd/Migrations"

@@ -1,4 +1,4 @@
-"""Writes trained networks in the format that the C++ code reads. usage: export.py reader|detector IN.pt OUT.bin
+"""Writes trained networks in the format that the C++ code reads. usage: export.py reader|detector|text IN.pt OUT.bin
 
 Format, little-endian: "MRZW", u32 version 1, u32 number of convolutions; per convolution eight u32 (outputs, inputs,
 kernel rows and columns, strides y and x, paddings y and x), the weights as float16 and the biases as float32. Batch
@@ -13,6 +13,7 @@ import torch
 
 from detector_net import Detector
 from reader_net import Layer, Reader
+from viz_net import VIZReader
 
 
 def folded(module):
@@ -24,7 +25,7 @@ def folded(module):
 
 def main():
     kind, source, target = sys.argv[1:]
-    net = {"reader": Reader, "detector": Detector}[kind]()
+    net = {"reader": Reader, "detector": Detector, "text": VIZReader}[kind]()
     net.load_state_dict(torch.load(source))
     convolutions = [m for m in net.modules() if isinstance(m, Layer)] + [net.head]
     with open(target, "wb") as out, torch.no_grad():

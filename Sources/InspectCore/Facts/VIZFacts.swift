@@ -41,7 +41,7 @@ package struct VIZFacts: Codable, Sendable, Hashable {
     package var lines: [VIZLine]
     /// Number of lines found. Fewer are read where the expected values turn up early or the budget ends.
     package var found: Int
-    /// SHA-256 of the recogniser's model file.
+    /// SHA-256 of the recogniser's weights.
     package var modelSHA256: String
     /// Processor time that finding and reading took, in milliseconds.
     package var cpuMs: Double

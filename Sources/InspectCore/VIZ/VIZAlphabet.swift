@@ -1,10 +1,10 @@
-/// Which states' print the recogniser can read: it knows the letters of English and a few accents.
+/// Which states' print the recogniser can read: it knows the Latin letters of ICAO Doc 9303-3 §6.A.
 enum VIZAlphabet {
-    /// States that print letters which are no Latin letter with a mark, Cyrillic or Ə for example: it takes them for others that look
-    /// alike, and is sure of them.
+    /// States that also print Cyrillic, Greek, Armenian or Georgian letters: a word whose letters all look like Latin ones would be
+    /// taken for Latin.
     private static let others: Set<String> = [
-        "ARM", "AZE", "BGR", "BIH", "BLR", "CYP", "GEO", "GRC", "ISL", "KAZ", "KGZ", "MDA", "MKD", "MNE", "MNG", "RUS",
-        "SRB", "TJK", "TKM", "UKR", "UZB",
+        "ARM", "BGR", "BIH", "BLR", "CYP", "GEO", "GRC", "KAZ", "KGZ", "MKD", "MNE", "MNG", "RUS", "SRB", "TJK", "UKR",
+        "UZB",
     ]
 
     /// Whether words that nothing else proves may be reported of this state's documents.

@@ -2,8 +2,8 @@ import Foundation
 
 /// Compares VIZ text with the text of an MRZ.
 ///
-/// An MRZ spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser drops
-/// accents, so the printed letter stands for a set of spellings.
+/// An MRZ spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser may miss
+/// an accent, so the printed letter stands for a set of spellings.
 enum VIZText {
     /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first where the accent may have been lost.
     private static let spellings: [Character: [String]] = [
@@ -117,7 +117,7 @@ enum VIZText {
     /// States that write Ø and Æ where others write Ö and Ä.
     private static let nordic: Set<String> = ["DNK", "NOR", "FRO", "GRL"]
 
-    /// `printed` with the diacritics that its MRZ proves: MULLER beside MUELLER is MÜLLER, since the recogniser drops accents and
+    /// `printed` with the diacritics that its MRZ proves: MULLER beside MUELLER is MÜLLER, since the recogniser may miss an accent and
     /// Doc 9303-3 §6.A spells no other letter so.
     static func deduced(_ printed: String, name: String, state: String?) -> String {
         let isNordic = state.map { self.nordic.contains($0) } ?? false

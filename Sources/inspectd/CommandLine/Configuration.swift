@@ -14,7 +14,6 @@ struct Configuration: Sendable {
     /// Where sealed parts go instead of the database (`ObjectStoreAddress`); empty: nowhere.
     var objectStore: String
     var models: String
-    var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
@@ -56,8 +55,7 @@ struct Configuration: Sendable {
         ]
     /// For commands that start analyzers.
     static let modelOptions: [Arguments.Option] = [
-        .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
-        .value("text-models", "DIR", "folder of Tesseract's eng.traineddata [INSPECTD_TEXT_MODELS]"),
+        .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]")
     ]
     /// For every command with a ``Configuration``.
     static let logOptions: [Arguments.Option] = [
@@ -77,7 +75,6 @@ struct Configuration: Sendable {
             sources.isEmpty ? environment["INSPECTD_WRAPPING_KEYS"] ?? "" : sources.joined(separator: " ")
         self.objectStore = setting("object-store", "INSPECTD_OBJECT_STORE", default: "")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
-        self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
         func file(_ flag: String, _ variable: String) -> String? {

@@ -16,15 +16,13 @@ enum AnalyzerCommand {
         if words.first == self.usability {
             AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
         }
-        let folders = words.prefix(2)
-        guard let models = folders.first, let textModels = folders.last, folders.count == 2 else { exit(64) }
-        let others = words.dropFirst(2)
+        guard let models = words.first else { exit(64) }
+        let others = words.dropFirst()
         let faces = FaceModelFiles(words: others)
         AnalyzerServer.run { () throws(InspectError) in
             // Read before the analyzers are forked, since they cannot open files.
             let anchors = try TrustAnchorFiles.read(others.filter { !FaceModelFiles.isWord($0) })
-            return try StageEngine(
-                models: models, textModels: textModels, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
+            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
         }
     }
 }
@@ -58,8 +56,7 @@ extension Configuration {
         for path in self.trustAnchors { try InputFile.check(path, of: "--csca") }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
-        configuration.arguments =
-            [AnalyzerCommand.name, self.models, self.textModels] + self.faces.words + self.trustAnchors
+        configuration.arguments = [AnalyzerCommand.name, self.models] + self.faces.words + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
             configuration.memoryLimit = UInt64(mebibytes) << 20
         }

@@ -1,0 +1,94 @@
+import Foundation
+import InspectCore
+import Testing
+import TextReferee
+
+@testable import Vision
+
+/// A page of lines in fonts that the text reader was not trained on (`Sources/CVision/Training/viz_page.py` draws it).
+struct TextReaderTests {
+    private struct Line: Decodable {
+        var text: String
+        /// A point within the line's first character, and the line its letters stand on.
+        var x: Double
+        var base: Double
+        var isLatin: Bool
+    }
+
+    private let image: DecodedImage
+    private let page: TextPage
+    private let truth: [Line]
+
+    init() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Truth")
+        self.truth = try JSONDecoder().decode(
+            [Line].self, from: Data(contentsOf: folder.appendingPathComponent("lines.json")))
+        self.image = try Decoding.decode([UInt8](Data(contentsOf: folder.appendingPathComponent("lines.jpg"))))
+        let (width, height) = (Double(self.image.facts.width), Double(self.image.facts.height))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        self.page = try TextPage(self.image, corners: frame, ignoring: [])
+    }
+
+    /// The line found where `line` was drawn. The page has the image's own scale.
+    private func found(_ line: Line) -> Int? {
+        self.page.lines.firstIndex { other in
+            let place = other.place
+            let (x, y) = (line.x / self.page.side, (line.base - 4) / self.page.side)
+            return place.x - place.height <= x && x <= place.x + place.width && place.y <= y
+                && y <= place.y + place.height
+        }
+    }
+
+    /// What Tesseract reads there, with as much room around it.
+    private func refereed(_ index: Int, _ referee: OpaquePointer) -> String? {
+        let line = self.page.lines[index]
+        let (side, margin) = (self.page.side, 0.3 * line.height)
+        let columns = Int((line.place.x - margin) * side)..<Int((line.place.x + line.place.width + margin) * side)
+        let rows = Int((line.place.y - margin) * side)..<Int((line.place.y + line.place.height + margin) * side)
+        let gray = rows.flatMap { y in
+            columns.map { x in self.image.rgb(x: max(0, x), y: max(0, y))?.green ?? 255 }
+        }
+        guard let text = referee_read(referee, gray, Int32(columns.count), Int32(rows.count)) else { return nil }
+        defer { referee_text_free(text) }
+        return String(cString: text).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    @Test func `Print that was not trained on is read more exactly than by Tesseract`() throws {
+        let referee = try #require(referee_create())
+        defer { referee_free(referee) }
+        let latin = self.truth.filter(\.isLatin)
+        var (exact, refereed) = (0, 0)
+        for line in latin {
+            guard let index = self.found(line) else { continue }
+            exact += try TextReader().read(self.page, line: index).text == line.text ? 1 : 0
+            refereed += self.refereed(index, referee) == line.text ? 1 : 0
+        }
+        #expect(latin.count == 50)
+        #expect(refereed >= 18, "otherwise the referee was not given the lines")
+        #expect(exact >= 34)
+        #expect(exact > refereed)
+    }
+
+    @Test func `A letter and its diacritic are one character with one confidence`() throws {
+        var marked = 0
+        for index in self.page.lines.indices {
+            let line = try TextReader().read(self.page, line: index)
+            #expect(line.text.unicodeScalars.count == line.confidences.count)
+            marked += line.text.count { $0.isLetter && !$0.isASCII }
+        }
+        #expect(marked >= 20)
+    }
+
+    /// They look like Latin ones, and a name in them must not be reported as read.
+    @Test func `Letters of other scripts are never certain`() throws {
+        let others = self.truth.filter { !$0.isLatin }
+        #expect(others.count == 2)
+        for line in others {
+            let index = try #require(self.found(line))
+            #expect(try TextReader().read(self.page, line: index).confidence == 0)
+        }
+    }
+}

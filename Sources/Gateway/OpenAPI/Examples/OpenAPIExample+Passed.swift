@@ -134,7 +134,7 @@ extension OpenAPIExample.Values {
                     ],
                     "linesRead": 18,
                     "linesFound": 30,
-                    "modelSHA256": "7d4322bd2a7749724879683fc3912cb542f19906c83bcc1a52132556427170b2",
+                    "modelSHA256": "141b7ec50352c2fabec6bdd52f77a0e482bf3c57fd963f9d70a327f57e8792bc",
                     "comparedWith": "FRONT"
                   },
                   "type": "PASSPORT",

@@ -3,11 +3,11 @@ extension OpenAPIExample.Values {
     static let finished = #"""
         {
           "type": "job.finished",
-          "timestamp": "2026-11-27T00:00:50.266Z",
-          "callbackSentAt": "2026-11-27T00:00:50.266Z",
+          "timestamp": "2026-11-27T03:56:10.006Z",
+          "callbackSentAt": "2026-11-27T03:56:10.006Z",
           "userReference": "user 7",
-          "workflowExecution": {"id": "01a21a4d-fec9-7f2a-aa20-c2c9b511a7ae", "definitionKey": "3", "status": "PROCESSED"},
-          "data": {"id": "01a21a4d-fec9-7f2a-aa20-c2c9b511a7ae", "status": 128, "decision": "PASSED"}
+          "workflowExecution": {"id": "01a21b25-72fa-732e-b998-39ae69c32a14", "definitionKey": "3", "status": "PROCESSED"},
+          "data": {"id": "01a21b25-72fa-732e-b998-39ae69c32a14", "status": 128, "decision": "PASSED"}
         }
         """#
 }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let liveness = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21a4e-1b1a-7e7b-8e0c-736f5b67c2dd",
+          "id": "01a21b25-8be4-7f02-adbf-5ce267058fe6",
           "status": 128,
           "workflow": {"key": "liveness", "definitionKey": "6"},
-          "createdAt": "2026-11-27T00:00:56.083Z",
-          "startedAt": "2026-11-27T00:00:56.106Z",
-          "completedAt": "2026-11-27T00:00:56.958Z",
+          "createdAt": "2026-11-27T03:56:15.198Z",
+          "startedAt": "2026-11-27T03:56:15.218Z",
+          "completedAt": "2026-11-27T03:56:16.011Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "RED", "endMs": 631, "score": 0.9998486891022464, "outcome": "pass", "startMs": 231},
-                    {"name": "GREEN", "endMs": 1031, "score": 0.9995740891129593, "outcome": "pass", "startMs": 631},
-                    {"name": "BLUE", "endMs": 1431, "score": 0.9992662319711121, "outcome": "pass", "startMs": 1031},
-                    {"name": "YELLOW", "endMs": 1831, "score": 0.9985582278118725, "outcome": "pass", "startMs": 1431},
-                    {"name": "CYAN", "endMs": 2231, "score": 0.9987105263658305, "outcome": "pass", "startMs": 1831},
-                    {"name": "YELLOW", "endMs": 2631, "score": 0.999685404459866, "outcome": "pass", "startMs": 2231},
-                    {"name": "RED", "endMs": 3031, "score": 0.9998332369932638, "outcome": "pass", "startMs": 2631}
+                    {"name": "RED", "endMs": 631, "score": 0.9991663904916985, "outcome": "pass", "startMs": 231},
+                    {"name": "BLUE", "endMs": 1031, "score": 0.9992696504123009, "outcome": "pass", "startMs": 631},
+                    {"name": "MAGENTA", "endMs": 1431, "score": 0.999565665507543, "outcome": "pass", "startMs": 1031},
+                    {"name": "CYAN", "endMs": 1831, "score": 0.9998012603885627, "outcome": "pass", "startMs": 1431},
+                    {"name": "RED", "endMs": 2231, "score": 0.9994422694216056, "outcome": "pass", "startMs": 1831},
+                    {"name": "BLUE", "endMs": 2631, "score": 0.9993102824639031, "outcome": "pass", "startMs": 2231},
+                    {"name": "GREEN", "endMs": 3031, "score": 0.9995801261795374, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.04147983596994398,
+                    "lead": 0.03331765376463458,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.304824532676659,
-                    "faceGain": 0.36157056837701457,
-                    "response": 0.3646712329071804,
+                    "relief": 1.271330417643161,
+                    "faceGain": 0.35919190700740095,
+                    "response": 0.3636566711365459,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0.12013574660633485,
-                    "weakerHalf": 0.9989407750137751,
-                    "correlation": 0.9991811813391014,
+                    "saturated": 0,
+                    "weakerHalf": 0.9993576353828976,
+                    "correlation": 0.9993979438444384,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.018391743395565225
+                    "backgroundGain": 0.021099189018188462
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -143,7 +143,7 @@ extension OpenAPIExample.Values {
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
-            "timingsMs": {"cpu": 797.639461, "face": 85.7, "decide": 8.2, "acquired": 6, "liveness": 718.6, "cpu.decode": 3.0358560000000003}
+            "timingsMs": {"cpu": 695.639954, "face": 84.8, "decide": 9.5, "acquired": 10.9, "liveness": 618.7, "cpu.decode": 2.9468370000000004}
           }
         }
         """#

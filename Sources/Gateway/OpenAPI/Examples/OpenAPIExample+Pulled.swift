@@ -4,15 +4,15 @@ extension OpenAPIExample.Values {
         {
           "events": [
             {
-              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T00:00:57.436Z\"}",
+              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T03:56:16.555Z\"}",
               "headers": {
-                "webhook-id": "msg_c5f17b67c90b489c905de6c0c7af6922",
-                "webhook-signature": "v1,1eCw0vwvIuqcaJQ4pw2Jbn1DYMgEu5bWFvQ9u9DN1AI=",
-                "webhook-timestamp": "1795737657"
+                "webhook-id": "msg_025a36ad4f8d44319fb4330fa1e6c597",
+                "webhook-signature": "v1,GbT8DbUeLMCtiCUI0tP5MSZvjDCX7pnckah9sG/D0kk=",
+                "webhook-timestamp": "1795751776"
               }
             }
           ],
-          "next": "E88sA_i2kQGsEhxN11XP28q4zS4QYt5Lt9ORVhcwJtOia0URtWn-svSdfgiE1eV917q1SwpOAVABK0r1-NgHweQh5h_lXbRmmp_zwCp3jUU"
+          "next": "qhhqjA140fhRc0ROz3T7zNQD0auMxA5UIj3VCGQIlrCuunEMvek7grR7WVKJRPZ8hPIO1eY_oCi2SDGs7HXzavoamdCbN1QGL9U4BM04Ok8"
         }
         """#
 }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let rejected = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21a4d-d9a5-76d1-b501-60ad6d2006f7",
+          "id": "01a21b25-52aa-7333-9cb7-80e4c5c2fa7d",
           "status": 128,
           "workflow": {"key": "id", "definitionKey": "2"},
-          "createdAt": "2026-11-27T00:00:39.331Z",
-          "startedAt": "2026-11-27T00:00:40.114Z",
-          "completedAt": "2026-11-27T00:00:40.692Z",
+          "createdAt": "2026-11-27T03:56:00.552Z",
+          "startedAt": "2026-11-27T03:56:01.151Z",
+          "completedAt": "2026-11-27T03:56:01.582Z",
           "userReference": "user 7",
           "decision": {
             "risk": {"score": 97, "findings": [{"name": "dataChecks.MISMATCH_HRZ_MRZ_DATA", "weight": 90}]},
@@ -83,18 +83,18 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 294.229115,
+                    "cpuMs": 116.57153800000003,
                     "fields": [
-                      {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9866223335266113},
-                      {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9757272601127625},
-                      {"name": "documentNumber", "value": "L898902C3", "comparison": "agrees", "confidence": 0.9559245109558105},
-                      {"name": "dateOfBirth", "value": "12 AUG 1974", "comparison": "agrees", "confidence": 0.9943604469299316},
-                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.988818883895874},
-                      {"name": "nationality", "value": "UTOPIAN", "confidence": 0.9950186014175415},
-                      {"name": "personalNumber", "value": "ZE184226B", "reason": "NOT_CERTAIN", "confidence": 0.8563770055770874},
-                      {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.967948853969574},
-                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.994599461555481},
-                      {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9933875799179077}
+                      {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9996469020843506},
+                      {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9996925592422485},
+                      {"name": "documentNumber", "value": "L898902C3", "comparison": "agrees", "confidence": 0.9999945163726807},
+                      {"name": "dateOfBirth", "value": "12 AUG 1974", "comparison": "agrees", "confidence": 0.9999983310699463},
+                      {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.9999314546585083},
+                      {"name": "nationality", "value": "UTOPIAN", "confidence": 0.9999788999557495},
+                      {"name": "personalNumber", "value": "ZE184226B", "confidence": 0.999969482421875},
+                      {"name": "placeOfBirth", "value": "ZENITH", "reason": "NOT_CERTAIN", "confidence": 0.8550147414207458},
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9998151659965515},
+                      {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9996802806854248}
                     ],
                     "linesRead": 25,
                     "linesFound": 31,
@@ -112,7 +112,6 @@ extension OpenAPIExample.Values {
                   "dateOfBirth": "1974-08-12",
                   "issuingDate": "2024-04-16",
                   "nationality": "UTO",
-                  "placeOfBirth": "ZENITH",
                   "documentNumber": "L898902C3",
                   "issuingCountry": "UTO",
                   "personalNumber": "ZE184226B",
@@ -179,18 +178,18 @@ extension OpenAPIExample.Values {
             "models": {},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 427.39933199999996,
-              "decide": 98.1,
-              "cpu.mrz": 35,
-              "cpu.viz": 298.2,
-              "acquired": 12.1,
-              "cpu.file": 8,
-              "document": 451.8,
-              "cpu.faces": 24.2,
-              "cpu.decode": 7.657629,
+              "cpu": 273.94317199999995,
+              "decide": 108.3,
+              "cpu.mrz": 38.7,
+              "cpu.viz": 116.6,
+              "acquired": 37.4,
+              "cpu.file": 7.6,
+              "document": 270,
+              "cpu.faces": 19.4,
+              "cpu.decode": 21.925843,
               "cpu.barcode": 0,
-              "cpu.outline": 12.8,
-              "cpu.quality": 41.5
+              "cpu.outline": 25.5,
+              "cpu.quality": 43.3
             }
           }
         }

@@ -32,7 +32,6 @@ private:
     std::unique_ptr<Parts> parts;
 };
 
-
 /// Regression-tree shape predictor of five points or 68 (dlib).
 class FaceLandmarker {
 public:

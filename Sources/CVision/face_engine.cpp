@@ -329,7 +329,6 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face
 
 void cv_face_engine_free(cv_face_engine *engine) { delete engine; }
 
-
 const char *cv_face_engine_model_sha256(const cv_face_engine *) { return cvision::descriptor_model.sha256; }
 
 cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,

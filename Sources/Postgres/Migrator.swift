@@ -84,6 +84,12 @@ package struct Migrator: Sendable {
         return plan.apply.map(\.script.name) + plan.forget + unnoted + plan.different
     }
 
+    /// Objects of the schema that no file makes, such as somebody's trigger.
+    package func unknown(on connection: PostgresConnection) async throws -> [String] {
+        let folder = try MigrationFolder(self.directory)
+        return try await connection.transaction { connection in try Self.plan(folder, on: connection).unknown }
+    }
+
     /// Creates the roles that the cluster lacks; needs an administrator's right to create roles. Needed once for a cluster, safe at
     /// any time.
     ///

@@ -101,6 +101,18 @@ import Testing
         #expect(late["keysToDestroy"]?.detail.hasPrefix("2, the oldest for 12") == true)
     }
 
+    @Test func `A trigger that no migration makes is a warning`() async throws {
+        let setting = try await KeySetting()
+        #expect(try await Self.findings(setting.environment)["migrations"]?.outcome == "pass")
+        try await setting.main.connect().execute(
+            """
+            CREATE FUNCTION insp.swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+            CREATE TRIGGER a_swallow BEFORE INSERT ON insp.record FOR EACH ROW EXECUTE FUNCTION insp.swallow()
+            """)
+        let found = try #require(try await Self.findings(setting.environment)["migrations"])
+        #expect(found.outcome == "warning" && found.detail.contains("a_swallow"), "\(found)")
+    }
+
     @Test func `A login without the right to know says so, and is no fault`() async throws {
         let setting = try await KeySetting()
         let login = "d_" + UUID().uuidString.lowercased().replacing("-", with: "")

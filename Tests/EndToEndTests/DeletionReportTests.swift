@@ -98,7 +98,7 @@ import Testing
         try await site.admin.execute(
             """
             SELECT insp.record_keys('destroy_person_begin', 'acme', 8), insp.record_keys('destroy_person', 'acme', 2),
-                insp.record_keys('destroy_partner', 'bank', 16);
+                insp.record_keys('destroy_partner', 'bank', 1);
             SELECT insp.erase_partner('acme');
             SELECT insp.record_keys('destroy_partner_begin', 'acme', 8), insp.record_keys('destroy_partner', 'acme', 1);
             SELECT insp.erase_partner_data('acme')

@@ -70,7 +70,11 @@ struct Gateway {
         return try await self.send(method, path, data, bearer: bearer, headers: headers)
     }
 
+    /// The gateway closed the connection first.
+    struct NoAnswer: Error { var bytes: Data }
+
     /// - Parameter bearer: Empty: no header Authorization but that of `headers`.
+    /// - Throws: ``NoAnswer``.
     func send(
         _ method: String, _ path: String, _ body: Data?, bearer: String? = nil, headers: [String: String] = [:]
     ) async throws -> Answer {
@@ -82,7 +86,7 @@ struct Gateway {
         defer { client.close() }
         client.send(Data((head + "\r\n").utf8) + (body ?? Data()))
         let answer = await client.bytes()
-        let cut = try #require(answer.range(of: Data("\r\n\r\n".utf8)), "\(answer)")
+        guard let cut = answer.range(of: Data("\r\n\r\n".utf8)) else { throw NoAnswer(bytes: answer) }
         let lines = String(decoding: answer[..<cut.lowerBound], as: UTF8.self).split(separator: "\r\n")
         var fields: [String: String] = [:]
         for line in lines.dropFirst() {

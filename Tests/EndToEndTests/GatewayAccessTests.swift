@@ -47,7 +47,7 @@ import Testing
     func `Each call of the description that needs a credential leaves a row in v_access`() async throws {
         let gateway = try await Gateway.start(
             ["--longest-wait", "1"],
-            scopes: "{create,read,images,session,faces,persons,callbacks,events,keys,report}")
+            scopes: "{create,read,images,session,faces,persons,callbacks,events,keys,report,capture}")
         let database = gateway.connection
         var walk = Walk(gateway: gateway)
 
@@ -94,6 +94,7 @@ import Testing
         _ = try await gateway.call("DELETE", "/inspectionjob/\(pulled)")
         _ = try await walk.step("pullEvents", "GET", "/events")
         _ = try await walk.step("getUsage", "GET", "/usage")
+        _ = try await walk.step("createCaptureLink", "POST", "/capture/sessions", ["workflow": "id"])
 
         _ = try await walk.step("exportPerson", "GET", "/persons/u/export")
         _ = try await walk.step("withdrawJobConsent", "DELETE", job + "/consent")

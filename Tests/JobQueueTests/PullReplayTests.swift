@@ -122,7 +122,8 @@ import Testing
         #expect(try await fixture.admin.query("SELECT insp.number_pulls()")[0].int(0) == 1)
         try await holder.execute("ROLLBACK")
         let replayed = try await replay.value
-        #expect(replayed == 2)
+        // The first one's still waited when this one began, and is pulled anyway.
+        #expect(replayed == 1)
         #expect(try await fixture.count("insp.callback_pull") == 4)
         for connection in [holder, other] { await connection.close() }
     }

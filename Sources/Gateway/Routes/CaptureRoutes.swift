@@ -66,7 +66,7 @@ extension GatewayRoute {
                         "Of the advice, where the link has none")
                 ], form: "UsabilityForm", answers: [.json("The verdict", "CaptureVerdict")]),
             .link { (call) throws(InspectError) in
-                let parse = try call.parsing()
+                let parse = try call.parsing(picksWorkflow: false)
                 return { body in GatewayAnswer(response: try await call.check(try await parse(body))) }
             }),
         GatewayRoute(
@@ -94,7 +94,7 @@ extension GatewayRoute {
             Operation(
                 id: "getCaptureAsset", summary: "A file of the page; capture.js embeds it in a partner's page",
                 answers: [
-                    .init(description: "The file", type: "text/javascript", headers: [.entityTag]),
+                    .init(description: "The file: a script, a style sheet or texts", type: "*/*", headers: [.entityTag]),
                     .init(status: 304, description: "The file is as it was", headers: [.entityTag]),
                 ], refusals: [404]),
             .everyone { _, request, _ in

@@ -66,7 +66,7 @@ build_text() {
 }
 
 build_decode() {
-    local sources=(Sources/CVision/{image_*,heif_*,hevc_*,pdf_*,guard,late_library,sequential}.cpp)
+    local sources=(Sources/CVision/{image_*,heif_*,hevc_*,pdf_*,cpu,guard,late_library,sequential}.cpp)
     stale "$out/decode" Tests/Fuzz/decode.cpp "${sources[@]}" Sources/CVision/*.hpp Sources/CVision/include || return 0
     "$clang++" -std=c++17 -gline-tables-only -O1 -fsanitize=address,fuzzer -isystem /usr/include/opencv4 -I Sources/CVision/include \
         -I Sources/CVision Tests/Fuzz/decode.cpp "${sources[@]}" -lopencv_core -lopencv_imgproc -ljpeg -lpng -lwebp \

@@ -94,7 +94,7 @@ extension GatewayRoute {
             Operation(
                 id: "getCaptureAsset", summary: "A file of the page; capture.js embeds it in a partner's page",
                 answers: [
-                    .init(description: "The file: a script, a style sheet or texts", type: "*/*", headers: [.entityTag]),
+                    .init(description: "A script, a style sheet or texts", type: "*/*", headers: [.entityTag]),
                     .init(status: 304, description: "The file is as it was", headers: [.entityTag]),
                 ], refusals: [404]),
             .everyone { _, request, _ in

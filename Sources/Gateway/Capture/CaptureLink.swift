@@ -98,7 +98,7 @@ struct CaptureCall: Sendable {
         }
         return { body in
             try await self.service.largeBodies.parse(self.link.partner, body) { body in
-                try CreateRequest(try FormData(body, boundary: boundary), idempotencyKey: nil)
+                try CreateRequest(try FormData(body, boundary: boundary), idempotencyKey: nil, picksWorkflow: false)
             }
         }
     }

@@ -66,7 +66,7 @@ extension GatewayRoute {
                         "Of the advice, where the link has none")
                 ], form: "UsabilityForm", answers: [.json("The verdict", "CaptureVerdict")]),
             .link { (call) throws(InspectError) in
-                let parse = try call.parsing(picksWorkflow: false)
+                let parse = try call.parsing()
                 return { body in GatewayAnswer(response: try await call.check(try await parse(body))) }
             }),
         GatewayRoute(

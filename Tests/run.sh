@@ -336,7 +336,5 @@ if whole; then
     beside "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
     beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     joined
-    # Alone: its camera draws twenty frames a second.
-    check "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
 fi
 summary

@@ -80,7 +80,8 @@ import Testing
         #expect(state["state"] as? String == "new" && state["parts"] as? [String] == ["FRONT", "BACK"])
         #expect(state["policyVersion"] as? String == "2026-01" && state["documentFormat"] as? String == "TD1")
         // Nobody has begun.
-        for call in ["/check", "/submit"] { #expect(try await phone.form(call, Self.sides).code == "LINK_TAKEN") }
+        #expect(try await phone.form("/check", Self.sides.dropLast()).code == "LINK_TAKEN")
+        #expect(try await phone.form("/submit", Self.sides).code == "LINK_TAKEN")
         #expect(try await phone.post("/challenge").code == "LINK_TAKEN")
         #expect(try await phone.open(Self.browser, version: "2025-12").code == "CONSENT_MISSING")
         let opening = try await phone.open(Self.browser, version: "2026-01")

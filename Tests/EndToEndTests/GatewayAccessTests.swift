@@ -94,7 +94,8 @@ import Testing
         _ = try await gateway.call("DELETE", "/inspectionjob/\(pulled)")
         _ = try await walk.step("pullEvents", "GET", "/events")
         _ = try await walk.step("getUsage", "GET", "/usage")
-        _ = try await walk.step("createCaptureLink", "POST", "/capture/sessions", ["workflow": "id"])
+        _ = try await walk.step(
+            "createCaptureLink", "POST", "/capture/sessions", ["workflow": "id", "documentFormat": "TD1"])
 
         _ = try await walk.step("exportPerson", "GET", "/persons/u/export")
         _ = try await walk.step("withdrawJobConsent", "DELETE", job + "/consent")

@@ -1,4 +1,4 @@
--- Links that capture. The partner's server makes one with its credential; whoever has the link needs none, and can do with it what the
+-- Links that capture. The partner's server makes one with its credential; the person who opens it needs none, and can do what the
 -- session says and nothing more. The gateway passes digests of the link's token and of the browser's cookie.
 -- After: challenges, contract, gateway, gateway_jobs, partner_policies, requests, results, urls
 

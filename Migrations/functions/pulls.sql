@@ -133,7 +133,7 @@ BEGIN
     PERFORM FROM insp.endpoint e WHERE e.id = ANY (ARRAY(SELECT c.endpoint_id FROM insp.callback c WHERE c.id = ANY (p_callbacks)))
     ORDER BY e.id FOR NO KEY UPDATE;
     -- However often an event is replayed, it has two places at most. The first one stays: before it come the job's earlier events, and
-    -- after it the later ones. That of the last replay goes: whoever has not come to it comes to the new one. Only what has a place
+    -- after it the later ones. That of the last replay goes: a client that has not come to it comes to the new one. Only what has a place
     -- is removed: number_pulls, and with it all partners, would wait for this transaction if it locked what has none. In one
     -- statement, so that what it numbers meanwhile is either removed and replaced, or neither.
     WITH former AS (

@@ -78,16 +78,15 @@ package struct Migrator: Sendable {
 
     /// What ``run(on:waitingUpTo:report:)`` would apply, forget or report as different.
     package func pending(on connection: PostgresConnection) async throws -> [String] {
+        try await self.examine(on: connection).pending
+    }
+
+    /// - Returns: `pending` as by that name, and `unknown`: objects of the schema that no file makes, such as somebody's trigger.
+    package func examine(on connection: PostgresConnection) async throws -> (pending: [String], unknown: [String]) {
         let folder = try MigrationFolder(self.directory)
         let plan = try await connection.transaction { connection in try Self.plan(folder, on: connection) }
         let unnoted = plan.isUnnoted ? [MigrationCatalogue.table] : []
-        return plan.apply.map(\.script.name) + plan.forget + unnoted + plan.different
-    }
-
-    /// Objects of the schema that no file makes, such as somebody's trigger.
-    package func unknown(on connection: PostgresConnection) async throws -> [String] {
-        let folder = try MigrationFolder(self.directory)
-        return try await connection.transaction { connection in try Self.plan(folder, on: connection).unknown }
+        return (plan.apply.map(\.script.name) + plan.forget + unnoted + plan.different, plan.unknown.sorted())
     }
 
     /// Creates the roles that the cluster lacks; needs an administrator's right to create roles. Needed once for a cluster, safe at

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// A link with which one person signs in once, without a provider: whoever can start the console on this machine may.
+/// A link with which one person signs in once, without a provider: anyone who can start the console on this machine may.
 package final class SignInLink: Sendable {
     /// The name under which the record has the person.
     let name: String

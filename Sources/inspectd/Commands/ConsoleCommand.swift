@@ -70,8 +70,8 @@ private struct ConsoleProcess {
         self.log = log
         self.configuration = configuration
         self.objectStore = try configuration.objectStoreAddress()
-        self.address = try Self.listen(arguments["listen"] ?? "8090", "listen")
-        self.healthAddress = try configuration.health.map { text throws(UsageError) in try Self.listen(text, "health") }
+        self.address = try ListenAddress(arguments["listen"] ?? "8090", option: "listen")
+        self.healthAddress = try configuration.healthAddress()
         guard (arguments["certificate"] == nil) == (arguments["key"] == nil) else {
             throw UsageError("--certificate and --key must be given together")
         }
@@ -117,13 +117,6 @@ private struct ConsoleProcess {
         let slots = try arguments.integer("analyzer-slots", in: 0...64) ?? 2
         self.analyzers = slots == 0 ? nil : ConsoleAnalyzers(configuration, slots: slots) { Events.log($0, to: log) }
         self.stopAfter = .seconds(try arguments.integer("stop-after", in: 0...3600) ?? 20)
-    }
-
-    private static func listen(_ text: String, _ flag: String) throws(UsageError) -> ListenAddress {
-        guard let address = ListenAddress(text) else {
-            throw UsageError("--\(flag) takes a port, or a numeric address and a port, not \(text)")
-        }
-        return address
     }
 
     private static func isGrant(_ text: String) -> Bool {

@@ -177,13 +177,11 @@ extension Command {
         -> Finding
     {
         do {
-            let migrator = Migrator(directory: configuration.migrations)
-            let pending = try await migrator.pending(on: connection)
-            let unknown = pending.isEmpty ? try await migrator.unknown(on: connection) : []
-            if !unknown.isEmpty {
+            let (pending, unknown) = try await Migrator(directory: configuration.migrations).examine(on: connection)
+            if pending.isEmpty, !unknown.isEmpty {
                 return Finding(
                     check: "migrations", outcome: .warning,
-                    detail: "all applied, but no migration makes \(unknown.sorted().joined(separator: ", "))",
+                    detail: "all applied, but no migration makes \(unknown.joined(separator: ", "))",
                     fix: "find out who made it; a trigger or a function in this schema can change what every call does")
             }
             return Finding(

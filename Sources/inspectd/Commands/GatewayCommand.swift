@@ -66,14 +66,8 @@ private struct GatewayProcess {
         self.log = configuration.log
         self.configuration = configuration
         self.objectStore = try configuration.objectStoreAddress()
-        func listen(_ text: String, _ flag: String) throws(UsageError) -> ListenAddress {
-            guard let address = ListenAddress(text) else {
-                throw UsageError("--\(flag) takes a port, or a numeric address and a port, not \(text)")
-            }
-            return address
-        }
-        self.address = try listen(arguments["listen"] ?? "8080", "listen")
-        self.healthAddress = try configuration.health.map { text throws(UsageError) in try listen(text, "health") }
+        self.address = try ListenAddress(arguments["listen"] ?? "8080", option: "listen")
+        self.healthAddress = try configuration.healthAddress()
         guard (arguments["certificate"] == nil) == (arguments["key"] == nil) else {
             throw UsageError("--certificate and --key must be given together")
         }

@@ -121,12 +121,7 @@ private struct WorkerService {
         }
 
         self.shadow = try arguments["shadow"].map(ShadowFile.read)
-        self.healthAddress = try configuration.health.map { text throws(UsageError) in
-            guard let address = ListenAddress(text) else {
-                throw UsageError("--health takes a port, or a numeric address and a port, not \(text)")
-            }
-            return address
-        }
+        self.healthAddress = try configuration.healthAddress()
 
         let host = ProcessInfo.processInfo.hostName
         let listenURL = arguments["listen-url"] ?? configuration.databaseURL

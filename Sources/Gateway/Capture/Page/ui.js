@@ -35,7 +35,7 @@ export function button(label, action, kind = 'first') {
     return element('button', { type: 'button', class: kind, onclick: action }, label);
 }
 
-/** Says something to whoever does not see the page. */
+/** Says something to people who do not see the page. */
 export function say(words) {
     document.getElementById('status').textContent = words;
 }

@@ -334,7 +334,10 @@ if whole; then
     beside "fuzzing" Tests/fuzz.sh --seconds 5
     beside "a partner by HTTP alone, and results by their schemas" by_schema
     beside "clients in five languages, as printed" Tests/clients.sh --bin .build/tests/debug
+    beside "the console in a browser" Tests/console.sh --bin .build/tests/debug
     beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     joined
+    # Alone: its camera draws twenty frames a second.
+    check "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
 fi
 summary

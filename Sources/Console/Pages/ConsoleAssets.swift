@@ -29,7 +29,7 @@ enum ConsoleAssets {
           position: relative; z-index: 1; } .turn1 svg, .turn3 svg { aspect-ratio: 1; max-height: none; }
         .turn1 svg { transform: rotate(90deg); } .turn2 svg { transform: rotate(180deg); } .turn3 svg { transform: rotate(270deg); }
         .large svg { max-height: none; width: 200%; } .large { overflow: auto; }
-        @media (max-width: 480px) { main, header { padding: 12px; } .who { margin-left: 0; } }
+        @media (max-width: 480px) { main, header { padding: 12px; } .who { margin-left: 0; } td.number { white-space: normal; } }
         @media print { header, form, .skip, .tools { display: none; } }
 
         """

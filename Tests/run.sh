@@ -212,10 +212,11 @@ failed_names() {
 }
 
 # Runs the tests of a target that match a regular expression, as `swift test --skip-build` would, which reads the package again
-# each time.
+# each time. Files that they leave go with this script's own.
 swift_tests() {
     local status=0
-    timeout --kill-after=10 "$1" .build/tests/debug/inspectdPackageTests.xctest --testing-library swift-testing \
+    mkdir -p -m 1777 "$scratch/tmp"
+    TMPDIR=$scratch/tmp timeout --kill-after=10 "$1" .build/tests/debug/inspectdPackageTests.xctest --testing-library swift-testing \
         --filter "$2" ${skipped[@]+"${skipped[@]}"} || status=$?
     # No test matches: another target has it.
     [ "$status" -eq 69 ] || return "$status"

@@ -1,7 +1,7 @@
 -- Partners' limits and pauses at the console.
 -- After: quotas, console
 
-CREATE OR REPLACE FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text DEFAULT NULL) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text DEFAULT NULL, p_partner text DEFAULT NULL) RETURNS TABLE (
     partner text, enabled boolean, paused boolean, pause_reason text, max_running integer, running bigint,
     rate_per_second double precision, rate_burst integer, max_waiting bigint, waiting bigint, max_bytes bigint, bytes bigint,
     may_change boolean)
@@ -19,12 +19,13 @@ BEGIN
         LEFT JOIN (SELECT k.partner_id, count(*) AS jobs FROM insp.lease x JOIN insp.queue k ON k.id = x.queue GROUP BY k.partner_id) l
             ON l.partner_id = p.id
     WHERE p.erased_at IS NULL AND (w.is_all OR p.id = ANY (w.partners)) AND p.name > coalesce(p_after, '')
+        AND (p_partner IS NULL OR p.name = p_partner)
     ORDER BY p.name LIMIT 100;
 END
 $$;
-COMMENT ON FUNCTION insp.console_limits(bytea, text) IS
-    'The limits of up to 100 partners of an operator or auditor, by name from after one on, and what of them is used; may_change: for an operator';
-GRANT EXECUTE ON FUNCTION insp.console_limits(bytea, text) TO insp_console;
+COMMENT ON FUNCTION insp.console_limits(bytea, text, text) IS
+    'The limits of up to 100 partners of an operator or auditor, by name from after one on, or of one, and what of them is used; may_change: for an operator';
+GRANT EXECUTE ON FUNCTION insp.console_limits(bytea, text, text) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_set_limits(
     p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer,

@@ -30,8 +30,10 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     known constant text[] := CASE p_kind WHEN 'dead' THEN ARRAY['partner', 'code'] WHEN 'jobs' THEN ARRAY['partner', 'lane', 'state']
         WHEN 'callbacks' THEN ARRAY['partner', 'endpoint'] WHEN 'endpoints' THEN ARRAY['partner', 'state'] END;
-    f constant jsonb := jsonb_strip_nulls(coalesce(p_filter, '{}'));
+    f jsonb := '{}';
 BEGIN
+    PERFORM insp.require(coalesce(jsonb_typeof(p_filter), 'object') = 'object', 'filter', 'It is a JSON object.');
+    f := jsonb_strip_nulls(coalesce(p_filter, '{}'));
     PERFORM insp.require(known IS NOT NULL, 'kind', 'A selection is of dead, jobs, callbacks or endpoints.');
     PERFORM insp.require((SELECT count(*) FROM jsonb_each(f) e WHERE e.key <> ALL (known) OR jsonb_typeof(e.value) <> 'string'
         OR length(e.value #>> '{}') > 100) = 0, 'filter', format('A selection of %s is narrowed by %s.', p_kind, array_to_string(known, ', ')));

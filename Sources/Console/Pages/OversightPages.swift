@@ -159,7 +159,9 @@ struct KeysPage {
                     "Partners' keys by wrapping key", ["Wrapping key", "Partners", ""], rows,
                     empty: "No partner has a key."))
         } else if state.wrappingKey != nil {
-            content.append("<p>The key store does not answer, or this console has none: how far a rotation is cannot be told.</p>\n")
+            content.append(
+                "<p>How far a rotation is cannot be told: the key store does not answer, or this console has none.</p>\n"
+            )
         }
         let backlogs: [(String, KeysState.Backlog)] = [
             ("Persons", state.persons), ("Deleted faces", state.faces), ("Keys", state.keys),

@@ -26,7 +26,8 @@ struct SelectionPage {
             narrowed.isEmpty ? "<p>All for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
         ]
         if total == SelectionPreview.most {
-            content.append("<p>There are more. A task takes \(String(total)) at most; begin another one afterwards.</p>\n")
+            content.append(
+                "<p>There are more. A task takes \(String(total)) at most; begin another one afterwards.</p>\n")
         }
         if total > 0 {
             content.append(
@@ -113,7 +114,11 @@ struct TasksPage {
             guard !choices.isEmpty else { return "<label>\(label) <input name='\(name)' maxlength='64'/></label>\n" }
             let options = choices.map { "<option>\($0)</option>\n" as Markup }
             let any: Markup = kind == .jobs && name == "state" ? "not begun yet" : "any"
-            return "<label>\(label) <select name='\(name)'><option value=''>\(any)</option>\n\(options)</select></label>\n"
+            return """
+                <label>\(label) <select name='\(name)'><option value=''>\(any)</option>
+                \(options)</select></label>
+
+                """
         }
         return """
             <form method='get' action='/tasks/new' class='filter' aria-label='\(kind.title)'>

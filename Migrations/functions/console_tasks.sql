@@ -265,7 +265,8 @@ BEGIN
         SELECT * INTO r FROM insp.console_singly(t.action, b.targets, t.reason);
     END;
     DELETE FROM insp.console_batch x WHERE x.task_id = b.task_id AND x.number = b.number;
-    -- Last, since other consoles wait for this row.
+    -- Last, since other consoles wait for this row, and none of them in vain: it is free once a batch is committed.
+    PERFORM set_config('lock_timeout', '20s', true);
     PERFORM FROM insp.console_task x WHERE x.id = b.task_id FOR UPDATE;
     UPDATE insp.console_task x SET done = x.done + r.done,
         refused = x.refused + coalesce((SELECT sum(e.value::integer) FROM jsonb_each_text(r.refusals) e), 0),

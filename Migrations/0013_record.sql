@@ -122,6 +122,6 @@ COMMENT ON COLUMN insp.proposal.proposed_at IS 'When';
 COMMENT ON COLUMN insp.proposal.expires_at IS 'Refused from then on';
 COMMENT ON COLUMN insp.proposal.approving IS 'The transaction that makes the call; never seen by another';
 COMMENT ON COLUMN insp.proposal.outcome IS 'approved or rejected; null: not decided yet';
-COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so';
+COMMENT ON COLUMN insp.proposal.decided_by IS 'The login that did so, or console: and the name of who was signed in there';
 COMMENT ON COLUMN insp.proposal.decided_at IS 'When';
 GRANT SELECT ON insp.proposal TO insp_operator, insp_auditor;

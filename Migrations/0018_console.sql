@@ -59,33 +59,54 @@ GRANT SELECT ON insp.case_lease TO insp_operator, insp_auditor;
 CREATE TABLE insp.console_task (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     actor text NOT NULL,
-    action text NOT NULL CHECK (action IN ('rerun', 'resolve')),
+    kind text NOT NULL CHECK (kind IN ('dead', 'jobs', 'callbacks', 'endpoints')),
+    action text NOT NULL CHECK (action IN ('rerun', 'resolve', 'cancel', 'replay', 'pause', 'resume', 'enable')),
     partners integer[],
-    code text,
+    filter jsonb NOT NULL DEFAULT '{}',
     reason text NOT NULL CHECK (length(reason) BETWEEN 1 AND 200),
     began_at timestamptz NOT NULL DEFAULT now(),
     before timestamptz NOT NULL DEFAULT now(),
-    last bigint NOT NULL DEFAULT 0,
     total integer NOT NULL,
     done integer NOT NULL DEFAULT 0,
     refused integer NOT NULL DEFAULT 0,
+    refusals jsonb NOT NULL DEFAULT '{}',
     ended_at timestamptz,
     ended_by text
 );
-CREATE INDEX console_task_open ON insp.console_task (id) WHERE ended_at IS NULL;
-COMMENT ON TABLE insp.console_task IS 'Actions on many dead letters, which consoles work off in batches';
+COMMENT ON TABLE insp.console_task IS 'Actions on a whole selection of dead letters, jobs, callbacks or endpoints, which consoles work off in batches';
 COMMENT ON COLUMN insp.console_task.id IS 'Its number';
 COMMENT ON COLUMN insp.console_task.actor IS 'Who began it';
-COMMENT ON COLUMN insp.console_task.action IS 'rerun (insp.rerun) or resolve (insp.resolve_dead)';
-COMMENT ON COLUMN insp.console_task.partners IS 'Whose dead letters; null: every partner''s';
-COMMENT ON COLUMN insp.console_task.code IS 'With which error code; null: any';
+COMMENT ON COLUMN insp.console_task.kind IS 'Of what the selection is: dead (dead letters), jobs, callbacks or endpoints';
+COMMENT ON COLUMN insp.console_task.action IS
+    'dead: rerun (insp.rerun) or resolve (insp.resolve_dead); jobs: cancel (insp.cancel); callbacks: replay (insp.callback_replay); endpoints: pause, resume or enable (insp.callback_pause, insp.callback_resume, insp.callback_enable)';
+COMMENT ON COLUMN insp.console_task.partners IS 'Whose; null: every partner''s';
+COMMENT ON COLUMN insp.console_task.filter IS 'What else was asked for, such as the error code';
 COMMENT ON COLUMN insp.console_task.reason IS 'Why, in the words of who began it';
 COMMENT ON COLUMN insp.console_task.began_at IS 'When it began';
-COMMENT ON COLUMN insp.console_task.before IS 'Dead letters that died later are left alone';
-COMMENT ON COLUMN insp.console_task.last IS 'The last job that a batch looked at';
-COMMENT ON COLUMN insp.console_task.total IS 'How many dead letters there were when it began';
+COMMENT ON COLUMN insp.console_task.before IS 'What came into the selection later is left alone';
+COMMENT ON COLUMN insp.console_task.total IS 'How many the selection had when it began';
 COMMENT ON COLUMN insp.console_task.done IS 'How many it was done to';
-COMMENT ON COLUMN insp.console_task.refused IS 'How many the database refused';
+COMMENT ON COLUMN insp.console_task.refused IS 'How many it was not done to';
+COMMENT ON COLUMN insp.console_task.refusals IS 'Of these, how many for each error code or SQLSTATE; already: somebody was quicker';
 COMMENT ON COLUMN insp.console_task.ended_at IS 'When it ended';
 COMMENT ON COLUMN insp.console_task.ended_by IS 'Who stopped it; null: nobody';
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
+
+-- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.
+CREATE TABLE insp.console_batch (
+    task_id bigint NOT NULL,
+    number integer NOT NULL,
+    targets bigint[] NOT NULL,
+    queue integer,
+    first bigint,
+    last bigint,
+    PRIMARY KEY (task_id, number)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE insp.console_batch IS 'What is left of the tasks of insp.console_task';
+COMMENT ON COLUMN insp.console_batch.task_id IS 'The task';
+COMMENT ON COLUMN insp.console_batch.number IS 'Place in the task';
+COMMENT ON COLUMN insp.console_batch.targets IS 'Internal numbers of jobs, callbacks or endpoints';
+COMMENT ON COLUMN insp.console_batch.queue IS 'The queue in which the jobs waited; null: none';
+COMMENT ON COLUMN insp.console_batch.first IS 'Their first place in it';
+COMMENT ON COLUMN insp.console_batch.last IS 'Their last place in it';
+GRANT SELECT ON insp.console_batch TO insp_operator, insp_auditor;

@@ -129,9 +129,10 @@ def look(browser, origin, ids, faults, shots):
     plain.wait_for_url("**/cases")
     faults.need(sql("SELECT count(*) FROM insp.review_wait") == "1", "without JavaScript nothing was decided")
 
-    for path in ("queue", "jobs", f"jobs/{ids[0]}", "dead", "dead/preview?partner=bank", "endpoints"):
+    for path in ("queue", "jobs", f"jobs/{ids[0]}", "dead", "tasks/new?partner=bank", "tasks/new?kind=endpoints", "endpoints",
+                 "limits", "limits/change?partner=bank"):
         ann.goto(f"{origin}/{path}")
-        seen.append(judge(ann, path.split("?")[0].replace("/", "-"), faults, shots))
+        seen.append(judge(ann, path.split("?partner")[0].translate(str.maketrans("/?=", "---")), faults, shots))
     ann.goto(origin + "/dead?partner=bank")
     ann.click("text=Act on all of this selection")
     ann.check("input[value=resolve]")
@@ -144,7 +145,19 @@ def look(browser, origin, ids, faults, shots):
     faults.need("5 of 5" in ann.content(), "the task did not end")
     seen.append(judge(ann, "tasks", faults, shots))
 
+    # Two persons' change, without JavaScript: the login proposed it, bob approves it.
+    sql("SELECT insp.set_approval('set_partner', true)")
+    sql("""SELECT insp.propose('set_partner', '{"partner":"bank","review":"never"}')""")
+    plain.goto(origin + "/approvals")
+    plain.click("text=Approve proposal")
+    plain.wait_for_url("**/approvals")
+    faults.need("approved by console:bob" in plain.content(), "bob could not approve")
+    faults.need(sql("SELECT review FROM insp.v_partner WHERE name = 'bank'") == "never", "what bob approved was not done")
+
     eve = sign_in(browser, origin, "eve", faults)
+    for path in ("approvals", "record", "record?chain=operator", "keys"):
+        eve.goto(f"{origin}/{path}")
+        seen.append(judge(eve, path.translate(str.maketrans("/?=", "---")), faults, shots))
     eve.goto(origin + "/dead")
     faults.need(eve.query_selector("text=Act on all") is None, "an auditor may act")
     eve.goto(origin + "/cases")
@@ -175,7 +188,7 @@ def main():
     ids, faults = prepare(), Faults()
     provider, port = free_port(), free_port()
     origin = f"http://127.0.0.1:{port}"
-    people = ["ann=reviewer:bank,operator:bank", "bob=reviewer:*", "eve=auditor:*"]
+    people = ["ann=reviewer:bank,operator:bank", "bob=reviewer:*,operator:*", "eve=auditor:*"]
     started = []
     try:
         started.append(subprocess.Popen(

@@ -110,6 +110,16 @@ END
 $$;
 COMMENT ON FUNCTION insp.approval_call(text, jsonb) IS 'The statement that a proposal stands for; refuses arguments that the function does not have';
 
+CREATE OR REPLACE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- A person who proposed with a login must not approve at the console, whose login is another one.
+    SELECT CASE WHEN a.actor LIKE 'console:%' THEN lower(p.proposed_by) IN (lower(a.actor), lower(a.name), lower(split_part(a.name, '@', 1)))
+        ELSE p.proposed_by = a.actor OR p.role = to_regrole(quote_ident(session_user))::oid END
+    FROM (SELECT x.actor, substr(x.actor, 9) AS name FROM insp.actor() AS x (actor)) a
+$$;
+COMMENT ON FUNCTION insp.is_proposer(insp.proposal) IS
+    'Whether who acts has proposed this: the same login, or at the console the person whose name, or its part before an @, is that of the login';
+
 CREATE OR REPLACE FUNCTION insp.approve(proposal bigint) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
@@ -118,7 +128,7 @@ DECLARE
     result jsonb;
 BEGIN
     p := insp.open_proposal(approve.proposal);
-    IF p.proposed_by = session_user OR p.role = to_regrole(quote_ident(session_user))::oid THEN
+    IF insp.is_proposer(p) THEN
         PERFORM insp.refuse('APPROVAL_REFUSED', 'the same login proposed it');
     END IF;
     UPDATE insp.proposal x SET approving = pg_current_xact_id() WHERE x.id = p.id;
@@ -128,7 +138,7 @@ BEGIN
         -- The server's own message would quote the values.
         PERFORM insp.refuse('APPROVAL_REFUSED', format('its arguments do not fit insp.%s: SQLSTATE %s', p.action, SQLSTATE));
     END;
-    UPDATE insp.proposal x SET approving = NULL, outcome = 'approved', decided_by = session_user, decided_at = clock_timestamp()
+    UPDATE insp.proposal x SET approving = NULL, outcome = 'approved', decided_by = insp.actor(), decided_at = clock_timestamp()
     WHERE x.id = p.id;
     PERFORM insp.record('approve', 'proposal ' || p.id, jsonb_build_object('action', p.action, 'proposedBy', p.proposed_by));
     RETURN result;
@@ -166,7 +176,7 @@ DECLARE
     p insp.proposal;
 BEGIN
     p := insp.open_proposal(reject_proposal.proposal);
-    UPDATE insp.proposal x SET outcome = 'rejected', decided_by = session_user, decided_at = clock_timestamp() WHERE x.id = p.id;
+    UPDATE insp.proposal x SET outcome = 'rejected', decided_by = insp.actor(), decided_at = clock_timestamp() WHERE x.id = p.id;
     PERFORM insp.record('reject_proposal', 'proposal ' || p.id, jsonb_build_object('action', p.action, 'proposedBy', p.proposed_by));
 EXCEPTION WHEN lock_not_available THEN
     PERFORM insp.refuse('ROW_LOCKED');
@@ -187,6 +197,6 @@ COMMENT ON COLUMN insp.v_proposal.proposed_by IS 'The login that proposed it, wh
 COMMENT ON COLUMN insp.v_proposal.proposed_at IS 'When';
 COMMENT ON COLUMN insp.v_proposal.expires_at IS 'When it expires';
 COMMENT ON COLUMN insp.v_proposal.state IS 'open, approved, rejected or expired';
-COMMENT ON COLUMN insp.v_proposal.decided_by IS 'The login that approved or rejected it';
+COMMENT ON COLUMN insp.v_proposal.decided_by IS 'The login that approved or rejected it, or console: and the name of who was signed in there';
 COMMENT ON COLUMN insp.v_proposal.decided_at IS 'When';
 GRANT SELECT ON insp.v_proposal TO insp_operator, insp_auditor;

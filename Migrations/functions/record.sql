@@ -8,6 +8,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION insp.actor() IS 'Who acts: the person for whom the console makes the call (console:NAME), or else the login';
 
+CREATE OR REPLACE FUNCTION insp.record_words() RETURNS text[]
+LANGUAGE sql IMMUTABLE AS $$ SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] $$;
+COMMENT ON FUNCTION insp.record_words() IS 'The details that are words: they are removed when a job''s person is erased';
+
 CREATE OR REPLACE FUNCTION insp.record(
     p_action text, p_subject text, p_detail jsonb DEFAULT '{}', p_purpose text DEFAULT NULL
 ) RETURNS void
@@ -15,8 +19,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     INSERT INTO insp.record (chain, actor, action, subject, purpose, detail, words, words_salt, words_sha256)
     SELECT 'operator', insp.actor(), p_action, p_subject, p_purpose, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
     FROM (SELECT jsonb_strip_nulls(coalesce(p_detail, '{}')) AS detail) g
-        -- What is removed when a job's person is erased.
-        CROSS JOIN (SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] AS keys) k
+        CROSS JOIN (SELECT insp.record_words() AS keys) k
         LEFT JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(g.detail) e WHERE e.key = ANY (k.keys) HAVING count(*) > 0) s ON true

@@ -17,7 +17,7 @@ BEGIN
         PERFORM insp.record_partner('pause', was, detail);
         subject := 'partner ' || pause.partner;
     ELSE
-        UPDATE insp.control c SET paused = true, reason = pause.reason, changed_at = now(), changed_by = session_user
+        UPDATE insp.control c SET paused = true, reason = pause.reason, changed_at = now(), changed_by = insp.actor()
         WHERE pause.lane IS NULL OR c.lane = insp.lane_number(pause.lane);
         subject := coalesce('lane ' || pause.lane, 'all lanes');
         PERFORM insp.record('pause', subject, detail);
@@ -45,7 +45,7 @@ BEGIN
         PERFORM insp.record_partner('resume', was);
         subject := 'partner ' || resume.partner;
     ELSE
-        UPDATE insp.control c SET paused = false, reason = NULL, changed_at = now(), changed_by = session_user
+        UPDATE insp.control c SET paused = false, reason = NULL, changed_at = now(), changed_by = insp.actor()
         WHERE resume.lane IS NULL OR c.lane = insp.lane_number(resume.lane);
         subject := coalesce('lane ' || resume.lane, 'all lanes');
         PERFORM insp.record('resume', subject);
@@ -103,7 +103,7 @@ BEGIN
     IF set_lane_weight.weight IS NULL OR set_lane_weight.weight NOT BETWEEN 1 AND 1000 THEN
         PERFORM insp.refuse('PARAMETER_INVALID', format('weight is %s', coalesce(set_lane_weight.weight::text, 'null')), 'weight is 1 to 1000.');
     END IF;
-    UPDATE insp.control c SET weight = set_lane_weight.weight, changed_at = now(), changed_by = session_user
+    UPDATE insp.control c SET weight = set_lane_weight.weight, changed_at = now(), changed_by = insp.actor()
     WHERE c.lane = insp.lane_number(set_lane_weight.lane);
     PERFORM insp.record('set_lane_weight', 'lane ' || set_lane_weight.lane,
         jsonb_build_object('weight', set_lane_weight.weight));

@@ -72,22 +72,6 @@ struct DeadRow: Sendable {
     var died: Int64
 }
 
-/// An action on many dead letters, and how far it is.
-struct TaskRow: Sendable {
-    var id: Int64
-    var who: String
-    var action: String
-    var partner: String?
-    var code: String?
-    var reason: String
-    var began: Date
-    var total: Int64
-    var done: Int64
-    var refused: Int64
-    var ended: Date?
-    var endedBy: String?
-}
-
 extension ConsoleStore {
     func explanation(_ session: ConsoleSession, _ id: String) async throws -> [(aspect: String, explanation: String)] {
         try await self.ask(
@@ -166,53 +150,5 @@ extension ConsoleStore {
                 id: try $0.string(0), partner: try $0.string(1), workflow: try $0.string(2), code: try $0.string(3),
                 detail: try $0.optionalString(4), attempts: try $0.int(5), died: try $0.int(6))
         }
-    }
-
-    /// How many dead letters a selection has, and up to when it counted.
-    func count(_ session: ConsoleSession, partner: String?, code: String?) async throws -> (
-        letters: Int64, before: Int64
-    ) {
-        let row = try await self.ask(
-            "SELECT letters, before FROM insp.console_count($1, $2, $3)",
-            [session.key, .optional(partner), .optional(code)]
-        ).single()
-        return (try row.int(0), try row.int(1))
-    }
-
-    /// - Returns: The task's number.
-    func beginTask(
-        _ session: ConsoleSession, _ action: String, partner: String?, code: String?, before: Int64, reason: String
-    ) async throws -> Int64 {
-        try await self.ask(
-            "SELECT insp.console_begin_task($1, $2, $3, $4, $5, $6)",
-            [session.key, .text(action), .optional(partner), .optional(code), .int(before), .text(reason)]
-        ).single().int(0)
-    }
-
-    func stopTask(_ session: ConsoleSession, _ task: Int64) async throws {
-        _ = try await self.ask("SELECT insp.console_stop_task($1, $2)", [session.key, .int(task)])
-    }
-
-    func tasks(_ session: ConsoleSession) async throws -> [TaskRow] {
-        try await self.ask(
-            """
-            SELECT id, who, action, partner, code, reason, began, total, done, refused, ended, ended_by
-            FROM insp.console_tasks($1)
-            """, [session.key]
-        ).map {
-            TaskRow(
-                id: try $0.int(0), who: try $0.string(1), action: try $0.string(2), partner: try $0.optionalString(3),
-                code: try $0.optionalString(4), reason: try $0.string(5),
-                began: Date(timeIntervalSince1970: try $0.double(6)), total: try $0.int(7), done: try $0.int(8),
-                refused: try $0.int(9), ended: try $0.optionalDouble(10).map { Date(timeIntervalSince1970: $0) },
-                endedBy: try $0.optionalString(11))
-        }
-    }
-
-    /// Works off a batch of an open task.
-    ///
-    /// - Returns: False: there is none, or another console has it.
-    package func step() async throws -> Bool {
-        try await self.ask("SELECT insp.console_step(100)", []).single().bool(0)
     }
 }

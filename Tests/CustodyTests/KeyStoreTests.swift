@@ -330,7 +330,7 @@ import Testing
         let calls = [
             "keys_custodian": [
                 "fetch_keys", "destroyed_keys", "partner_keys", "add_partner_key", "add_person_keys", "add_job_keys",
-                "custody",
+                "custody", "wrapped_partners",
             ],
             "keys_eraser": [
                 "destroy_job_keys", "destroy_erased_person", "destroy_deleted_face", "sweep_keys", "custody",
@@ -345,7 +345,7 @@ import Testing
                 "fetch_keys", "destroyed_keys", "partner_keys", "custody", "begin_custody", "begin_rotation",
                 "end_rotation", "rewrap_keys", "all_partner_keys", "all_keys", "count_keys", "sweep_keys",
                 "partner_key_uses", "main_mark",
-                "note_main", "key_below",
+                "note_main", "key_below", "wrapped_partners",
             ],
         ]
         let guide = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/SEALING.md", encoding: .utf8)

@@ -29,7 +29,7 @@ struct PersonalMarks: Sendable {
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
         "capture_session": "goes an hour after its link expires, and earlier with its person or job: CaptureLinkTests",
         "case_lease": "who works at the console", "console_act": "who works at the console", "console_grant": "a role",
-        "console_session": "who works at the console, for hours", "console_task": "who works at the console, and why",
+        "console_session": "who works at the console, for hours", "console_task": "who works at the console, and why, and error codes",
         "control": "a lane's", "custody": "names of wrapping keys, a key of the object store",
         "object_gone": "made of a day and random numbers", "country": "a list",
         "credential": "a partner's", "credential_token": "a partner's",

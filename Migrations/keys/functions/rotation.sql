@@ -9,6 +9,13 @@ $$;
 COMMENT ON FUNCTION insp.custody() IS 'The row of insp.custody; none: the key store has no wrapping key yet';
 GRANT EXECUTE ON FUNCTION insp.custody() TO keys_custodian, keys_eraser, keys_sweeper, keys_locksmith;
 
+CREATE OR REPLACE FUNCTION insp.wrapped_partners() RETURNS TABLE (wrapping_key text, partners bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT k.wrapping_key, count(*) FROM insp.key k WHERE k.kind = 'partner' GROUP BY k.wrapping_key ORDER BY k.wrapping_key
+$$;
+COMMENT ON FUNCTION insp.wrapped_partners() IS 'How many partners'' keys each wrapping key wraps: how far a rotation is';
+GRANT EXECUTE ON FUNCTION insp.wrapped_partners() TO keys_custodian, keys_locksmith;
+
 CREATE OR REPLACE FUNCTION insp.begin_custody(p_wrapping_key text, p_proof bytea, p_database uuid, p_was uuid)
 RETURNS TABLE (key_store uuid, wrapping_key text, proof bytea, former_key text, main_database uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$

@@ -45,7 +45,9 @@ struct ConsolePage {
             links += [
                 "<li><a href='/queue'>Queue</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
                 "<li><a href='/dead'>Dead letters</a></li>\n", "<li><a href='/tasks'>Tasks</a></li>\n",
-                "<li><a href='/endpoints'>Endpoints</a></li>\n",
+                "<li><a href='/endpoints'>Endpoints</a></li>\n", "<li><a href='/limits'>Limits</a></li>\n",
+                "<li><a href='/approvals'>Approvals</a></li>\n", "<li><a href='/record'>Record</a></li>\n",
+                "<li><a href='/keys'>Keys</a></li>\n",
             ]
         }
         return """

@@ -3,9 +3,9 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    private static let seeing: Access = .roles([.operator, .auditor])
+    static let seeing: Access = .roles([.operator, .auditor])
 
-    /// What operators and auditors see, and what operators do.
+    /// What operators and auditors see.
     static let operations: [ConsoleRoute] = [
         ConsoleRoute("GET", "/queue", Self.seeing) { call, _ in
             let session = try call.signedIn()
@@ -40,31 +40,6 @@ extension ConsoleRoute {
             let rows = try await call.store.dead(
                 session, partner: partner, code: code, before: try call.number("before"))
             return DeadPage(session: session, partner: partner, code: code, rows: rows).response
-        },
-        ConsoleRoute("GET", "/dead/preview", .roles([.operator])) { call, _ in
-            let session = try call.signedIn()
-            let (partner, code) = (call.parameter("partner"), call.parameter("code"))
-            let (letters, before) = try await call.store.count(session, partner: partner, code: code)
-            return DeadPreviewPage(session: session, partner: partner, code: code, letters: letters, before: before)
-                .response
-        },
-        ConsoleRoute("POST", "/tasks", .roles([.operator])) { call, form in
-            guard let before = form["before"].flatMap({ Int64($0) }), let action = form["action"],
-                let reason = form["reason"]
-            else { throw InspectError(.parameterInvalid, "an action and a reason are needed", field: "reason") }
-            _ = try await call.store.beginTask(
-                try call.signedIn(), action, partner: form["partner"], code: form["code"], before: before,
-                reason: reason)
-            return ConsoleCall.redirect("/tasks")
-        },
-        ConsoleRoute("GET", "/tasks", Self.seeing) { call, _ in
-            let session = try call.signedIn()
-            return TasksPage(session: session, rows: try await call.store.tasks(session)).response
-        },
-        ConsoleRoute("POST", "/tasks/{task}/stop", .roles([.operator])) { call, _ in
-            guard let task = Int64(call.values["task"] ?? "") else { throw InspectError(.pathUnknown) }
-            try await call.store.stopTask(try call.signedIn(), task)
-            return ConsoleCall.redirect("/tasks")
         },
     ]
 }

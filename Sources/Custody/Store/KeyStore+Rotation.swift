@@ -141,6 +141,15 @@ extension KeyStore {
         }
     }
 
+    /// How many partners' keys each wrapping key wraps, by its name.
+    package func wrappedPartners() async throws(InspectError) -> [(wrappingKey: String, partners: Int64)] {
+        try await self.run { connection in
+            try await connection.query("SELECT wrapping_key, partners FROM insp.wrapped_partners()", []).map {
+                (try $0.string(0), try $0.int(1))
+            }
+        }
+    }
+
     // MARK: What is lost
 
     /// What is below a partner's key.

@@ -1,0 +1,201 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// A change that one person proposed and another one may approve.
+struct ProposalRow: Sendable {
+    var id: Int64
+    var action: String
+    var arguments: String
+    var proposedBy: String
+    var proposed: Date
+    var expires: Date
+    var state: String
+    var decidedBy: String?
+    var decided: Date?
+    /// Whether the person who asks has proposed it.
+    var isOwn: Bool
+    /// Whether it is approved in psql alone.
+    var returnsSecret: Bool
+}
+
+/// What is looked for in the record.
+struct RecordSearch: Sendable {
+    var chain: String
+    /// Seconds since 1970.
+    var from: Int64?
+    var to: Int64?
+    var actor: String?
+    var action: String?
+    var object: String?
+}
+
+struct RecordRow: Sendable {
+    var at: Date
+    var who: String
+    var action: String
+    var object: String
+    var purpose: String?
+    var detail: String?
+}
+
+/// The state of keys, without any key.
+struct KeysState: Sendable {
+    /// Those that wait for their destruction; the database counts up to 10,000.
+    struct Backlog: Sendable {
+        var count: Int64
+        /// For how many seconds the oldest waits.
+        var oldest: Double?
+    }
+
+    var keyStore: String?
+    var wrappingKey: String?
+    var formerKey: String?
+    var changed: Date?
+    var keys: Backlog
+    var persons: Backlog
+    var faces: Backlog
+    var objects: Backlog
+    var checkpoint: Int64?
+    var signer: String?
+    var signed: Date?
+    /// Keys with which workers decrypt parts.
+    var decryptionKeys: [(name: String, workers: Int64, isListed: Bool)]
+    /// How many partners' keys each wrapping key wraps; `nil`: the key store does not answer, or the console has none.
+    var wrapped: [(wrappingKey: String, partners: Int64)]?
+}
+
+/// A partner's limits, and what of them is used.
+struct LimitsRow: Sendable {
+    var partner: String
+    var isEnabled: Bool
+    var isPaused: Bool
+    var pauseReason: String?
+    var maxRunning: Int64?
+    var running: Int64
+    var ratePerSecond: Double?
+    var rateBurst: Int64?
+    var maxWaiting: Int64?
+    var waiting: Int64?
+    var maxBytes: Int64?
+    var bytes: Int64?
+    var mayChange: Bool
+}
+
+extension ConsoleStore {
+    private func date(_ seconds: Double?) -> Date? { seconds.map { Date(timeIntervalSince1970: $0) } }
+
+    func proposals(_ session: ConsoleSession) async throws -> [ProposalRow] {
+        try await self.ask(
+            """
+            SELECT id, action, arguments, proposed_by, proposed, expires, state, decided_by, decided, is_own, returns_secret
+            FROM insp.console_proposals($1)
+            """, [session.key]
+        ).map {
+            ProposalRow(
+                id: try $0.int(0), action: try $0.string(1), arguments: try $0.string(2), proposedBy: try $0.string(3),
+                proposed: Date(timeIntervalSince1970: try $0.double(4)),
+                expires: Date(timeIntervalSince1970: try $0.double(5)), state: try $0.string(6),
+                decidedBy: try $0.optionalString(7), decided: self.date(try $0.optionalDouble(8)),
+                isOwn: try $0.bool(9), returnsSecret: try $0.bool(10))
+        }
+    }
+
+    func approve(_ session: ConsoleSession, _ proposal: Int64) async throws {
+        _ = try await self.ask("SELECT insp.console_approve($1, $2)", [session.key, .int(proposal)])
+    }
+
+    func reject(_ session: ConsoleSession, _ proposal: Int64) async throws {
+        _ = try await self.ask("SELECT insp.console_reject($1, $2)", [session.key, .int(proposal)])
+    }
+
+    /// - Parameter edge: Where the search goes on; `nil`: with the newest, and the search is recorded.
+    /// - Returns: Rows, newest first, and where the search goes on; `nil`: there are no more.
+    func record(
+        _ session: ConsoleSession, _ search: RecordSearch, from edge: Int64?
+    ) async throws -> (rows: [RecordRow], next: Int64?) {
+        var next: Int64?
+        let rows = try await self.ask(
+            """
+            SELECT id, at, who, action, object, purpose, detail
+            FROM insp.console_record($1, $2, $3, $4, $5, $6, $7, $8)
+            """,
+            [
+                session.key, .text(search.chain), .optional(search.from), .optional(search.to),
+                .optional(search.actor), .optional(search.action), .optional(search.object), .optional(edge),
+            ]
+        ).compactMap { row -> RecordRow? in
+            guard let at = try row.optionalDouble(1) else {
+                next = try row.int(0)
+                return nil
+            }
+            return RecordRow(
+                at: Date(timeIntervalSince1970: at), who: try row.string(2), action: try row.string(3),
+                object: try row.string(4), purpose: try row.optionalString(5), detail: try row.optionalString(6))
+        }
+        return (rows, next)
+    }
+
+    func keysState(_ session: ConsoleSession) async throws -> KeysState {
+        let row = try await self.ask(
+            """
+            SELECT key_store, wrapping_key, former_key, changed, keys, keys_oldest, persons, persons_oldest, faces, objects,
+                objects_oldest, checkpoint, signer, signed FROM insp.console_keys($1)
+            """, [session.key]
+        ).single()
+        let decryptionKeys = try await self.ask(
+            "SELECT kid, workers, is_listed FROM insp.console_decryption_keys($1)", [session.key]
+        ).map { (name: try $0.string(0), workers: try $0.int(1), isListed: try $0.bool(2)) }
+        return KeysState(
+            keyStore: try row.optionalString(0), wrappingKey: try row.optionalString(1),
+            formerKey: try row.optionalString(2), changed: self.date(try row.optionalDouble(3)),
+            keys: .init(count: try row.int(4), oldest: try row.optionalDouble(5)),
+            persons: .init(count: try row.int(6), oldest: try row.optionalDouble(7)),
+            faces: .init(count: try row.int(8), oldest: nil),
+            objects: .init(count: try row.int(9), oldest: try row.optionalDouble(10)),
+            checkpoint: try row.optionalInt(11), signer: try row.optionalString(12),
+            signed: self.date(try row.optionalDouble(13)), decryptionKeys: decryptionKeys,
+            // A key store that is away must not hide the rest.
+            wrapped: try? await self.keys?.wrappedPartners())
+    }
+
+    /// - Parameter after: The page begins after this partner; `nil`: with the first.
+    func limits(
+        _ session: ConsoleSession, after: String? = nil, partner: String? = nil
+    ) async throws -> [LimitsRow] {
+        try await self.ask(
+            """
+            SELECT partner, enabled, paused, pause_reason, max_running, running, rate_per_second, rate_burst, max_waiting,
+                waiting, max_bytes, bytes, may_change FROM insp.console_limits($1, $2, $3)
+            """, [session.key, .optional(after), .optional(partner)]
+        ).map {
+            LimitsRow(
+                partner: try $0.string(0), isEnabled: try $0.bool(1), isPaused: try $0.bool(2),
+                pauseReason: try $0.optionalString(3), maxRunning: try $0.optionalInt(4), running: try $0.int(5),
+                ratePerSecond: try $0.optionalDouble(6), rateBurst: try $0.optionalInt(7),
+                maxWaiting: try $0.optionalInt(8), waiting: try $0.optionalInt(9), maxBytes: try $0.optionalInt(10),
+                bytes: try $0.optionalInt(11), mayChange: try $0.bool(12))
+        }
+    }
+
+    func setLimits(
+        _ session: ConsoleSession, _ partner: String, maxRunning: Int64?, ratePerSecond: Double?, rateBurst: Int64?,
+        maxWaiting: Int64?, maxBytes: Int64?, reason: String
+    ) async throws {
+        _ = try await self.ask(
+            "SELECT insp.console_set_limits($1, $2, $3, $4, $5, $6, $7, $8)",
+            [
+                session.key, .text(partner), .optional(maxRunning), ratePerSecond.map { .double($0) } ?? .null,
+                .optional(rateBurst), .optional(maxWaiting), .optional(maxBytes), .text(reason),
+            ])
+    }
+
+    /// Pauses or resumes a partner or a lane.
+    func pause(
+        _ session: ConsoleSession, partner: String?, lane: String?, pauses: Bool, reason: String?
+    ) async throws {
+        _ = try await self.ask(
+            "SELECT insp.console_pause($1, $2, $3, $4, $5)",
+            [session.key, .optional(partner), .optional(lane), .bool(pauses), .optional(reason)])
+    }
+}

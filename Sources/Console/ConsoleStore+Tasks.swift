@@ -1,0 +1,149 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// What operators act on as a whole.
+enum SelectionKind: String, Sendable, CaseIterable {
+    case dead = "dead"
+    case jobs = "jobs"
+    case callbacks = "callbacks"
+    case endpoints = "endpoints"
+
+    /// What narrows a selection, besides the partner.
+    var filters: [String] {
+        switch self {
+        case .dead: ["code"]
+        case .jobs: ["lane", "state"]
+        case .callbacks: ["endpoint"]
+        case .endpoints: ["state"]
+        }
+    }
+
+    var title: String {
+        switch self {
+        case .dead: "Dead letters"
+        case .jobs: "Jobs"
+        case .callbacks: "Dead-lettered callbacks"
+        case .endpoints: "Endpoints"
+        }
+    }
+
+    var actions: [(name: String, text: String)] {
+        switch self {
+        case .dead: [("rerun", "Run the jobs again"), ("resolve", "Mark as resolved")]
+        case .jobs: [("cancel", "Cancel")]
+        case .callbacks: [("replay", "Send again")]
+        case .endpoints: [("pause", "Pause"), ("resume", "Resume"), ("enable", "Enable, and send what was held")]
+        }
+    }
+}
+
+/// A selection: of what, and what narrows it.
+struct Selection: Sendable {
+    var kind: SelectionKind
+    /// `partner` and the kind's filters; none is empty.
+    var filter: [(name: String, value: String)]
+
+    /// - Parameter value: A field of a form or a parameter of a query.
+    /// - Throws: ``InspectError`` for an unknown kind.
+    init(_ value: (String) -> String?) throws(InspectError) {
+        guard let kind = SelectionKind(rawValue: value("kind") ?? "dead") else {
+            throw InspectError(.parameterInvalid, "kind is dead, jobs, callbacks or endpoints", field: "kind")
+        }
+        self.kind = kind
+        self.filter = (["partner"] + kind.filters).compactMap { name in value(name).map { (name, $0) } }
+    }
+
+    fileprivate var json: PostgresValue {
+        get throws {
+            let pairs = Dictionary(uniqueKeysWithValues: self.filter.map { ($0.name, $0.value) })
+            return .text(String(decoding: try JSONEncoder().encode(pairs), as: UTF8.self))
+        }
+    }
+}
+
+/// What an action on a selection would touch.
+struct SelectionPreview: Sendable {
+    var total: Int64
+    /// Up to when it counted, in microseconds since 1970; what comes later is left alone.
+    var before: Int64
+    /// The first of them.
+    var sample: [(id: String, partner: String, what: String)]
+
+    /// Where the database stops counting.
+    static let most: Int64 = 1_000_000
+}
+
+/// An action on a selection, and how far it is.
+struct TaskRow: Sendable {
+    var id: Int64
+    var who: String
+    var kind: String
+    var action: String
+    var partner: String?
+    var filter: String?
+    var reason: String
+    var began: Date
+    var total: Int64
+    var done: Int64
+    var refused: Int64
+    /// How many for each error code.
+    var refusals: String?
+    var ended: Date?
+    var endedBy: String?
+}
+
+extension ConsoleStore {
+    func preview(_ session: ConsoleSession, _ selection: Selection) async throws -> SelectionPreview {
+        let row = try await self.ask(
+            "SELECT total, before, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb)",
+            [session.key, .text(selection.kind.rawValue), try selection.json]
+        ).single()
+        let total = try row.int("total")
+        // Without rows there are no lists.
+        guard total > 0 else { return SelectionPreview(total: 0, before: try row.int("before"), sample: []) }
+        let (partners, what) = (try row.textArray("partners"), try row.textArray("what"))
+        return SelectionPreview(
+            total: total, before: try row.int("before"),
+            sample: zip(try row.textArray("ids"), zip(partners, what)).map { ($0, $1.0, $1.1) })
+    }
+
+    func beginTask(
+        _ session: ConsoleSession, _ action: String, _ selection: Selection, before: Int64, reason: String
+    ) async throws {
+        _ = try await self.ask(
+            "SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6)",
+            [
+                session.key, .text(selection.kind.rawValue), .text(action), try selection.json, .int(before),
+                .text(reason),
+            ])
+    }
+
+    func stopTask(_ session: ConsoleSession, _ task: Int64) async throws {
+        _ = try await self.ask("SELECT insp.console_stop_task($1, $2)", [session.key, .int(task)])
+    }
+
+    func tasks(_ session: ConsoleSession) async throws -> [TaskRow] {
+        try await self.ask(
+            """
+            SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by
+            FROM insp.console_tasks($1)
+            """, [session.key]
+        ).map {
+            TaskRow(
+                id: try $0.int(0), who: try $0.string(1), kind: try $0.string(2), action: try $0.string(3),
+                partner: try $0.optionalString(4), filter: try $0.optionalString(5), reason: try $0.string(6),
+                began: Date(timeIntervalSince1970: try $0.double(7)), total: try $0.int(8), done: try $0.int(9),
+                refused: try $0.int(10), refusals: try $0.optionalString(11),
+                ended: try $0.optionalDouble(12).map { Date(timeIntervalSince1970: $0) },
+                endedBy: try $0.optionalString(13))
+        }
+    }
+
+    /// Works off a batch of an open task.
+    ///
+    /// - Returns: False: there is none that another console does not have.
+    package func step() async throws -> Bool {
+        try await self.ask("SELECT insp.console_step()", []).single().bool(0)
+    }
+}

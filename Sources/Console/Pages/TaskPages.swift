@@ -1,0 +1,131 @@
+internal import Foundation
+internal import HTTPServer
+internal import InspectCore
+
+/// What an action on a selection would touch, and the form that begins it.
+struct SelectionPage {
+    var session: ConsoleSession
+    var selection: Selection
+    var preview: SelectionPreview
+
+    var response: HTTPResponse {
+        let (kind, total) = (self.selection.kind, self.preview.total)
+        let narrowed = self.selection.filter.map { "<li>\($0.name): \($0.value)</li>\n" as Markup }
+        let rows = self.preview.sample.map { row -> Markup in
+            let name: Markup =
+                kind == .dead || kind == .jobs ? "<a href='/jobs/\(row.id)'>\(row.id)</a>" : "\(row.id)"
+            return "<tr><th scope='row'>\(name)</th><td>\(row.partner)</td><td>\(row.what)</td></tr>\n"
+        }
+        let hidden = ([("kind", kind.rawValue), ("before", String(self.preview.before))] + self.selection.filter).map {
+            "<input type='hidden' name='\($0.0)' value='\($0.1)'/>\n" as Markup
+        }
+        let choices = kind.actions.map { name, text -> Markup in
+            "<label><input type='radio' name='action' value='\(name)' required='required'/> \(text)</label>\n"
+        }
+        var content: [Markup] = [
+            narrowed.isEmpty ? "<p>All for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
+        ]
+        if total == SelectionPreview.most {
+            content.append(
+                "<p>There are more. A task takes \(String(total)) at most; begin another one afterwards.</p>\n")
+        }
+        if total > 0 {
+            content.append(
+                """
+                <p>What comes into the selection from now on is left alone.</p>
+                <form method='post' action='/tasks' class='decide'>\(ConsolePage.token(self.session))
+                \(hidden)<fieldset><legend>Action</legend>
+                \(choices)</fieldset>
+                <label>Reason, for the record <input name='reason' maxlength='200' required='required'/></label>
+                <button type='submit'>Begin</button> <a href='/tasks'>Do nothing</a></form>
+
+                """)
+        }
+        content.append(
+            ConsolePage.table(
+                rows.count < total ? "The first \(rows.count)" : "All of them", ["Which", "Partner", "What"], rows,
+                empty: "The selection is empty."))
+        let title =
+            switch kind {
+            case .dead: "Act on \(total) dead letters"
+            case .jobs: "Act on \(total) jobs"
+            case .callbacks: "Act on \(total) callbacks"
+            case .endpoints: "Act on \(total) endpoints"
+            }
+        return ConsolePage(title: title, session: self.session, content: content).response()
+    }
+}
+
+/// Actions on selections, with how far they are.
+struct TasksPage {
+    var session: ConsoleSession
+    var rows: [TaskRow]
+
+    private var mayAct: Bool { self.session.roles.contains(.operator) }
+
+    var response: HTTPResponse {
+        let rows = self.rows.map { row -> Markup in
+            let most = String(max(1, row.total))
+            return """
+                <tr><th scope='row'>\(String(row.id))</th><td>\(row.action) \(row.kind)</td>\
+                <td>\(row.partner ?? "every partner")\(row.filter.map { ", \($0)" } ?? "")</td><td>\(row.reason)</td>\
+                <td>\(row.who)</td><td>\(ConsolePage.time(row.began))</td>\
+                <td><progress max='\(most)' value='\(String(min(row.done + row.refused, max(1, row.total))))' \
+                aria-label='Task \(String(row.id))'></progress> \(String(row.done)) of \(String(row.total))\
+                \(row.refused > 0 ? ", \(String(row.refused)) refused: \(row.refusals ?? "")" : "" as Markup)</td>\
+                <td>\(self.state(row))</td></tr>
+
+                """
+        }
+        var content: [Markup] = [
+            ConsolePage.table(
+                "Actions on selections, newest first",
+                ["Task", "Action", "Of what", "Reason", "Who", "Began", "Progress", "State"], rows,
+                empty: "No task was begun.")
+        ]
+        if self.mayAct { content.append("<h2>Begin one</h2>\n\(SelectionKind.allCases.map(self.form))") }
+        return ConsolePage(
+            title: "Tasks", session: self.session, isLive: self.rows.contains { $0.ended == nil }, content: content
+        ).response()
+    }
+
+    private func state(_ row: TaskRow) -> Markup {
+        if let ended = row.ended {
+            return "ended \(ConsolePage.time(ended))\(row.endedBy.map { " by \($0)" } ?? "")"
+        }
+        guard self.mayAct else { return "under way" }
+        return """
+            <form method='post' action='/tasks/\(String(row.id))/stop'>\(ConsolePage.token(self.session))
+            <button type='submit'>Stop task \(String(row.id))</button></form>
+            """
+    }
+
+    /// Leads to the preview of a selection.
+    private func form(_ kind: SelectionKind) -> Markup {
+        let filters = kind.filters.map { name -> Markup in
+            let choices: [String] =
+                switch (kind, name) {
+                case (_, "lane"): ["urgent", "normal", "bulk"]
+                case (.jobs, "state"): ["waiting", "delayed", "running"]
+                case (_, "state"): ["open", "paused", "disabled"]
+                default: []
+                }
+            let label: Markup = name == "code" ? "Error code" : name == "endpoint" ? "Endpoint" : "\(name.capitalized)"
+            guard !choices.isEmpty else { return "<label>\(label) <input name='\(name)' maxlength='64'/></label>\n" }
+            let options = choices.map { "<option>\($0)</option>\n" as Markup }
+            let any: Markup = kind == .jobs && name == "state" ? "not begun yet" : "any"
+            return """
+                <label>\(label) <select name='\(name)'><option value=''>\(any)</option>
+                \(options)</select></label>
+
+                """
+        }
+        return """
+            <form method='get' action='/tasks/new' class='filter' aria-label='\(kind.title)'>
+            <input type='hidden' name='kind' value='\(kind.rawValue)'/>
+            \(ConsolePage.partners(self.session, chosen: nil))
+            \(filters)<button type='submit'>\(kind.title)</button></form>
+
+            """
+    }
+}

@@ -1,0 +1,134 @@
+import Console
+import Foundation
+import TestSupport
+import Testing
+
+/// Actions on whole selections of jobs, callbacks and endpoints; those of dead letters are in ``DeadLetterTests``.
+@Suite struct SelectionTests {
+    private func begin(_ browser: Browser, _ fields: [String: String]) async throws -> Browser.Answer {
+        let query = fields.filter { $0.key != "reason" && $0.key != "action" }.map { "\($0.key)=\($0.value)" }
+        let preview = try await browser.get("/tasks/new?\(query.joined(separator: "&"))")
+        let before = preview.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
+        return try await browser.post("/tasks", fields.merging(["before": String(before ?? "1")]) { $1 })
+    }
+
+    private func jobs(_ site: ConsoleSite, _ partner: String, _ count: Int, _ members: String = "") async throws {
+        try await site.admin.execute(
+            """
+            SELECT count(insp.enqueue('{"partner":"\(partner)","workflow":"id"\(members)}', front => 'x'))
+            FROM generate_series(1, \(count))
+            """)
+    }
+
+    @Test func `Jobs that have not begun are cancelled, each on record, and leave the queue`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 1200)
+        try await self.jobs(site, "bank", 5, #","lane":"urgent""#)
+        try await self.jobs(site, "bank", 7, #","delaySeconds":600"#)
+        try await self.jobs(site, "shop", 4)
+        let browser = try await site.person("ann", "operator:bank")
+        let page = try await browser.get("/tasks/new?kind=jobs")
+        #expect(page.text.contains("Act on 1212 jobs") && !page.text.contains("shop"))
+        #expect(try await browser.get("/tasks/new?kind=jobs&lane=urgent").text.contains("Act on 5 jobs"))
+        #expect(try await browser.get("/tasks/new?kind=jobs&state=delayed").text.contains("Act on 7 jobs"))
+        #expect(try await browser.get("/tasks/new?kind=jobs&state=running").text.contains("The selection is empty"))
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]
+        #expect(try await self.begin(browser, fields).status == 303)
+        // Accepted after the preview.
+        try await self.jobs(site, "bank", 3)
+        while try await site.store.step() {}
+        #expect(
+            try await site.count("insp.console_task WHERE done = 1212 AND refused = 0 AND ended_at IS NOT NULL") == 1)
+        #expect(try await site.count("insp.record WHERE action = 'cancel' AND actor = 'console:ann'") == 1212)
+        #expect(try await site.count("insp.event WHERE kind = 'finished'") == 1212)
+        // Three of the bank and four of the shop.
+        #expect(try await site.count("insp.ready") == 7)
+        #expect(try await site.count("insp.delayed") == 0)
+        try await site.close()
+    }
+
+    @Test func `Dead-lettered callbacks are sent again, each on record`() async throws {
+        let site = try await ConsoleSite()
+        try await site.admin.execute(
+            """
+            SELECT insp.set_endpoint(e.id, '{"url":"https://hooks.example.com/x"}') FROM insp.endpoint e
+            """)
+        try await self.jobs(site, "bank", 30)
+        try await self.jobs(site, "shop", 2)
+        try await site.admin.execute("SELECT insp.cancel(public_id) FROM insp.job")
+        try #require(try await site.count("insp.callback_waiting") == 32)
+        try await site.admin.execute(
+            "UPDATE insp.callback_waiting SET state = 'dead', attempts = 9, due_at = clock_timestamp()")
+        let all = try await site.count("insp.v_callback_dead WHERE partner = 'bank'")
+        let browser = try await site.person("ann", "operator:bank")
+        #expect(try await browser.get("/tasks/new?kind=callbacks").text.contains("Act on \(all) callbacks"))
+        // One is sent again by somebody else first.
+        _ = try await site.admin.query(
+            "SELECT insp.callback_replay((SELECT min(webhook_id) FROM insp.v_callback_dead WHERE partner = 'shop'))")
+        let fields = ["kind": "callbacks", "action": "replay", "reason": "their server is back"]
+        #expect(try await self.begin(browser, fields).status == 303)
+        while try await site.store.step() {}
+        #expect(try await site.count("insp.console_task WHERE done = \(all) AND refused = 0") == 1)
+        #expect(
+            try await site.count("insp.record WHERE action = 'callback_replay' AND actor = 'console:ann'") == all)
+        #expect(try await site.count("insp.v_callback_dead WHERE partner = 'bank'") == 0)
+        #expect(try await site.count("insp.v_callback_dead WHERE partner = 'shop'") > 0)
+        #expect(try await site.count("insp.callback_waiting WHERE state = 'pending' AND attempts = 0") == all + 1)
+        try await site.close()
+    }
+
+    @Test func `Endpoints are paused and resumed, and one that is so already counts as such`() async throws {
+        let site = try await ConsoleSite()
+        try await site.admin.execute(
+            """
+            SELECT insp.create_endpoint('bank', 'https://hooks.example.com/x');
+            SELECT insp.callback_pause(min(id)) FROM insp.endpoint WHERE partner_id = (SELECT id FROM insp.partner WHERE name = 'bank')
+            """)
+        let own = "insp.endpoint WHERE partner_id = (SELECT id FROM insp.partner WHERE name = 'bank')"
+        let count = try await site.count(own)
+        let browser = try await site.person("ann", "operator:bank")
+        #expect(
+            try await self.begin(browser, ["kind": "endpoints", "action": "pause", "reason": "maintenance"]).status
+                == 303)
+        while try await site.store.step() {}
+        #expect(try await site.count("\(own) AND paused") == count)
+        #expect(
+            try await site.count(
+                "insp.console_task WHERE done = \(count - 1) AND refusals = '{\"already\": 1}' AND ended_at IS NOT NULL"
+            )
+                == 1)
+        #expect(
+            try await site.count(
+                "insp.v_operator_events WHERE action = 'callback_pause' AND detail ->> 'reason' = 'maintenance'")
+                == count - 1)
+        #expect(
+            try await self.begin(
+                browser, ["kind": "endpoints", "action": "resume", "reason": "done", "state": "paused"]
+            ).status == 303)
+        while try await site.store.step() {}
+        #expect(try await site.count("\(own) AND paused") == 0)
+        #expect(try await site.count("insp.endpoint WHERE NOT paused") == site.count("insp.endpoint"))
+        try await site.close()
+    }
+
+    @Test func `An action that a selection does not have, an unknown filter and an empty reason are refused`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let browser = try await site.person("ann", "operator:*")
+        let good = ["kind": "jobs", "action": "cancel", "reason": "x", "before": "9000000000000000"]
+        for wrong in [
+            ["action": "rerun"], ["action": "pause"], ["kind": "dead"], ["kind": "x"], ["lane": "x"],
+            ["state": "paused"],
+            ["reason": ""], ["reason": String(repeating: "x", count: 201)], ["before": "0"], ["before": "x"],
+            ["partner": "nobody"], ["kind": "callbacks", "action": "replay", "endpoint": "x"],
+        ] {
+            #expect(try await browser.post("/tasks", good.merging(wrong) { $1 }).status == 400, "\(wrong)")
+        }
+        #expect(try await site.count("insp.console_task") == 0)
+        #expect(try await browser.post("/tasks", good).status == 303)
+        // An empty selection ends at once.
+        #expect(try await site.count("insp.console_task WHERE ended_at IS NOT NULL AND total = 0") == 1)
+        try await site.close()
+    }
+}

@@ -55,17 +55,17 @@ COMMENT ON FUNCTION insp.console_history(bytea, uuid, integer) IS
     'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed. For the person who has taken the case, or once it is decided. Each job is recorded with the purpose review';
 GRANT EXECUTE ON FUNCTION insp.console_history(bytea, uuid, integer) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_pulse(p_jobs uuid[]) RETURNS TABLE (subject text, stamp text)
+CREATE OR REPLACE FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) RETURNS TABLE (subject text, stamp text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     PERFORM insp.require(coalesce(cardinality(p_jobs), 0) <= 1000, 'jobs', 'There are at most 1000 jobs.');
-    RETURN QUERY SELECT 'cases', md5(jsonb_build_array(
-        (SELECT jsonb_agg(jsonb_build_array(w.job_id, w.decided_at)) FROM (
-            SELECT x.job_id, x.decided_at FROM insp.review_wait x ORDER BY x.since, x.job_id LIMIT 200) w),
-        (SELECT x.job_id FROM insp.review_wait x ORDER BY x.since DESC, x.job_id DESC LIMIT 1),
-        (SELECT jsonb_agg(jsonb_build_array(l.job_id, l.actor)) FROM (
-            SELECT x.job_id, x.actor FROM insp.case_lease x WHERE x.until > now() ORDER BY x.job_id LIMIT 1000) l))::text);
+    RETURN QUERY SELECT 'cases ' || p.name,
+        md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text)
+    FROM (SELECT * FROM insp.review_wait x ORDER BY x.since, x.job_id LIMIT 1000) w
+        JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id]) JOIN insp.partner p ON p.id = j.partner_id
+        LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
+    WHERE p_cases GROUP BY p.name;
     RETURN QUERY SELECT 'queue', (extract(epoch FROM clock_timestamp())::bigint / 5)::text;
     RETURN QUERY SELECT j.public_id::text, md5(jsonb_build_array(j.status, w.decided_at,
         (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text)
@@ -73,9 +73,9 @@ BEGIN
         LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id]);
 END
 $$;
-COMMENT ON FUNCTION insp.console_pulse(uuid[]) IS
-    'Stamps that change when the list of cases, the queue (every 5 s) or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
-GRANT EXECUTE ON FUNCTION insp.console_pulse(uuid[]) TO insp_console;
+COMMENT ON FUNCTION insp.console_pulse(boolean, uuid[]) IS
+    'Stamps that change when a partner''s oldest cases (p_cases), the queue (every 5 s) or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
+GRANT EXECUTE ON FUNCTION insp.console_pulse(boolean, uuid[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (
     worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)

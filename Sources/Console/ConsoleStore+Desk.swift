@@ -53,7 +53,7 @@ extension ConsoleStore {
                 do {
                     let text = try await SealedResult(row).document(opening: self.keys)
                     document = try? JSONDecoder().decode(ResultDocument.self, from: text)
-                } catch  where [.keyUnknown, .sealBroken].contains(error.code) {
+                } catch let error as InspectError where [.keyUnknown, .sealBroken].contains(error.code) {
                     // One job's key that was destroyed hides no other.
                 }
             }

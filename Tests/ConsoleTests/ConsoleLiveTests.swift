@@ -57,14 +57,22 @@ import Testing
         try await site.close()
     }
 
-    @Test func `However many pages wait, one statement asks for all, and none once they have left`() async throws {
-        let calls = Mutex<[[String]]>([])
+    /// A database that says what a test tells it.
+    private final class Source: Sendable {
         let stamp = Mutex("a")
-        let signal = LiveSignal(limit: 40, perPerson: 30, pause: .milliseconds(50)) { _, jobs in
-            calls.withLock { $0.append(jobs.sorted()) }
-            let now = stamp.withLock { $0 }
-            return ["1": now, "2": "same", "queue": "same"]
+        let calls = Mutex<[[String]]>([])
+
+        var count: Int { self.calls.withLock { $0.count } }
+
+        func stamps(_ jobs: [String]) -> [String: String] {
+            self.calls.withLock { $0.append(jobs.sorted()) }
+            return ["1": self.stamp.withLock { $0 }, "2": "same", "queue": "same"]
         }
+    }
+
+    @Test func `However many pages wait, one statement asks for all, and none once they have left`() async throws {
+        let source = Source()
+        let signal = LiveSignal(limit: 40, perPerson: 30, pause: .milliseconds(50)) { _, jobs in source.stamps(jobs) }
         #expect(
             await signal.wait(for: .job("1"), since: nil, person: "ann", within: .seconds(5)) == .changed("a"))
         let outcomes = await withTaskGroup(of: (Int, LiveSignal.Outcome).self) { group in
@@ -80,7 +88,7 @@ import Testing
             }
             group.addTask {
                 try? await Task.sleep(for: .milliseconds(300))
-                stamp.withLock { $0 = "b" }
+                source.stamp.withLock { $0 = "b" }
                 return (-1, .unchanged)
             }
             return await group.reduce(into: [Int: LiveSignal.Outcome]()) { $0[$1.0] = $1.1 }
@@ -88,12 +96,12 @@ import Testing
         for place in 0..<10 { #expect(outcomes[place] == .changed("b")) }
         for place in 10..<20 { #expect(outcomes[place] == .unchanged) }
         try await Task.sleep(for: .milliseconds(200))
-        let count = calls.withLock { $0.count }
+        let count = source.count
         // One each 50 ms for some 1.2 s, whatever waits.
         #expect(count < 40)
-        #expect(calls.withLock { $0 }.allSatisfy { $0.count <= 2 })
+        #expect(source.calls.withLock { $0 }.allSatisfy { $0.count <= 2 })
         try await Task.sleep(for: .milliseconds(300))
-        #expect(calls.withLock { $0.count } == count && signal.count == 0)
+        #expect(source.count == count && signal.count == 0)
     }
 
     @Test func `Too many pages of one person are refused, and the end of the console ends every wait`() async throws {

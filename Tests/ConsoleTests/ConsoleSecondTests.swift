@@ -9,6 +9,9 @@ import Testing
     private func site() async throws -> ConsoleSite {
         let site = try await ConsoleSite()
         _ = try await site.admin.query("SELECT insp.set_second_review('bank', true)")
+        _ = try await site.admin.query(
+            "SELECT insp.set_endpoint(e.id, '{\"url\": \"https://bank.example/hook\"}') FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id WHERE p.name = 'bank'"
+        )
         return site
     }
 
@@ -26,7 +29,7 @@ import Testing
         #expect(first.status == 303 && first.headers["location"] == "/cases/\(id)")
         #expect(try await self.status(site, id) == 64)
         #expect(try await site.count("insp.event WHERE kind = 'finished'") == 0)
-        #expect(try await site.count("insp.callback WHERE event = 'finished'") == 0)
+        #expect(try await site.count("insp.callback WHERE event = 'job.finished'") == 0)
         #expect(try await ann.get("/cases/\(id)").text.contains("Another person must confirm that."))
 
         // Neither by taking it again nor by deciding it does the same person confirm.
@@ -43,6 +46,7 @@ import Testing
             "/cases/\(id)/decide", ["decision": "REJECTED", "label": "FAKE", "note": "zqtwo"])
         #expect(second.status == 303 && second.headers["location"] == "/cases")
         #expect(try await self.status(site, id) == 128)
+        #expect(try await site.count("insp.callback WHERE event = 'job.finished'") == 1)
         #expect(try await site.count("insp.review_wait") == 0)
         let recorded = try await site.admin.query(
             """

@@ -8,7 +8,7 @@ SELECT count(insp.create_partner('p' || lpad(n::text, 2, '0'))) FROM generate_se
 SELECT insp.ensure_partitions();
 INSERT INTO insp.queue (region, lane, partner_id) SELECT 0, 1, p.id FROM insp.partner p ON CONFLICT DO NOTHING;
 CREATE TEMP TABLE fresh AS
-SELECT nextval('insp.job_id') AS id, n, 1 + n % 20 AS place,
+SELECT nextval('insp.job_id') AS id, n, 1 + n / 100 % 20 AS place,
     CASE WHEN n % 10 = 0 THEN 1 WHEN n % 100 = 1 THEN 64 ELSE 128 END AS status,
     now() - (:jobs - n) * interval '7 days' / :jobs AS at
 FROM generate_series(1, :jobs) n;

@@ -13,7 +13,7 @@ DECLARE
     w record;
     one record;
     -- Cases that one call looks at, whatever the filters leave of them.
-    scanned constant integer := 1000;
+    scanned constant integer := 500;
     seen integer := 0;
     listed integer := 0;
     from_since timestamptz := '-infinity'::timestamptz;
@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
-    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and it was not the caller who decided it. A last row without a partner is the one after which to continue: each call looks at 1,000 cases at most';
+    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and it was not the caller who decided it. A last row without a partner is the one after which to continue: each call looks at 500 cases at most';
 GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamptz

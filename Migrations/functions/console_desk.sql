@@ -109,46 +109,58 @@ DECLARE
     w record;
     s record;
     -- 120 points.
-    width constant integer := greatest(60, p_hours * 30);
+    step constant interval := make_interval(secs => greatest(60, p_hours * 30));
+    origin constant timestamptz := 'epoch';
+    -- Every minute of a day, and every seventh of a week.
+    points timestamptz[];
     since constant timestamptz := clock_timestamp() - p_hours * interval '1 hour';
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     PERFORM insp.require(p_hours BETWEEN 1 AND 168, 'hours', 'hours is 1 to 168.');
+    points := ARRAY(SELECT generate_series(date_trunc('hour', since), clock_timestamp(), make_interval(mins => greatest(1, p_hours / 24))));
     IF p_partner IS NULL AND w.is_all THEN
-        RETURN QUERY SELECT (floor(extract(epoch FROM x.at) / width) * width)::double precision AS moment, insp.lane_name(x.lane),
-            avg(x.waiting)::double precision, max(x.oldest)::double precision, avg(x.running)::double precision,
-            avg(x.finished)::double precision, avg(x.failed)::double precision, NULL::double precision, NULL::double precision
-        FROM (SELECT q.at, u.lane, sum(u.waiting) AS waiting, max(u.oldest) AS oldest, sum(u.running) AS running,
-                sum(u.finished) AS finished, sum(u.failed) AS failed
-            FROM insp.queue_sample q CROSS JOIN LATERAL (
-                SELECT n.lane::smallint, 0 AS waiting, 0 AS oldest, 0 AS running, 0 AS finished, 0 AS failed FROM generate_series(0, 2) n (lane)
-                UNION ALL SELECT * FROM unnest(q.lanes, q.waiting, q.oldest, q.running, q.finished, q.failed)) u
-            WHERE q.at > since GROUP BY q.at, u.lane) x
-        GROUP BY moment, x.lane ORDER BY moment, x.lane;
-        RETURN QUERY SELECT (floor(extract(epoch FROM x.at) / width) * width)::double precision AS moment, 'callbacks', avg(x.callbacks)::double precision,
-            max(x.callbacks_oldest)::double precision, avg(x.workers)::double precision, NULL::double precision, NULL::double precision,
+        RETURN QUERY
+        WITH samples AS MATERIALIZED (
+            SELECT date_bin(step, q.at, origin) AS moment, q.* FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since
+        ), minutes AS MATERIALIZED (
+            SELECT x.moment, count(*)::double precision AS n, avg(x.callbacks)::double precision AS callbacks, max(x.callbacks_oldest) AS oldest,
+                avg(x.workers)::double precision AS workers
+            FROM samples x GROUP BY x.moment
+        ), sums AS (
+            SELECT x.moment, u.lane, sum(u.waiting)::double precision AS waiting, max(u.oldest) AS oldest,
+                sum(u.running)::double precision AS running, sum(u.finished)::double precision AS finished, sum(u.failed)::double precision AS failed
+            FROM samples x CROSS JOIN LATERAL unnest(x.lanes, x.waiting, x.oldest, x.running, x.finished, x.failed)
+                AS u (lane, waiting, oldest, running, finished, failed)
+            GROUP BY x.moment, u.lane
+        )
+        SELECT extract(epoch FROM m.moment)::double precision, insp.lane_name(l.lane::smallint), coalesce(x.waiting, 0) / m.n,
+            coalesce(x.oldest, 0)::double precision, coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n,
             NULL::double precision, NULL::double precision
-        FROM insp.queue_sample x WHERE x.at > since GROUP BY moment ORDER BY moment;
+        FROM minutes m CROSS JOIN generate_series(0, 2) l (lane) LEFT JOIN sums x ON x.moment = m.moment AND x.lane = l.lane
+        UNION ALL
+        SELECT extract(epoch FROM m.moment)::double precision, 'callbacks', m.callbacks, m.oldest::double precision, m.workers,
+            NULL, NULL, NULL, NULL
+        FROM minutes m
+        ORDER BY 1, 2;
         RETURN;
     END IF;
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], p_partner);
     -- A minute without a row is one without work: minutes with samples of the queue count.
     RETURN QUERY
-    WITH minutes AS (
-        SELECT floor(extract(epoch FROM q.at) / width) * width AS moment, count(*) AS n FROM insp.queue_sample q WHERE q.at > since GROUP BY 1
-    ), sums AS (
-        SELECT floor(extract(epoch FROM x.at) / width) * width AS moment, sum(x.waiting) AS waiting, max(x.oldest) AS oldest,
-            sum(x.running) AS running, sum(x.finished) AS finished, sum(x.failed) AS failed, sum(x.delivered) AS delivered,
-            sum(x.undelivered) AS undelivered
-        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at > since GROUP BY 1
+    WITH minutes AS MATERIALIZED (
+        SELECT date_bin(step, q.at, origin) AS moment, count(*)::double precision AS n FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since GROUP BY 1
+    ), sums AS MATERIALIZED (
+        SELECT date_bin(step, x.at, origin) AS moment, sum(x.waiting)::double precision AS waiting, max(x.oldest) AS oldest,
+            sum(x.running)::double precision AS running, sum(x.finished)::double precision AS finished, sum(x.failed)::double precision AS failed,
+            sum(x.delivered)::double precision AS delivered, sum(x.undelivered)::double precision AS undelivered
+        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY 1
     )
-    SELECT m.moment::double precision, NULL::text, (coalesce(x.waiting, 0)::double precision / m.n), coalesce(x.oldest, 0)::double precision,
-        (coalesce(x.running, 0)::double precision / m.n), (coalesce(x.finished, 0)::double precision / m.n),
-        (coalesce(x.failed, 0)::double precision / m.n), (coalesce(x.delivered, 0)::double precision / m.n),
-        (coalesce(x.undelivered, 0)::double precision / m.n)
+    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(x.waiting, 0) / m.n, coalesce(x.oldest, 0)::double precision,
+        coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n, coalesce(x.delivered, 0) / m.n,
+        coalesce(x.undelivered, 0) / m.n
     FROM minutes m LEFT JOIN sums x ON x.moment = m.moment ORDER BY m.moment;
 END
 $$;
 COMMENT ON FUNCTION insp.console_plots(bytea, text, integer) IS
-    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute';
+    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts';
 GRANT EXECUTE ON FUNCTION insp.console_plots(bytea, text, integer) TO insp_console;

@@ -27,7 +27,8 @@ struct QueuePage {
         let rows = self.queues.map { row -> Markup in
             """
             <tr><th scope='row'>\(row.partner)</th><td>\(row.lane)</td><td>\(row.region)</td>\
-            <td class='number'>\(String(row.waiting))</td><td>\(ConsolePage.words(row.oldest))</td><td>\(row.why ?? "")</td>\
+            <td class='number'>\(row.isEstimate ? "about " : "")\(String(row.waiting))</td>\
+            <td>\(ConsolePage.words(row.oldest))</td><td>\(row.why ?? "")</td>\
             <td>\(row.remedy ?? "")</td></tr>
 
             """

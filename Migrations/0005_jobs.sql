@@ -282,8 +282,8 @@ CREATE TABLE insp.dead (
 );
 CREATE INDEX dead_died ON insp.dead (died_at);
 -- What waits for an operator, however many are resolved.
-CREATE INDEX dead_open ON insp.dead (died_at) WHERE resolved_at IS NULL;
-CREATE INDEX dead_open_code ON insp.dead (code, died_at) WHERE resolved_at IS NULL;
+CREATE INDEX dead_open ON insp.dead (died_at, job_id) WHERE resolved_at IS NULL;
+CREATE INDEX dead_open_code ON insp.dead (code, died_at, job_id) WHERE resolved_at IS NULL;
 COMMENT ON TABLE insp.dead IS 'Dead-lettered jobs, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';

@@ -134,7 +134,7 @@ GRANT EXECUTE ON FUNCTION insp.console_endpoints(bytea) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_dead(
     p_token_sha256 bytea, p_partner text DEFAULT NULL, p_code text DEFAULT NULL, p_edge bigint DEFAULT NULL,
-    p_limit integer DEFAULT 50
+    p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
 ) RETURNS TABLE (id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -146,28 +146,37 @@ DECLARE
     scanned constant integer := 1000;
     seen integer := 0;
     listed integer := 0;
+    from_died timestamptz := 'infinity';
+    from_job bigint := 9223372036854775807;
+    last_id uuid;
     last_died bigint;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     PERFORM insp.require(p_limit BETWEEN 1 AND 200, 'limit', 'limit is 1 to 200.');
     PERFORM insp.require(coalesce(p_edge, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
+    IF p_after IS NOT NULL THEN
+        SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after;
+        from_died := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
+        PERFORM insp.require(from_job IS NOT NULL AND from_died IS NOT NULL, 'after', 'Begin again without after.');
+    END IF;
     FOR one IN
         SELECT d.code, d.detail, d.attempts, d.died_at, j.public_id, j.workflow, j.partner_id, p.name
         FROM (SELECT * FROM insp.dead x WHERE x.resolved_at IS NULL
-                AND x.died_at < coalesce('epoch'::timestamptz + p_edge * interval '1 microsecond', 'infinity')
-                AND (p_code IS NULL OR x.code = p_code)
-                ORDER BY x.died_at DESC LIMIT scanned + 1) d
+                AND (x.died_at, x.job_id) < (from_died, from_job) AND (p_code IS NULL OR x.code = p_code)
+                ORDER BY x.died_at DESC, x.job_id DESC LIMIT scanned + 1) d
             JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id]) JOIN insp.partner p ON p.id = j.partner_id
-        ORDER BY d.died_at DESC
+        ORDER BY d.died_at DESC, d.job_id DESC
     LOOP
         IF listed = p_limit OR seen = scanned THEN
             -- There may be more, after the last one that was looked at.
-            id := NULL;
+            id := last_id;
+            partner := NULL;
             died := last_died;
             RETURN NEXT;
             EXIT;
         END IF;
         seen := seen + 1;
+        last_id := one.public_id;
         last_died := (extract(epoch FROM one.died_at) * 1000000)::bigint;
         CONTINUE WHEN NOT (w.is_all OR one.partner_id = ANY (w.partners)) OR one.name <> p_partner;
         listed := listed + 1;
@@ -182,9 +191,9 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.console_dead(bytea, text, text, bigint, integer) IS
-    'Unresolved dead letters of an operator''s or auditor''s partners, newest first, from before a time (microseconds since 1970) on: of a partner, with an error code. A last row without an id has the time from before which to continue: each call looks at 1,000 at most';
-GRANT EXECUTE ON FUNCTION insp.console_dead(bytea, text, text, bigint, integer) TO insp_console;
+COMMENT ON FUNCTION insp.console_dead(bytea, text, text, bigint, uuid, integer) IS
+    'Unresolved dead letters of an operator''s or auditor''s partners, newest first, from after one (when it died, in microseconds since 1970, and its id) on: of a partner, with an error code. A last row without a partner is the one after which to continue: each call looks at 1,000 at most';
+GRANT EXECUTE ON FUNCTION insp.console_dead(bytea, text, text, bigint, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_selection(
     p_partners integer[], p_code text, p_before timestamptz, p_last bigint, p_limit integer

@@ -163,26 +163,26 @@ extension ConsoleStore {
         }
     }
 
-    /// - Parameter before: Those that died before, in microseconds since 1970.
-    /// - Returns: Some of them, and from before when to continue.
     func dead(
-        _ session: ConsoleSession, partner: String?, code: String?, before: Int64?
-    ) async throws -> (rows: [DeadRow], next: Int64?) {
-        var rows = try await self.ask(
-            "SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4)",
-            [session.key, .optional(partner), .optional(code), .optional(before)])
-        var next: Int64?
-        if let last = rows.last, try last.optionalString("id") == nil {
-            next = try last.optionalInt("died")
-            rows.removeLast()
+        _ session: ConsoleSession, partner: String?, code: String?, after: CaseList.Place?
+    ) async throws -> (rows: [DeadRow], next: CaseList.Place?) {
+        let rows = try await self.ask(
+            "SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4, $5)",
+            [
+                session.key, .optional(partner), .optional(code), .optional(after?.since), .optional(after?.id),
+            ])
+        var letters: [DeadRow] = []
+        for row in rows {
+            let (id, died) = (try row.string("id"), try row.int("died"))
+            guard let partner = try row.optionalString("partner") else {
+                return (letters, CaseList.Place(since: died, id: id))
+            }
+            letters.append(
+                DeadRow(
+                    id: id, partner: partner, workflow: try row.string("workflow"), code: try row.string("code"),
+                    detail: try row.optionalString("detail"), attempts: try row.int("attempts"), died: died))
         }
-        let letters = try rows.map {
-            DeadRow(
-                id: try $0.string(0), partner: try $0.string(1), workflow: try $0.string(2), code: try $0.string(3),
-                detail: try $0.optionalString(4), attempts: try $0.int(5), died: try $0.int(6))
-        }
-        return (letters, next)
-    }
+        return (letters, nil)
     }
 
     /// How many dead letters a selection has, and up to when it counted.

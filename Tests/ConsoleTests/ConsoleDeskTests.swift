@@ -168,6 +168,35 @@ import Testing
         try await site.close()
     }
 
+    @Test func `Dead letters of one moment are all listed, and those of one partner found behind many of another`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        try await site.admin.execute(
+            """
+            SELECT count(insp.enqueue('{"partner":"bank","workflow":"id"}', front => 'x')) FROM generate_series(1, 120);
+            SELECT count(insp.enqueue('{"partner":"shop","workflow":"id"}', front => 'x')) FROM generate_series(1, 1100);
+            SELECT count(insp.cancel(public_id)) FROM insp.job WHERE status = 1;
+            -- All at once.
+            INSERT INTO insp.dead (job_id, code, attempts, crashes)
+            SELECT id, 'TIMED_OUT', 1, 0 FROM insp.job WHERE status = 128
+            """)
+        let browser = try await site.person("ann", "auditor:*")
+        for (partner, count) in [("bank", 120), ("shop", 1100)] {
+            var seen: [String] = []
+            var path: String? = "/dead?partner=\(partner)"
+            while let next = path {
+                let text = try await browser.get(next).text
+                seen += text.matches(of: #/href='\/jobs\/([0-9a-f-]{36})'/#).map { String($0.1) }
+                path = text.firstMatch(of: #/href='(\/dead\?[^']+)' rel='next'/#).map {
+                    String($0.1).replacing("&amp;", with: "&")
+                }
+            }
+            #expect(seen.count == count && Set(seen).count == count, "\(partner)")
+        }
+        try await site.close()
+    }
+
     @Test func `The stages of a job are drawn by their times`() {
         let start = Date(timeIntervalSince1970: 1_780_000_000)
         func row(_ kind: String, _ after: Double) -> TimelineRow {

@@ -8,8 +8,8 @@ struct DeadPage {
     var partner: String?
     var code: String?
     var rows: [DeadRow]
-    /// From before when to continue, in microseconds since 1970.
-    var next: Int64?
+    /// After which to continue, by when it died.
+    var next: CaseList.Place?
 
     var response: HTTPResponse {
         let rows = self.rows.map { row -> Markup in
@@ -44,7 +44,7 @@ struct DeadPage {
                 empty: self.next == nil
                     ? "No dead letter waits here." : "None among the newest; the next page looks further."))
         if let next = self.next {
-            let query = ConsolePage.query(filter + [("before", String(next))])
+            let query = ConsolePage.query(filter + [("died", String(next.since)), ("after", next.id)])
             content.append("<nav aria-label='Pages'><a href='/dead\(query)' rel='next'>Older ones</a></nav>\n")
         }
         return ConsolePage(title: "Dead letters", session: self.session, content: content).response()

@@ -37,8 +37,11 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/dead", Self.seeing) { call, _ in
             let session = try call.signedIn()
             let (partner, code) = (call.parameter("partner"), call.parameter("code"))
-            let (rows, next) = try await call.store.dead(
-                session, partner: partner, code: code, before: try call.number("before"))
+            var place: CaseList.Place?
+            if let died = try call.number("died"), let after = UUID(uuidString: call.parameter("after") ?? "") {
+                place = CaseList.Place(since: died, id: after.uuidString.lowercased())
+            }
+            let (rows, next) = try await call.store.dead(session, partner: partner, code: code, after: place)
             return DeadPage(session: session, partner: partner, code: code, rows: rows, next: next).response
         },
         ConsoleRoute("GET", "/dead/preview", .roles([.operator])) { call, _ in

@@ -21,7 +21,7 @@ struct QueuePage {
                 """
             }
             content.append(
-                "<h2>Lanes</h2>\n\(ConsolePage.table("Jobs by lane", ["Lane", "Region", "Waiting", "Oldest", "Delayed", "Running", ""], rows, empty: ""))"
+                "<h2>Lanes</h2>\n\(ConsolePage.table("Jobs by lane", ["Lane", "Region", "Waiting", "Oldest", "Delayed", "Running", "State"], rows, empty: ""))"
             )
         }
         let rows = self.queues.map { row -> Markup in

@@ -242,7 +242,7 @@ struct ReportFields {
             content.append(
                 rows.isEmpty
                     ? "<p>The format has no check digits.</p>\n"
-                    : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", ""], rows))
+                    : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", "note"], rows))
             return ReportPage.section(
                 "MRZ: \(source.part), \(mrz.format.rawValue)", content)
         } + self.unparsed

@@ -108,15 +108,17 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     w record;
     s record;
-    -- 120 points.
-    step constant interval := make_interval(secs => greatest(60, p_hours * 30));
+    step interval;
     origin constant timestamptz := 'epoch';
     -- Every minute of a day, and every seventh of a week.
     points timestamptz[];
-    since constant timestamptz := clock_timestamp() - p_hours * interval '1 hour';
+    since timestamptz;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
     PERFORM insp.require(p_hours BETWEEN 1 AND 168, 'hours', 'hours is 1 to 168.');
+    -- 120 points.
+    step := make_interval(secs => greatest(60, p_hours * 30));
+    since := clock_timestamp() - p_hours * interval '1 hour';
     points := ARRAY(SELECT generate_series(date_trunc('hour', since), clock_timestamp(), make_interval(mins => greatest(1, p_hours / 24))));
     IF p_partner IS NULL AND w.is_all THEN
         RETURN QUERY

@@ -234,8 +234,9 @@ def main():
         for process in reversed(started):
             process.terminate()
             process.wait(20)
-    slow = [json.loads(line) for line in Path(log.name).read_text().splitlines() if '"request answered"' in line]
-    times = sorted(line["seconds"] for line in slow)
+    answered = [json.loads(line) for line in Path(log.name).read_text().splitlines() if '"request answered"' in line]
+    # What waits for a change is not slow.
+    times = sorted(line["seconds"] for line in answered if not line["route"].startswith("/live/"))
     print(json.dumps({"pages": seen, "faults": len(faults), "requests": len(times), "p95Seconds": times[len(times) * 95 // 100 - 1]}))
     sys.exit(1 if faults else 0)
 

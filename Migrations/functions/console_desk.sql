@@ -66,6 +66,7 @@ BEGIN
         JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id]) JOIN insp.partner p ON p.id = j.partner_id
         LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
     WHERE p_cases GROUP BY p.name;
+    RETURN QUERY SELECT 'plots', coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '');
     RETURN QUERY SELECT 'queue', (extract(epoch FROM clock_timestamp())::bigint / 5)::text;
     RETURN QUERY SELECT j.public_id::text, md5(jsonb_build_array(j.status, w.decided_at,
         (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text)
@@ -74,7 +75,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_pulse(boolean, uuid[]) IS
-    'Stamps that change when a partner''s oldest cases (p_cases), the queue (every 5 s) or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
+    'Stamps that change when a partner''s oldest cases (p_cases), the queue (every 5 s), its plots or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
 GRANT EXECUTE ON FUNCTION insp.console_pulse(boolean, uuid[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (

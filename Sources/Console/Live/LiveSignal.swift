@@ -7,6 +7,8 @@ enum LiveSubject: Hashable, Sendable {
     /// The cases of these partners; `nil`: of every partner.
     case cases([String]?)
     case queue
+    /// Samples of the queue.
+    case plots
     /// One case.
     case job(String)
 
@@ -14,6 +16,7 @@ enum LiveSubject: Hashable, Sendable {
     fileprivate func stamp(_ stamps: [String: String]) -> String {
         switch self {
         case .queue: return stamps["queue"] ?? ""
+        case .plots: return stamps["plots"] ?? ""
         case .job(let id): return stamps[id] ?? ""
         case .cases(let partners):
             let prefix = "cases "

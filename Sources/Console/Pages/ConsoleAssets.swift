@@ -84,7 +84,11 @@ enum ConsoleAssets {
             if (part) renew();
             else if (news) news.textContent = 'This case has changed. Load the page again to see how.';
           });
-          if (part) document.addEventListener('visibilitychange', () => { if (isStale) renew(); });
+          const catchUp = () => setTimeout(() => { if (isStale) renew(); }, 0);
+          if (part) {
+            document.addEventListener('visibilitychange', catchUp);
+            part.addEventListener('focusout', catchUp);
+          }
           window.addEventListener('pagehide', () => source.close());
         }
         function tool(row, text, label, act) {

@@ -19,7 +19,7 @@ struct PlotsPage {
             return "<option value='\(hours)'\(selected)>\(name)</option>\n"
         }
         return ConsolePage(
-            title: "Plots", session: self.session, stream: "/live/queue",
+            title: "Plots", session: self.session, stream: "/live/plots",
             content: [
                 """
                 <form method='get' action='/plots' class='filter'>

@@ -69,7 +69,8 @@ CREATE TABLE insp.partner (
     decision_policy jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(decision_policy) = 'object'),
     decision_version integer NOT NULL DEFAULT 0,
     vendor jsonb CHECK (jsonb_typeof(vendor) = 'object'),
-    capture_hosts text[] CHECK (cardinality(capture_hosts) BETWEEN 1 AND 64)
+    capture_hosts text[] CHECK (cardinality(capture_hosts) BETWEEN 1 AND 64),
+    second_review boolean NOT NULL DEFAULT false
 );
 -- Partial: nearly all are null, and a search for those must not choose it.
 CREATE UNIQUE INDEX partner_test_of ON insp.partner (test_of) WHERE test_of IS NOT NULL;
@@ -121,6 +122,8 @@ COMMENT ON COLUMN insp.partner.vendor IS
     'The liveness vendor''s server of its sessions, as insp.set_vendor takes it, without a secret; null: the one that workers are configured with';
 COMMENT ON COLUMN insp.partner.capture_hosts IS
     'Hosts to which a link that captures may send the person back: host names, or *. and a domain for all names below it; null: none';
+COMMENT ON COLUMN insp.partner.second_review IS
+    'Whether a reviewer''s decision finishes a job only when a second person has confirmed it';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.partner_policy (

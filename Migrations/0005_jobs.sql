@@ -281,6 +281,9 @@ CREATE TABLE insp.dead (
     resolved_by text
 );
 CREATE INDEX dead_died ON insp.dead (died_at);
+-- What waits for an operator, however many are resolved.
+CREATE INDEX dead_open ON insp.dead (died_at, job_id) WHERE resolved_at IS NULL;
+CREATE INDEX dead_open_code ON insp.dead (code, died_at, job_id) WHERE resolved_at IS NULL;
 COMMENT ON TABLE insp.dead IS 'Dead-lettered jobs, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
@@ -294,10 +297,19 @@ GRANT SELECT ON insp.dead TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.review_wait (
     job_id bigint PRIMARY KEY,
-    since timestamptz NOT NULL DEFAULT now()
+    since timestamptz NOT NULL DEFAULT now(),
+    decided_by text,
+    decision text CHECK (decision IN ('PASSED', 'WARNING', 'REJECTED')),
+    label text,
+    decided_at timestamptz,
+    CHECK (num_nulls(decided_by, decision, label, decided_at) IN (0, 4))
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
 CREATE INDEX review_wait_since ON insp.review_wait (since, job_id);
 COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a review';
 COMMENT ON COLUMN insp.review_wait.job_id IS 'The job';
 COMMENT ON COLUMN insp.review_wait.since IS 'Since when it waits';
+COMMENT ON COLUMN insp.review_wait.decided_by IS 'Who decided it first, where a second person must confirm (insp.partner.second_review); null: nobody yet';
+COMMENT ON COLUMN insp.review_wait.decision IS 'That decision, which only another person can confirm';
+COMMENT ON COLUMN insp.review_wait.label IS 'Its label';
+COMMENT ON COLUMN insp.review_wait.decided_at IS 'When';
 GRANT SELECT ON insp.review_wait TO insp_operator, insp_auditor;

@@ -159,3 +159,29 @@ COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; at 
 COMMENT ON COLUMN insp.queue_sample.callbacks_oldest IS 'Seconds since the oldest of them was written';
 COMMENT ON COLUMN insp.queue_sample.workers IS 'Live workers';
 GRANT SELECT ON insp.queue_sample TO insp_operator, insp_auditor;
+
+-- Of at most 200 partners a minute, those with the most work, and kept for a week: some 2 million rows if all of them are always busy.
+CREATE TABLE insp.partner_sample (
+    partner_id integer NOT NULL,
+    at timestamptz NOT NULL,
+    waiting integer NOT NULL,
+    oldest integer NOT NULL,
+    running integer NOT NULL,
+    finished integer NOT NULL,
+    failed integer NOT NULL,
+    delivered integer NOT NULL,
+    undelivered integer NOT NULL,
+    PRIMARY KEY (partner_id, at)
+);
+CREATE INDEX partner_sample_at ON insp.partner_sample USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
+COMMENT ON TABLE insp.partner_sample IS 'The work of partners, minute by minute; no row for a partner without any';
+COMMENT ON COLUMN insp.partner_sample.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.partner_sample.at IS 'The minute';
+COMMENT ON COLUMN insp.partner_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';
+COMMENT ON COLUMN insp.partner_sample.oldest IS 'Seconds since the first of them was accepted';
+COMMENT ON COLUMN insp.partner_sample.running IS 'Jobs in work';
+COMMENT ON COLUMN insp.partner_sample.finished IS 'Jobs that reached 128 in the minute before; an estimate if there are many';
+COMMENT ON COLUMN insp.partner_sample.failed IS 'Those that were dead-lettered; at most 10,000 of all partners';
+COMMENT ON COLUMN insp.partner_sample.delivered IS 'Attempts of callbacks in the minute before that were delivered, of the newest 4,000 of all partners';
+COMMENT ON COLUMN insp.partner_sample.undelivered IS 'Those that failed';
+GRANT SELECT ON insp.partner_sample TO insp_operator, insp_auditor;

@@ -96,7 +96,8 @@ INSERT INTO insp.approval (action) VALUES
     ('create_credential'), ('create_endpoint'), ('create_partner'), ('create_test_credential'), ('erase_partner'), ('free_producer'),
     ('set_approval'), ('set_authorization'), ('set_callback_policy'), ('set_capture_policy'), ('set_consent_policy'), ('set_custody'),
     ('set_decision_policy'), ('set_endpoint'), ('set_face_limits'), ('set_liveness_policy'), ('set_origins'), ('set_partner'),
-    ('set_partner_key'), ('set_region_policy'), ('set_regions'), ('set_retention'), ('set_vendor'), ('unbind_producer');
+    ('set_partner_key'), ('set_region_policy'), ('set_regions'), ('set_retention'), ('set_second_review'), ('set_vendor'),
+    ('unbind_producer');
 
 CREATE TABLE insp.proposal (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -74,11 +74,6 @@ BEGIN
     IF NOT is_all AND partners = '{}' THEN
         PERFORM insp.refuse('SCOPE_MISSING', array_to_string(p_roles, ' or '));
     END IF;
-    -- A row is written at most once a minute, without waiting for its lock.
-    IF s.seen_at < now() - interval '1 minute' THEN
-        UPDATE insp.console_session x SET seen_at = now()
-        WHERE x.id IN (SELECT y.id FROM insp.console_session y WHERE y.id = s.id FOR NO KEY UPDATE SKIP LOCKED);
-    END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.console_who(bytea, text[]) IS
@@ -121,7 +116,7 @@ $$;
 COMMENT ON FUNCTION insp.console_end() IS 'Ends what insp.console_begin began';
 
 CREATE OR REPLACE FUNCTION insp.console_session_of(
-    p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean
+    p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -129,6 +124,12 @@ DECLARE
     w record;
 BEGIN
     SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer', 'operator', 'auditor']);
+    -- A row is written at most once a minute, without waiting for its lock.
+    IF p_is_use THEN
+        UPDATE insp.console_session x SET seen_at = now()
+        WHERE x.id IN (SELECT y.id FROM insp.console_session y WHERE y.token_sha256 = p_token_sha256
+            AND y.seen_at < now() - interval '1 minute' FOR NO KEY UPDATE SKIP LOCKED);
+    END IF;
     name := substr(w.actor, 9);
     is_all := w.is_all;
     roles := ARRAY(SELECT DISTINCT g.role FROM insp.console_grant g JOIN insp.console_session s ON s.id = g.session_id
@@ -137,6 +138,6 @@ BEGIN
         ORDER BY p.name LIMIT 1000);
 END
 $$;
-COMMENT ON FUNCTION insp.console_session_of(bytea) IS
-    'The name of who is signed in, the roles, and up to 1000 partners for which there is one (is_all: a role for every partner)';
-GRANT EXECUTE ON FUNCTION insp.console_session_of(bytea) TO insp_console;
+COMMENT ON FUNCTION insp.console_session_of(bytea, boolean) IS
+    'The name of who is signed in, the roles, and up to 1000 partners for which there is one (is_all: a role for every partner). p_is_use: a person''s call, which prolongs the session; a page that keeps itself up to date does not';
+GRANT EXECUTE ON FUNCTION insp.console_session_of(bytea, boolean) TO insp_console;

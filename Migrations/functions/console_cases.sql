@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION insp.console_cases(
     p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,
     p_after_since bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
 ) RETURNS TABLE (id uuid, partner text, workflow text, decision text, waits double precision, remains double precision,
-    because text[], holder text, is_mine boolean, since bigint)
+    because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -13,7 +13,7 @@ DECLARE
     w record;
     one record;
     -- Cases that one call looks at, whatever the filters leave of them.
-    scanned constant integer := 1000;
+    scanned constant integer := 500;
     seen integer := 0;
     listed integer := 0;
     from_since timestamptz := '-infinity'::timestamptz;
@@ -31,8 +31,9 @@ BEGIN
         PERFORM insp.require(from_job IS NOT NULL AND from_since IS NOT NULL, 'after', 'Begin again without after.');
     END IF;
     FOR one IN
-        SELECT j.public_id, a.name, j.workflow, j.partner_id, j.expires_at, x.since, s.summary, l.actor, l.until
-        FROM (SELECT r.job_id, r.since FROM insp.review_wait r
+        SELECT j.public_id, a.name, j.workflow, j.partner_id, j.expires_at, x.since, s.summary, l.actor, l.until,
+            x.decided_by
+        FROM (SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r
                 WHERE (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
                 ORDER BY r.since, r.job_id LIMIT scanned + 1) x
             JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
@@ -66,12 +67,14 @@ BEGIN
         remains := extract(epoch FROM one.expires_at - now());
         holder := substr(one.actor, 9);
         is_mine := coalesce(one.actor = w.actor, false);
+        first_by := substr(one.decided_by, 1 + CASE WHEN one.decided_by LIKE 'console:%' THEN 8 ELSE 0 END);
+        may_take := (one.actor IS NULL OR is_mine) AND one.decided_by IS DISTINCT FROM w.actor;
         RETURN NEXT;
     END LOOP;
 END
 $$;
 COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
-    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. A last row without a partner is the one after which to continue: each call looks at 1,000 cases at most';
+    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and it was not the caller who decided it. A last row without a partner is the one after which to continue: each call looks at 500 cases at most';
 GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamptz
@@ -83,6 +86,9 @@ BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
+    ELSIF EXISTS (SELECT FROM insp.review_wait w JOIN insp.partner p ON p.id = (c.job).partner_id
+            WHERE w.job_id = (c.job).id AND w.decided_by = c.actor AND p.second_review) THEN
+        PERFORM insp.refuse('CASE_TAKEN', 'you have decided it', 'Somebody else must confirm that, or decide otherwise.');
     END IF;
     DELETE FROM insp.case_lease l WHERE l.until < now() - interval '1 day';
     INSERT INTO insp.case_lease AS l (job_id, actor, until) VALUES ((c.job).id, c.actor, now() + interval '15 minutes')
@@ -100,7 +106,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_take(bytea, uuid) IS
-    'Takes a case for a quarter of an hour, or prolongs that; CASE_TAKEN if somebody else has it. Recorded';
+    'Takes a case for a quarter of an hour, or prolongs that; CASE_TAKEN if somebody else has it, or if the caller decided it and a second person must confirm. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_take(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean
@@ -126,7 +132,7 @@ CREATE OR REPLACE FUNCTION insp.console_case(
     p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[],
     OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea,
     OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb,
-    OUT runs jsonb
+    OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -168,6 +174,10 @@ BEGIN
         FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now();
     END IF;
     is_mine := coalesce(is_mine, false);
+    second := (SELECT p.second_review FROM insp.partner p WHERE p.id = j.partner_id);
+    SELECT substr(w.decided_by, 1 + CASE WHEN w.decided_by LIKE 'console:%' THEN 8 ELSE 0 END), w.decision, w.label,
+        coalesce(w.decided_by = c.actor, false)
+    INTO first_by, first_decision, first_label, first_is_mine FROM insp.review_wait w WHERE w.job_id = j.id;
     SELECT coalesce(jsonb_agg(jsonb_build_object('at', insp.iso_time(r.at), 'who', r.actor, 'action', r.action,
         'note', r.words -> 'note') ORDER BY r.id), '[]') INTO notes
     -- <> matches the index by subject, and no other.
@@ -185,7 +195,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_case(bytea, uuid) IS
-    'A case as its page shows it: the request, the results of its stages and the decision that waits or waited, as they are stored, its parts, notes, who has it, and all runs of the job. Prolongs the caller''s lease. Each call is recorded with the purpose review';
+    'A case as its page shows it: the request, the results of its stages and the decision that waits or waited, as they are stored, its parts, notes, who has it, who decided it first where a second person must confirm (second), and all runs of the job. Prolongs the caller''s lease. Each call is recorded with the purpose review';
 GRANT EXECUTE ON FUNCTION insp.console_case(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_part(
@@ -271,5 +281,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_decide(bytea, uuid, text, text, text) IS
-    'insp.review by the person who has taken the case; CASE_TAKEN for anybody else. The record names the person';
+    'insp.review by the person who has taken the case; CASE_TAKEN for anybody else. The record names the person. isConfirmed false: a second person must confirm';
 GRANT EXECUTE ON FUNCTION insp.console_decide(bytea, uuid, text, text, text) TO insp_console;

@@ -203,7 +203,7 @@ BEGIN
             WHERE s.job_id = p_job AND s.status = 64 AND jsonb_typeof(s.summary) = 'object') AS is_damaged, e.detail ->> 'decision' AS decision,
         e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by,
         -- As insp.rerun checks.
-        j.forgotten_at IS NULL AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) AS can_rerun
+        j.forgotten_at IS NULL AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) AS can_rerun, w.decided_by, w.decision AS first
     INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id])
         LEFT JOIN insp.dead d ON d.job_id = ANY (ARRAY[j.id])
         LEFT JOIN LATERAL (
@@ -218,7 +218,8 @@ BEGIN
         RETURN;
     ELSIF r.status = 64 THEN
         RETURN QUERY VALUES
-            ('state', format('Decided as %s, and has been waiting for a reviewer for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
+            ('state', format('Decided as %s, and has been waiting for a reviewer for %s.%s', r.decision, insp.in_words(clock_timestamp() - r.at),
+                ' ' || r.decided_by || ' decided ' || r.first || '; a second person must confirm that.')),
             ('reason', 'By the partner''s or the request''s review setting, a person must confirm this decision. Until then, no final callback is sent.'),
             ('next step', format(
                 'SELECT insp.review(%L, ''PASSED''), or with WARNING or REJECTED. SELECT * FROM insp.v_review shows the findings.',

@@ -122,6 +122,9 @@ DECLARE
     held insp.job;
     decided insp.step;
     entry jsonb;
+    who constant text := insp.actor();
+    needs_second boolean;
+    earlier insp.review_wait;
     word constant text := coalesce(review.label, CASE review.decision WHEN 'PASSED' THEN 'OK' ELSE review.decision END);
 BEGIN
     IF review.decision IS NULL OR review.decision NOT IN ('PASSED', 'WARNING', 'REJECTED') THEN
@@ -138,6 +141,21 @@ BEGIN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || held.status);
     END IF;
     SELECT * INTO decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
+    SELECT p.second_review INTO needs_second FROM insp.partner p WHERE p.id = held.partner_id;
+    SELECT * INTO earlier FROM insp.review_wait w WHERE w.job_id = held.id;
+    IF needs_second AND jsonb_typeof(decided.summary) = 'object' THEN
+        IF earlier.decided_by = who THEN
+            PERFORM insp.refuse('CASE_TAKEN', 'you have decided it', 'Somebody else must confirm that, or decide otherwise.');
+        ELSIF (earlier.decision, earlier.label) IS DISTINCT FROM (review.decision, word) THEN
+            -- The first decision, or one that contradicts it and so is a first one itself.
+            entry := jsonb_build_object('at', insp.iso_time(clock_timestamp()), 'decision', review.decision, 'label', word);
+            UPDATE insp.review_wait w SET decided_by = who, decision = review.decision, label = word, decided_at = clock_timestamp()
+            WHERE w.job_id = held.id;
+            PERFORM insp.record('review_first', review.id::text, entry - 'at' || jsonb_build_object('note', review.note,
+                'contradicts', earlier.decided_by));
+            RETURN entry || '{"isConfirmed": false}';
+        END IF;
+    END IF;
     BEGIN
         IF jsonb_typeof(decided.summary) IS DISTINCT FROM 'object' THEN
             RAISE data_corrupted;
@@ -160,7 +178,7 @@ BEGIN
     END;
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;
     PERFORM insp.record('review', review.id::text, entry - 'at' || jsonb_build_object('note', review.note,
-        'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
+        'confirms', CASE WHEN needs_second THEN earlier.decided_by END, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
             'label', decided.summary #> '{decision,details,label}')));
     RETURN entry;
 EXCEPTION WHEN lock_not_available THEN
@@ -169,7 +187,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
-    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. Who decided, the decision before and the note stay in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
+    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. Who decided, the decision before and the note stay in v_operator_events. Where the partner demands a second person (insp.set_second_review), a first call is only kept (isConfirmed false), and another person''s call with the same decision and label finishes the job; CASE_TAKEN: it is the same person. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator, insp_reviewer;
 
 CREATE OR REPLACE VIEW insp.v_review AS
@@ -178,7 +196,8 @@ SELECT j.public_id AS id, p.name AS partner, j.workflow,
     CASE WHEN jsonb_typeof(s.summary) = 'object' THEN
         (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
          FROM jsonb_array_elements(CASE jsonb_typeof(s.summary -> 'labels') WHEN 'array' THEN s.summary -> 'labels' END) l)
-        ELSE 'damaged: its decision is missing, and only insp.cancel ends it' END AS because, w.job_id
+        ELSE 'damaged: its decision is missing, and only insp.cancel ends it' END AS because, w.job_id,
+    w.decided_by AS first_by, w.decision AS first_decision, w.label AS first_label
 FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id AND j.status = 64
     JOIN insp.partner p ON p.id = j.partner_id
     -- A job without its decision must be seen, as insp.review refuses it.
@@ -193,4 +212,24 @@ COMMENT ON COLUMN insp.v_review.since IS 'How long it has waited';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels; or that the job is damaged';
 COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.stage_result(id, 64) has the whole result';
+COMMENT ON COLUMN insp.v_review.first_by IS 'Who decided it first, where a second person must confirm; null: nobody yet';
+COMMENT ON COLUMN insp.v_review.first_decision IS 'That person''s decision';
+COMMENT ON COLUMN insp.v_review.first_label IS 'Its label';
 GRANT SELECT ON insp.v_review TO insp_operator, insp_reviewer, insp_auditor;
+
+CREATE OR REPLACE FUNCTION insp.set_second_review(partner text, needed boolean) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    was constant insp.partner := insp.partner_lock(set_second_review.partner);
+BEGIN
+    PERFORM insp.require(set_second_review.needed IS NOT NULL, 'needed is null', 'needed is true or false.');
+    -- One login may ask for a second pair of eyes; to end that takes two, where a deployment asks for it.
+    PERFORM insp.need_approval('set_second_review', NOT set_second_review.needed);
+    UPDATE insp.partner p SET second_review = set_second_review.needed WHERE p.id = was.id;
+    RETURN format('partner %s: %s', was.name,
+        coalesce(nullif(array_to_string(insp.record_partner('set_second_review', was), ', '), ''), 'nothing changed'));
+END
+$$;
+COMMENT ON FUNCTION insp.set_second_review(text, boolean) IS
+    'Sets whether a reviewer''s decision on a partner''s jobs needs a second person''s confirmation. Jobs that wait already follow the new setting; what was decided first is then confirmed by anybody';
+GRANT EXECUTE ON FUNCTION insp.set_second_review(text, boolean) TO insp_operator;

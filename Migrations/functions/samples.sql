@@ -1,12 +1,13 @@
 -- Samples of the queue each minute, for plots. Counts are those of metrics.sql: they stop at a limit or are estimated.
 
-CREATE OR REPLACE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 64)
-RETURNS TABLE (region smallint, lane smallint, finished bigint)
+CREATE OR REPLACE FUNCTION insp.finished_by_partner(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 64)
+RETURNS TABLE (partner_id integer, region smallint, lane smallint, finished bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     since constant timestamptz := clock_timestamp() - p_within;
     part record;
+    partners integer[];
     regions smallint[];
     lanes smallint[];
     counts bigint[];
@@ -36,17 +37,71 @@ BEGIN
         END LOOP;
         -- If there are more pages, the last ones represent all.
         EXECUTE format(
-            'SELECT array_agg(g.region), array_agg(g.lane), array_agg(g.jobs) FROM (
-                SELECT j.region, j.lane, count(*) AS jobs FROM %s e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id])
-                WHERE e.ctid >= %L::tid AND e.kind = %L AND e.at > $1 GROUP BY j.region, j.lane) g', part.name,
-            format('(%s,0)', greatest(first, part.pages - p_pages)), 'finished') INTO regions, lanes, counts USING since;
-        RETURN QUERY SELECT u.region, u.lane, round(u.jobs * greatest(1, (part.pages - first)::numeric / p_pages))::bigint
-        FROM unnest(regions, lanes, counts) AS u (region, lane, jobs);
+            'SELECT array_agg(g.partner_id), array_agg(g.region), array_agg(g.lane), array_agg(g.jobs) FROM (
+                SELECT j.partner_id, j.region, j.lane, count(*) AS jobs FROM %s e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id])
+                WHERE e.ctid >= %L::tid AND e.kind = %L AND e.at > $1 GROUP BY j.partner_id, j.region, j.lane) g', part.name,
+            format('(%s,0)', greatest(first, part.pages - p_pages)), 'finished') INTO partners, regions, lanes, counts USING since;
+        RETURN QUERY SELECT u.partner_id, u.region, u.lane, round(u.jobs * greatest(1, (part.pages - first)::numeric / p_pages))::bigint
+        FROM unnest(partners, regions, lanes, counts) AS u (partner_id, region, lane, jobs);
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.finished_by_queue(interval, integer) IS
-    'Jobs that reached 128 in the last p_within, by partition of insp.event, region and lane; counted in p_pages pages of each partition (some 80 jobs a page), and extrapolated by the number of pages if there are more';
+COMMENT ON FUNCTION insp.finished_by_partner(interval, integer) IS
+    'Jobs that reached 128 in the last p_within, by partition of insp.event, partner, region and lane; counted in p_pages pages of each partition (some 80 jobs a page), and extrapolated by the number of pages if there are more';
+
+CREATE OR REPLACE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 64)
+RETURNS TABLE (region smallint, lane smallint, finished bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT f.region, f.lane, sum(f.finished)::bigint FROM insp.finished_by_partner(p_within, p_pages) f GROUP BY f.region, f.lane
+$$;
+COMMENT ON FUNCTION insp.finished_by_queue(interval, integer) IS 'insp.finished_by_partner by region and lane';
+
+CREATE OR REPLACE FUNCTION insp.sample_partners(p_most integer DEFAULT 200) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    taken integer;
+BEGIN
+    DELETE FROM insp.partner_sample s WHERE s.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.partner_sample x WHERE x.at < clock_timestamp() - least(interval '7 days',
+            (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples')) LIMIT 10 * p_most));
+    INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest, running, finished, failed, delivered, undelivered)
+    WITH counts AS (
+        SELECT q.partner_id, w.waiting, w.head_seq, w.head_job, NULL::bigint AS running, NULL::bigint AS finished,
+            NULL::bigint AS failed, NULL::bigint AS delivered, NULL::bigint AS undelivered
+        FROM insp.waiting_by_queue() w JOIN insp.queue q ON q.id = w.queue
+        UNION ALL
+        SELECT q.partner_id, NULL, NULL, NULL, l.jobs, NULL, NULL, NULL, NULL
+        FROM (SELECT x.queue, count(*) AS jobs FROM insp.lease x GROUP BY x.queue) l JOIN insp.queue q ON q.id = l.queue
+        UNION ALL
+        SELECT f.partner_id, NULL, NULL, NULL, NULL, f.finished, NULL, NULL, NULL FROM insp.finished_by_partner() f
+        UNION ALL
+        SELECT j.partner_id, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL
+        FROM (SELECT x.job_id FROM insp.dead x WHERE x.died_at > clock_timestamp() - interval '1 minute'
+            ORDER BY x.died_at DESC LIMIT 10000) d JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id])
+        UNION ALL
+        SELECT e.partner_id, NULL, NULL, NULL, NULL, NULL, NULL, a.delivered, a.undelivered
+        FROM (SELECT c.endpoint_id, count(*) FILTER (WHERE t.error IS NULL) AS delivered,
+                count(*) FILTER (WHERE t.error IS NOT NULL) AS undelivered
+            FROM (SELECT * FROM insp.callback_attempt x ORDER BY x.callback_id DESC, x.attempt DESC LIMIT 4000) t
+                JOIN insp.callback c ON c.id = ANY (ARRAY[t.callback_id])
+            WHERE t.started_at > clock_timestamp() - interval '1 minute' GROUP BY c.endpoint_id) a
+            JOIN insp.endpoint e ON e.id = a.endpoint_id
+    )
+    SELECT c.partner_id, date_trunc('minute', clock_timestamp()), coalesce(sum(c.waiting), 0),
+        coalesce(extract(epoch FROM clock_timestamp() - (SELECT j.created_at FROM insp.job j
+            WHERE j.id = (array_agg(c.head_job ORDER BY c.head_seq) FILTER (WHERE c.head_job IS NOT NULL))[1])), 0)::integer,
+        coalesce(sum(c.running), 0), coalesce(sum(c.finished), 0), coalesce(sum(c.failed), 0), coalesce(sum(c.delivered), 0),
+        coalesce(sum(c.undelivered), 0)
+    FROM counts c GROUP BY c.partner_id
+    ORDER BY coalesce(sum(c.waiting), 0) + coalesce(sum(c.running), 0) + coalesce(sum(c.finished), 0) DESC, c.partner_id LIMIT p_most
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    RETURN taken;
+END
+$$;
+COMMENT ON FUNCTION insp.sample_partners(integer) IS
+    'Stores a sample of each of the p_most partners with the most work, and removes expired ones; a part of insp.sample_queue';
 
 CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -103,11 +158,14 @@ BEGIN
     FROM lists l, insp.pending_callbacks() c
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS taken = ROW_COUNT;
+    IF taken > 0 THEN
+        PERFORM insp.sample_partners();
+    END IF;
     RETURN taken;
 END
 $$;
 COMMENT ON FUNCTION insp.sample_queue() IS
-    'Stores a sample of the queue once a minute, and removes expired ones; returns 1, or 0 if this minute already has one. Cheap, whatever the backlog';
+    'Stores a sample of the queue and of its partners once a minute, and removes expired ones; returns 1, or 0 if this minute already has one. Cheap, whatever the backlog';
 GRANT EXECUTE ON FUNCTION insp.sample_queue() TO insp_worker;
 
 CREATE OR REPLACE VIEW insp.v_queue_sample AS

@@ -22,6 +22,8 @@ package final class ConsoleService: Sendable {
     let provider: OpenIDProvider?
     /// Makes previews of images, by their names, in a confined process. `nil`: images are not shown.
     let show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])?
+    /// Keeps open pages up to date.
+    let live: LiveSignal
     private let observe: @Sendable (ConsoleAccess) -> Void
     let fault: @Sendable (ConsoleFault) -> Void
 
@@ -37,9 +39,16 @@ package final class ConsoleService: Sendable {
         self.link = link
         self.provider = provider
         self.show = show
+        self.live = LiveSignal { try await store.pulse(cases: $0, jobs: $1) }
         self.observe = observe
         self.fault = fault
     }
+
+    /// Open pages that wait for a change.
+    package var waiting: Int { self.live.count }
+
+    /// Ends the waits of open pages: the server, which finishes requests in work, can then stop.
+    package func close() { self.live.close() }
 
     /// Decides about a request by its head.
     package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
@@ -74,7 +83,7 @@ package final class ConsoleService: Sendable {
                 guard
                     let secret = ConsoleCookie.session.value(in: request.headers["cookie"], isSecure: isSecure)
                 else { throw InspectError(.unauthenticated) }
-                let session = try await self.store.session(secret)
+                let session = try await self.store.session(secret, isUse: call.isUse)
                 guard !session.roles.isDisjoint(with: roles) else {
                     throw InspectError(.scopeMissing, roles.map(\.rawValue).sorted().joined(separator: " or "))
                 }
@@ -160,7 +169,7 @@ package final class ConsoleService: Sendable {
             (
                 name: "Content-Security-Policy",
                 value:
-                    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
+                    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; "
                     + "base-uri 'none'; frame-ancestors 'none'"
             ), ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
             ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),

@@ -16,6 +16,10 @@ struct CaseRow: Sendable {
     var because: [String]
     var holder: String?
     var isMine: Bool
+    /// Who decided it first, where a second person must confirm.
+    var firstBy: String?
+    /// Whether the person may take it.
+    var mayTake: Bool
 }
 
 /// Some cases, oldest first.
@@ -38,6 +42,13 @@ struct CaseList: Sendable {
 
 /// All that the page of a case shows.
 struct CaseMaterial: Sendable {
+    struct First: Sendable {
+        var by: String
+        var decision: String
+        var label: String
+        var isMine: Bool
+    }
+
     struct Note: Codable, Sendable {
         var at: String
         var who: String
@@ -64,6 +75,10 @@ struct CaseMaterial: Sendable {
     var holder: String?
     var isMine: Bool
     var until: Date?
+    /// Whether the partner demands a second person.
+    var needsSecond = false
+    /// What one person has decided, and another must confirm.
+    var first: First?
     var notes: [Note]
     var runs: [Run]
 }
@@ -72,7 +87,7 @@ extension ConsoleStore {
     func cases(_ session: ConsoleSession, _ filter: CaseList.Filter, after: CaseList.Place?) async throws -> CaseList {
         let rows = try await self.ask(
             """
-            SELECT id, partner, workflow, decision, waits, remains, because, holder, is_mine, since
+            SELECT id, partner, workflow, decision, waits, remains, because, holder, is_mine, since, first_by, may_take
             FROM insp.console_cases($1, $2, $3, $4, $5, $6)
             """,
             [
@@ -91,7 +106,8 @@ extension ConsoleStore {
                     id: id, partner: partner, workflow: try row.string("workflow"),
                     decision: try row.optionalString("decision"), waits: try row.double("waits"),
                     remains: try row.double("remains"), because: try row.textArray("because"),
-                    holder: try row.optionalString("holder"), isMine: try row.bool("is_mine")))
+                    holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
+                    firstBy: try row.optionalString("first_by"), mayTake: try row.bool("may_take")))
         }
         return list
     }
@@ -105,9 +121,11 @@ extension ConsoleStore {
     }
 
     /// Decides a case that the person has taken. The note of a sealed job is sealed.
+    ///
+    /// - Returns: Whether that finished the job; false: a second person must confirm it.
     func decide(
         _ session: ConsoleSession, _ id: String, as decision: String, label: String?, note: String?
-    ) async throws {
+    ) async throws -> Bool {
         var text = note
         if let note {
             let row = try await self.ask(
@@ -118,9 +136,10 @@ extension ConsoleStore {
                 text = try JobSeal(try await keys.key(key), partner: try row.int("partner_id")).seal(note: note)
             }
         }
-        _ = try await self.ask(
-            "SELECT insp.console_decide($1, $2, $3, $4, $5)",
-            [session.key, .text(id), .text(decision), .optional(label), .optional(text)])
+        return try await self.ask(
+            "SELECT coalesce((insp.console_decide($1, $2, $3, $4, $5) ->> 'isConfirmed')::boolean, true)",
+            [session.key, .text(id), .text(decision), .optional(label), .optional(text)]
+        ).single().bool(0)
     }
 
     /// The look is recorded.
@@ -128,7 +147,7 @@ extension ConsoleStore {
         let row = try await self.ask(
             """
             SELECT status, request, decided_at, statuses, bodies, kinds, ordinals, document, sealed, body, partner_id, partner,
-                holder, is_mine, until, notes, runs
+                holder, is_mine, until, notes, runs, second, first_by, first_decision, first_label, first_is_mine
             FROM insp.console_case($1, $2)
             """, [session.key, .text(id)]
         ).single()
@@ -153,6 +172,11 @@ extension ConsoleStore {
         if let seal {
             for place in notes.indices { notes[place].note = try seal.open(note: notes[place].note) }
         }
+        let first = try row.optionalString("first_by").map { by in
+            CaseMaterial.First(
+                by: by, decision: try row.string("first_decision"), label: try row.string("first_label"),
+                isMine: try row.bool("first_is_mine"))
+        }
         return CaseMaterial(
             id: id, partner: try row.string("partner"), document: document, facts: facts,
             images: zip(kinds, ordinals).filter { kind, ordinal in
@@ -161,7 +185,8 @@ extension ConsoleStore {
             decidedAt: Date(timeIntervalSince1970: try row.double("decided_at")),
             isWaiting: try row.int("status") == 64,
             holder: try row.optionalString("holder"), isMine: try row.bool("is_mine"),
-            until: try row.optionalDouble("until").map { Date(timeIntervalSince1970: $0) }, notes: notes,
+            until: try row.optionalDouble("until").map { Date(timeIntervalSince1970: $0) },
+            needsSecond: try row.bool("second"), first: first, notes: notes,
             runs: try JSONDecoder().decode([CaseMaterial.Run].self, from: try row.data("runs")))
     }
 

@@ -28,6 +28,7 @@ struct QueueRow: Sendable {
     var lane: String
     var partner: String
     var waiting: Int64
+    var isEstimate: Bool
     var oldest: Double?
     var why: String?
     var remedy: String?
@@ -90,26 +91,32 @@ extension ConsoleStore {
         }
     }
 
-    func lanes(_ session: ConsoleSession) async throws -> [LaneRow] {
-        try await self.ask(
-            "SELECT region, lane, paused, waiting, is_estimate, oldest, delayed, running FROM insp.console_lanes($1)",
-            [session.key]
-        ).map {
-            LaneRow(
-                region: try $0.string(0), lane: try $0.string(1), isPaused: try $0.bool(2), waiting: try $0.int(3),
-                isEstimate: try $0.bool(4), oldest: try $0.optionalDouble(5), delayed: try $0.int(6),
-                running: try $0.int(7))
+    /// Lanes, for who may see every partner, and queues with waiting jobs.
+    func queue(_ session: ConsoleSession) async throws -> (lanes: [LaneRow], queues: [QueueRow]) {
+        let rows = try await self.ask(
+            """
+            SELECT region, lane, partner, paused, waiting, is_estimate, oldest, delayed, running, why, remedy
+            FROM insp.console_queue($1)
+            """, [session.key])
+        var (lanes, queues): ([LaneRow], [QueueRow]) = ([], [])
+        for row in rows {
+            if let partner = try row.optionalString("partner") {
+                queues.append(
+                    QueueRow(
+                        region: try row.string("region"), lane: try row.string("lane"), partner: partner,
+                        waiting: try row.int("waiting"), isEstimate: try row.bool("is_estimate"),
+                        oldest: try row.optionalDouble("oldest"), why: try row.optionalString("why"),
+                        remedy: try row.optionalString("remedy")))
+            } else {
+                lanes.append(
+                    LaneRow(
+                        region: try row.string("region"), lane: try row.string("lane"),
+                        isPaused: try row.bool("paused"), waiting: try row.int("waiting"),
+                        isEstimate: try row.bool("is_estimate"), oldest: try row.optionalDouble("oldest"),
+                        delayed: try row.int("delayed"), running: try row.int("running")))
+            }
         }
-    }
-
-    func queues(_ session: ConsoleSession) async throws -> [QueueRow] {
-        try await self.ask(
-            "SELECT region, lane, partner, waiting, oldest, why, remedy FROM insp.console_queues($1)", [session.key]
-        ).map {
-            QueueRow(
-                region: try $0.string(0), lane: try $0.string(1), partner: try $0.string(2), waiting: try $0.int(3),
-                oldest: try $0.optionalDouble(4), why: try $0.optionalString(5), remedy: try $0.optionalString(6))
-        }
+        return (lanes, queues)
     }
 
     func workers(_ session: ConsoleSession) async throws -> [WorkerRow] {
@@ -140,15 +147,25 @@ extension ConsoleStore {
         }
     }
 
-    /// - Parameter before: Those that died before, in microseconds since 1970.
-    func dead(_ session: ConsoleSession, partner: String?, code: String?, before: Int64?) async throws -> [DeadRow] {
-        try await self.ask(
-            "SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4)",
-            [session.key, .optional(partner), .optional(code), .optional(before)]
-        ).map {
-            DeadRow(
-                id: try $0.string(0), partner: try $0.string(1), workflow: try $0.string(2), code: try $0.string(3),
-                detail: try $0.optionalString(4), attempts: try $0.int(5), died: try $0.int(6))
+    func dead(
+        _ session: ConsoleSession, partner: String?, code: String?, after: CaseList.Place?
+    ) async throws -> (rows: [DeadRow], next: CaseList.Place?) {
+        let rows = try await self.ask(
+            "SELECT id, partner, workflow, code, detail, attempts, died FROM insp.console_dead($1, $2, $3, $4, $5)",
+            [
+                session.key, .optional(partner), .optional(code), .optional(after?.since), .optional(after?.id),
+            ])
+        var letters: [DeadRow] = []
+        for row in rows {
+            let (id, died) = (try row.string("id"), try row.int("died"))
+            guard let partner = try row.optionalString("partner") else {
+                return (letters, CaseList.Place(since: died, id: id))
+            }
+            letters.append(
+                DeadRow(
+                    id: id, partner: partner, workflow: try row.string("workflow"), code: try row.string("code"),
+                    detail: try row.optionalString("detail"), attempts: try row.int("attempts"), died: died))
         }
+        return (letters, nil)
     }
 }

@@ -51,15 +51,18 @@ package final class ConsoleStore: Sendable {
         _ = try await self.ask("SELECT insp.console_sign_out($1)", [session.key])
     }
 
+    /// - Parameter isUse: Whether a person calls; a page that keeps itself up to date does not prolong the session.
     /// - Throws: ``InspectError`` with ``ErrorCode/unauthenticated``.
-    func session(_ secret: ConsoleSecret) async throws -> ConsoleSession {
+    func session(_ secret: ConsoleSecret, isUse: Bool = true) async throws -> ConsoleSession {
         let row = try await self.ask(
-            "SELECT name, roles, partners, is_all FROM insp.console_session_of($1)", [.bytes(secret.sha256)]
+            "SELECT name, roles, partners, is_all FROM insp.console_session_of($1, $2)",
+            [.bytes(secret.sha256), .bool(isUse)]
         ).single()
         return ConsoleSession(
             secret: secret, name: try row.string("name"),
-            roles: Set(try row.textArray("roles").compactMap(ConsoleRole.init)), partners: try row.textArray("partners")
-        )
+            roles: Set(try row.textArray("roles").compactMap(ConsoleRole.init)),
+            partners: try row.textArray("partners"),
+            isAll: try row.bool("is_all"))
     }
 
     func ask(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {
@@ -102,6 +105,8 @@ struct ConsoleSession: Sendable {
     var roles: Set<ConsoleRole>
     /// Partners with a role, for filters.
     var partners: [String]
+    /// Whether there is a role for every partner.
+    var isAll = false
 
     /// The first argument of every call.
     var key: PostgresValue { .bytes(self.secret.sha256) }

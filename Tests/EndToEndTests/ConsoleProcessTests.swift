@@ -85,10 +85,31 @@ import Testing
         #expect(
             try await site.count(
                 "insp.v_access WHERE operator = 'console:local' AND action = 'image' AND purpose = 'review'") >= 1)
+        // An open page is told nothing new, and ends with the console.
+        let started = ContinuousClock.now
+        let stream = try await self.send(port, "GET", "/live/cases", cookie: cookie)
+        #expect(stream.status == 200 && stream.text.contains("event: begin"))
+        let metrics = try await self.send(try await console.port("health port open"), "GET", "/metrics")
+        let manual = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/METRICS.md", encoding: .utf8)
+        let names = metrics.text.matches(of: /# TYPE (inspectd_console_[a-z_]+)/).map { String($0.1) }
+        #expect(names.count == 7 && Set(names).count == 7)
+        for name in names { #expect(manual.contains("`\(name)`"), "\(name) is not in METRICS.md") }
+        #expect(metrics.text.contains("inspectd_console_requests_total{route=\"/cases/{id}\",status=\"200\"}"))
+        // Neither a job nor a person is a label.
+        #expect(!metrics.text.contains(id) && !metrics.text.contains("local"))
+        let known = try #require(stream.text.firstMatch(of: /\r?\nid: ([^\r\n]+)/)).1
+        let waiting = SlowClient(port)
+        defer { waiting.close() }
+        waiting.send(
+            "GET /live/cases HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nCookie: \(cookie)\r\nLast-Event-ID: \(known)\r\n\r\n"
+        )
+        try await Task.sleep(for: .seconds(2))
         // Neither the link nor the cookie is in the log.
         #expect(!console.standardError.contains(token))
         #expect(!console.standardError.contains(cookie.dropFirst("inspectd-console=".count)))
         console.send(SIGTERM)
         #expect(try await console.wait() == 0)
+        // The page that waits did not keep it.
+        #expect(ContinuousClock.now - started < .seconds(20))
     }
 }

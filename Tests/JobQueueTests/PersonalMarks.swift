@@ -50,6 +50,7 @@ struct PersonalMarks: Sendable {
         "reason_advice": "a list", "scope": "a list", "workflow": "a list",
         "partner": "a partner's", "purge_later": "a word", "producer_partner": "a login's name", "region": "a list",
         "retention": "a word",
+        "review_wait": "who decided first and upper-case words, which go when the job ends",
         "record.chain": "a word", "record.actor": "a login, a credential's name or a worker's number",
         "record.action": "a function's name", "record.subject": "a job's id", "record.purpose": "a word",
         "record.detail": "codes and numbers",

@@ -47,6 +47,30 @@ import Testing
         #expect(try rows.allSatisfy { try $0.int(2) == 4 && $0.bool(3) })
     }
 
+    @Test func `Samples of partners are those of the busiest, and are kept for a week`() async throws {
+        let fixture = try await QueueFixture()
+        try await fixture.admin.execute(
+            """
+            INSERT INTO insp.partner_sample SELECT 1, date_trunc('minute', now()) - d * interval '1 day', 0, 0, 0, 0, 0, 0, 0
+            FROM generate_series(5, 9) d;
+            SELECT insp.create_partner(x) FROM unnest('{idle,some,many}'::text[]) x;
+            SELECT insp.enqueue('{"partner":"some","workflow":"id"}', front => 'x');
+            SELECT count(insp.enqueue('{"partner":"many","workflow":"id"}', front => 'x')) FROM generate_series(1, 3)
+            """)
+        #expect(try await fixture.admin.query("SELECT insp.sample_partners(1)")[0].int(0) == 1)
+        #expect(try await fixture.count("insp.partner_sample WHERE at < now() - interval '7 days'") == 0)
+        #expect(try await fixture.count("insp.partner_sample WHERE at < now() - interval '1 day'") == 2)
+        let fresh = try await fixture.admin.query(
+            """
+            SELECT p.name, s.waiting FROM insp.partner_sample s JOIN insp.partner p ON p.id = s.partner_id
+            WHERE s.at > now() - interval '1 day'
+            """)
+        #expect(try fresh.map { try $0.string(0) } == ["many"] && fresh[0].int(1) == 3)
+        // A partner that goes takes its samples with it.
+        try await fixture.admin.execute("SELECT insp.erase_partner('many')")
+        #expect(try await fixture.count("insp.partner_sample WHERE waiting = 3") == 0)
+    }
+
     @Test func `Workers sample, and remove expired samples`() async throws {
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(

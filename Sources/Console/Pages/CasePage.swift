@@ -18,15 +18,17 @@ struct CasePage {
                 InspectionReport(
                     document: material.document, facts: material.facts, previews: self.previews,
                     today: CalendarDate(material.decidedAt),
-                    origin: ReportOrigin(job: material.id, partner: material.partner, decidedAt: material.decidedAt)
+                    origin: ReportOrigin(job: material.id, partner: material.partner, decidedAt: material.decidedAt),
+                    isDesk: true
                 ).content
         } else {
             content.append(self.summary)
         }
         if material.isMine && material.isWaiting { content.append(self.form) }
-        content += [self.notes, self.runs]
+        content += [self.notes, self.runs, self.keyboard]
         return ConsolePage(
-            title: "Case \(material.id.suffix(12))", session: self.session, hasHeading: false, content: content
+            title: "Case \(material.id.suffix(12))", session: self.session, hasHeading: false,
+            stream: material.isWaiting ? "/live/cases/\(material.id)" : nil, content: content
         ).response()
     }
 
@@ -50,14 +52,28 @@ struct CasePage {
             if !self.isShown { content.append("<p>This console has no analyzer, so it shows no images.</p>\n") }
         } else if let holder = material.holder {
             content.append("<p>\(holder) has this case.</p>\n")
+        } else if let first = material.first, first.isMine, material.needsSecond {
+            content.append(
+                "<p>You decided \(first.decision), label \(first.label). Another person must confirm that.</p>\n")
         } else {
             content += [
                 "<p>Nobody has this case. Images and fields are shown to the person who takes it.</p>\n",
                 self.button("take", "Take it", key: "t"),
             ]
         }
+        if let first = material.first, !first.isMine, material.isWaiting, material.needsSecond {
+            content.append(
+                """
+                <p>\(first.by) decided \(first.decision), label \(first.label). The same decision and label by you finishes the case; any \
+                other one waits for another person in turn.</p>
+
+                """)
+        } else if material.needsSecond, material.isMine, material.isWaiting {
+            content.append("<p>Two persons decide this partner's cases: another one must confirm your decision.</p>\n")
+        }
         return """
             <section class='bar' aria-label='Who has the case'>
+            <p id='news' role='status'></p>
             \(content)</section>
 
             """
@@ -76,6 +92,7 @@ struct CasePage {
     }
 
     private var form: Markup {
+        let first = self.material.needsSecond ? self.material.first : nil
         let choices = [("PASSED", "p"), ("WARNING", "w"), ("REJECTED", "x")].map { name, key -> Markup in
             """
             <label><input type='radio' name='decision' value='\(name)' required='required' accesskey='\(key)'/> \(name)</label>
@@ -90,16 +107,35 @@ struct CasePage {
             <h2 id='decide'>Decide</h2>
             <form method='post' action='/cases/\(self.material.id)/decide' aria-labelledby='decide'>
             \(ConsolePage.token(self.session))
-            <fieldset><legend>Decision</legend>
+            <fieldset><legend>Decision\(first.map { ", to be confirmed: \($0.decision), \($0.label)" as Markup } ?? "")</legend>
             \(choices)</fieldset>
-            <label>Label, for the partner; empty: OK, or the decision <input name='label' list='labels' maxlength='64' \
+            <label>Label, for the partner; empty: OK, or the decision <input name='label' list='labels' accesskey='l' maxlength='64' \
             pattern='[A-Za-z][A-Za-z0-9_]*' autocomplete='off'/></label>
             <datalist id='labels'>
             \(labels)</datalist>
-            <label>Note, for the record and not for the partner <textarea name='note' rows='3' maxlength='2000'></textarea></label>
+            <label>Note, for the record and not for the partner <textarea name='note' rows='3' accesskey='o' maxlength='2000'></textarea></label>
             <button type='submit' accesskey='s'>Record the decision</button>
             </form>
-            <p class='soft'>Keys, with your browser's modifier (Alt or Alt and Shift): p, w and x choose, s records, r gives back.</p>
+            </section>
+
+            """
+    }
+
+    /// Every key, for a person who uses no mouse.
+    private var keyboard: Markup {
+        let keys: [(String, String)] = [
+            ("t, r", "take the case, give it back"), ("m", "overlays on all images on or off"),
+            ("1 to 9", "to the tools of that image: Tab moves on, Space switches, arrow keys turn"),
+            ("p, w, x", "choose PASSED, WARNING, REJECTED"), ("l, o", "to the label, to the note"),
+            ("s", "record the decision"), ("h", "earlier results side by side"),
+        ]
+        let rows = keys.map { key, what -> Markup in "<dt><kbd>\(key)</kbd></dt><dd>\(what)</dd>\n" }
+        return """
+            <section><h2>Keys</h2>
+            <p>With your browser's modifier: Alt in Chromium, Alt and Shift in Firefox. While an enlarged image has the focus, + and - \
+            zoom, 0 fits it, and arrow keys move it.</p>
+            <dl class='keys'>
+            \(rows)</dl>
             </section>
 
             """
@@ -115,7 +151,12 @@ struct CasePage {
     }
 
     private var runs: Markup {
-        guard self.material.runs.count > 1 else { return "" }
+        // Whose results they are is seen by who has the case, or once it is decided.
+        let link: Markup =
+            self.material.isMine || !self.material.isWaiting
+            ? "<p><a href='/cases/\(self.material.id)/history' accesskey='h'>Earlier results side by side</a></p>\n"
+            : ""
+        guard self.material.runs.count > 1 else { return link }
         let rows = self.material.runs.map { run -> Markup in
             """
             <tr><td>\(run.id == self.material.id ? "<strong>this one</strong>" : "\(run.id)" as Markup)</td><td>\(run.at)</td>\
@@ -125,6 +166,6 @@ struct CasePage {
         }
         let table = ConsolePage.table(
             "Runs of this job", ["Job", "Accepted", "Status", "Decision", "Label"], rows, empty: "")
-        return "<section><h2>Runs</h2>\n\(table)</section>\n"
+        return "<section><h2>Runs</h2>\n\(table)\(link)</section>\n"
     }
 }

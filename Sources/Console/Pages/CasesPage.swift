@@ -14,7 +14,8 @@ struct CasesPage {
                 row.isMine ? "<strong>you</strong>" : row.holder.map { "\($0)" } ?? "<span class='soft'>nobody</span>"
             return """
                 <tr><th scope='row'><a href='/cases/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
-                <td>\(row.workflow)</td><td>\(row.decision ?? "damaged: an operator must cancel it")</td>\
+                <td>\(row.workflow)</td><td>\(row.decision ?? "damaged: an operator must cancel it")\
+                \(row.firstBy.map { "; first decided by \($0)" as Markup } ?? "")</td>\
                 <td>\(row.because.joined(separator: ", "))</td><td>\(ConsolePage.words(row.waits))</td>\
                 <td>\(ConsolePage.words(row.remains))</td><td>\(holder)</td></tr>
 
@@ -31,7 +32,7 @@ struct CasesPage {
             links.append("<li><a href='/cases\(query)' rel='next'>Next page</a></li>\n")
         }
         return ConsolePage(
-            title: "Cases", session: self.session,
+            title: "Cases", session: self.session, stream: "/live/cases",
             content: [
                 """
                 <form method='get' action='/cases' class='filter'>
@@ -45,13 +46,13 @@ struct CasesPage {
                 <input type='hidden' name='reason' value='\(self.filter.reason ?? "")'/>
                 <button type='submit' accesskey='n'>Take the next free case</button></form>
 
-                """,
+                """, "<div id='live'>\n",
                 ConsolePage.table(
                     "Cases, oldest first",
                     ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waits", "Ends in", "With"], rows,
                     empty: self.list.next == nil
                         ? "No case waits here." : "None among the oldest; the next page looks further."),
-                links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n",
+                links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n", "</div>\n",
             ]
         ).response()
     }

@@ -25,16 +25,35 @@ enum ConsoleAssets {
         .scroll { overflow-x: auto; } .scroll td, .scroll th { overflow-wrap: normal; padding-right: 16px; }
         tbody th { color: inherit; } dt { font-weight: 600; } dd { margin: 0 0 8px; overflow-wrap: anywhere; }
         .bar { border: 1px solid var(--line); border-radius: 6px; padding: 8px 16px; margin-bottom: 16px; background: var(--panel); }
-        .bar form { margin: 8px 0; } .plain svg g { display: none; } .tools { display: flex; flex-wrap: wrap; gap: 8px; margin: 8px 0;
-          position: relative; z-index: 1; } .turn1 svg, .turn3 svg { aspect-ratio: 1; max-height: none; }
-        .turn1 svg { transform: rotate(90deg); } .turn2 svg { transform: rotate(180deg); } .turn3 svg { transform: rotate(270deg); }
-        .large svg { max-height: none; width: 200%; } .large { overflow: auto; }
+        .bar form { margin: 8px 0; } .tools { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 8px 0; padding: 4px 12px;
+          position: relative; z-index: 1; } .tools label { min-height: 24px; } .tools input { width: 20px; height: 20px; min-height: 24px;
+          vertical-align: -4px; }
+        main:has(#overlays:not(:checked)) .images svg g, figure:has(.show-o:not(:checked)) .outline,
+          figure:has(.show-z:not(:checked)) .zoneBox, figure:has(.show-c:not(:checked)) .cell,
+          figure:has(.show-b:not(:checked)) .barcode, figure:has(.show-f:not(:checked)) .face,
+          figure:has(.show-f:not(:checked)) .mark { display: none; }
+        figure:has(.turn1:checked) > svg, figure:has(.turn3:checked) > svg, figure:has(.turn1:checked) .view svg,
+          figure:has(.turn3:checked) .view svg { aspect-ratio: 1; max-height: none; }
+        figure:has(.turn1:checked) svg { transform: rotate(90deg); } figure:has(.turn2:checked) svg { transform: rotate(180deg); }
+        figure:has(.turn3:checked) svg { transform: rotate(270deg); }
+        .view { overflow: auto; } .view.large { max-height: 90vh; } .view.large svg { max-height: none; }
+        .crops { flex-wrap: wrap; } tr.differs th { border-left: 4px solid var(--bad); padding-left: 6px; }
+        td.differs { border-left: 4px solid var(--warn); padding-left: 6px; font-weight: 600; }
+        .keys { display: grid; grid-template-columns: max-content 1fr; gap: 4px 16px; } .keys dd { margin: 0; }
+        kbd { font: 13px/1.6 ui-monospace, monospace; border: 1px solid var(--line); border-radius: 4px; padding: 0 6px; }
+        #news:empty { display: none; } #news { font-weight: 600; }
+        .plots { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
+        .plot svg { width: 100%; height: auto; } .plot text { font-size: 11px; fill: var(--soft); } .plot h2 { margin: 12px 0 0; }
+        .entry { margin-right: 12px; white-space: nowrap; } .plot .entry svg { width: 28px; height: 8px; }
+        .line { fill: none; stroke-width: 2; stroke: var(--info); } .l1 { stroke: var(--good); stroke-dasharray: 6 3; }
+        .l2 { stroke: var(--warn); stroke-dasharray: 2 3; } .l3 { stroke: var(--bad); } .l4 { stroke: var(--soft); }
+        .axis { fill: none; stroke: var(--soft); } .stage { fill: var(--info); }
         @media (max-width: 480px) { main, header { padding: 12px; } .who { margin-left: 0; } td.number { white-space: normal; } }
         @media print { header, form, .skip, .tools { display: none; } }
 
         """
 
-    /// Nothing needs it: it adds tools to images, loads pages of changing figures again, and goes on after a sign-in.
+    /// Nothing but zoom needs it: it enlarges images, keeps pages up to date, and goes on after a sign-in.
     static let script = """
         'use strict';
         for (const link of document.querySelectorAll('a[data-go]')) location.replace(link.href);
@@ -44,29 +63,72 @@ enum ConsoleAssets {
             if (!document.hidden && !document.activeElement.closest('form')) location.reload();
           }, live * 1000);
         }
-        function tool(row, text, act, pressed) {
+        const part = document.getElementById('live');
+        const news = document.getElementById('news');
+        let isStale = false;
+        async function renew() {
+          // What somebody is reading with the keyboard, or has opened, stays.
+          if (document.hidden || part.contains(document.activeElement) || part.querySelector('details[open]')) {
+            isStale = true;
+            return;
+          }
+          isStale = false;
+          const answer = await fetch(location.href, { headers: { 'X-Live': '1' } }).catch(() => null);
+          if (!answer || !answer.ok) return;
+          const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('live');
+          if (fresh) part.replaceChildren(...fresh.childNodes);
+        }
+        if (document.body.dataset.stream && window.EventSource) {
+          const source = new EventSource(document.body.dataset.stream);
+          source.addEventListener('change', () => {
+            if (part) renew();
+            else if (news) news.textContent = 'This case has changed. Load the page again to see how.';
+          });
+          const catchUp = () => setTimeout(() => { if (isStale) renew(); }, 0);
+          if (part) {
+            document.addEventListener('visibilitychange', catchUp);
+            part.addEventListener('focusout', catchUp);
+          }
+          window.addEventListener('pagehide', () => source.close());
+        }
+        function tool(row, text, label, act) {
           const button = document.createElement('button');
           button.type = 'button';
           button.textContent = text;
-          if (pressed !== undefined) button.setAttribute('aria-pressed', String(pressed));
-          button.addEventListener('click', () => {
-            const state = act();
-            if (pressed !== undefined) button.setAttribute('aria-pressed', String(state));
-          });
+          button.setAttribute('aria-label', label);
+          button.addEventListener('click', act);
           row.append(button);
         }
         for (const figure of document.querySelectorAll('.images figure')) {
+          const svg = figure.querySelector('svg');
           const row = document.createElement('div');
-          let turns = 0;
+          const view = document.createElement('div');
+          const name = svg.getAttribute('aria-label');
+          let scale = 1;
+          function zoom(next) {
+            scale = Math.min(8, Math.max(1, next));
+            svg.style.width = scale * 100 + '%';
+            view.classList.toggle('large', scale > 1);
+          }
           row.className = 'tools';
-          tool(row, 'Marks', () => !figure.classList.toggle('plain'), true);
-          tool(row, 'Enlarge', () => figure.classList.toggle('large'), false);
-          tool(row, 'Turn', () => {
-            figure.classList.remove('turn' + turns);
-            turns = (turns + 1) % 4;
-            if (turns > 0) figure.classList.add('turn' + turns);
+          view.className = 'view';
+          view.tabIndex = 0;
+          view.setAttribute('role', 'region');
+          view.setAttribute('aria-label', name + ', enlarged');
+          svg.before(view);
+          view.append(svg);
+          tool(row, '+', 'Enlarge ' + name, () => zoom(scale * 1.5));
+          tool(row, '\u{2212}', 'Reduce ' + name, () => zoom(scale / 1.5));
+          tool(row, 'Fit', 'Fit ' + name, () => zoom(1));
+          view.before(row);
+          view.addEventListener('keydown', (event) => {
+            if (event.ctrlKey || event.altKey || event.metaKey) return;
+            if (event.key === '+') zoom(scale * 1.5);
+            else if (event.key === '-') zoom(scale / 1.5);
+            else if (event.key === '0') zoom(1);
+            else return;
+            event.preventDefault();
           });
-          figure.prepend(row);
         }
 
         """

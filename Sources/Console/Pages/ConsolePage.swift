@@ -10,6 +10,8 @@ struct ConsolePage {
     var hasHeading = true
     /// Whether the script loads the page again from time to time.
     var isLive = false
+    /// Where the script learns of changes (server-sent events), instead of loading the page again from time to time.
+    var stream: String?
     var content: [Markup]
 
     func response(status: Int = 200) -> HTTPResponse {
@@ -25,7 +27,7 @@ struct ConsolePage {
             <link rel='stylesheet' href='/assets/console.css'/>
             <script src='/assets/console.js' defer='defer'></script>
             </head>
-            <body\(self.isLive ? " data-live='5'" : "" as Markup)>
+            <body\(self.isLive ? " data-live='5'" : "" as Markup)\(self.stream.map { " data-stream='\($0)'" as Markup } ?? "")>
             <a class='skip' href='#main'>Skip to the content</a>
             \(self.header)<main id='main' tabindex='-1'>
             \(self.hasHeading ? "<h1>\(self.title)</h1>\n" : "" as Markup)\(self.content)</main>
@@ -43,7 +45,8 @@ struct ConsolePage {
         if session.roles.contains(.reviewer) { links.append("<li><a href='/cases'>Cases</a></li>\n") }
         if !session.roles.isDisjoint(with: [.operator, .auditor]) {
             links += [
-                "<li><a href='/queue'>Queue</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
+                "<li><a href='/queue'>Queue</a></li>\n", "<li><a href='/plots'>Plots</a></li>\n",
+                "<li><a href='/workers'>Workers</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
                 "<li><a href='/dead'>Dead letters</a></li>\n", "<li><a href='/tasks'>Tasks</a></li>\n",
                 "<li><a href='/endpoints'>Endpoints</a></li>\n", "<li><a href='/limits'>Limits</a></li>\n",
                 "<li><a href='/approvals'>Approvals</a></li>\n", "<li><a href='/record'>Record</a></li>\n",

@@ -8,6 +8,8 @@ struct DeadPage {
     var partner: String?
     var code: String?
     var rows: [DeadRow]
+    /// After which to continue, by when it died.
+    var next: CaseList.Place?
 
     var response: HTTPResponse {
         let rows = self.rows.map { row -> Markup in
@@ -39,9 +41,10 @@ struct DeadPage {
             ConsolePage.table(
                 "Unresolved dead letters, newest first",
                 ["Job", "Partner", "Workflow", "Code", "What was wrong", "Attempts", "When"], rows,
-                empty: "No dead letter waits here."))
-        if self.rows.count == 50, let last = self.rows.last {
-            let query = ConsolePage.query(filter + [("before", String(last.died))])
+                empty: self.next == nil
+                    ? "No dead letter waits here." : "None among the newest; the next page looks further."))
+        if let next = self.next {
+            let query = ConsolePage.query(filter + [("died", String(next.since)), ("after", next.id)])
             content.append("<nav aria-label='Pages'><a href='/dead\(query)' rel='next'>Older ones</a></nav>\n")
         }
         return ConsolePage(title: "Dead letters", session: self.session, content: content).response()

@@ -21,13 +21,14 @@ struct QueuePage {
                 """
             }
             content.append(
-                "<h2>Lanes</h2>\n\(ConsolePage.table("Jobs by lane", ["Lane", "Region", "Waiting", "Oldest", "Delayed", "Running", ""], rows, empty: ""))"
+                "<h2>Lanes</h2>\n\(ConsolePage.table("Jobs by lane", ["Lane", "Region", "Waiting", "Oldest", "Delayed", "Running", "State"], rows, empty: ""))"
             )
         }
         let rows = self.queues.map { row -> Markup in
             """
             <tr><th scope='row'>\(row.partner)</th><td>\(row.lane)</td><td>\(row.region)</td>\
-            <td class='number'>\(String(row.waiting))</td><td>\(ConsolePage.words(row.oldest))</td><td>\(row.why ?? "")</td>\
+            <td class='number'>\(row.isEstimate ? "about " : "")\(String(row.waiting))</td>\
+            <td>\(ConsolePage.words(row.oldest))</td><td>\(row.why ?? "")</td>\
             <td>\(row.remedy ?? "")</td></tr>
 
             """
@@ -42,7 +43,7 @@ struct QueuePage {
         if !self.workers.isEmpty {
             let rows = self.workers.map { row -> Markup in
                 """
-                <tr><th scope='row'>\(String(row.id))</th><td>\(row.host), process \(String(row.process))</td><td>\(row.version)</td>\
+                <tr><th scope='row'><a href='/workers?worker=\(String(row.id))'>\(String(row.id))</a></th><td>\(row.host), process \(String(row.process))</td><td>\(row.version)</td>\
                 <td>\(row.region)</td><td>\(row.state)</td><td class='number'>\(String(row.busy)) of \(String(row.slots))</td>\
                 <td class='number'>\(String(row.leases))</td><td>\(ConsolePage.words(row.silent))</td></tr>
 
@@ -55,7 +56,10 @@ struct QueuePage {
                     empty: ""),
             ]
         }
-        return ConsolePage(title: "Queue", session: self.session, isLive: true, content: content).response()
+        return ConsolePage(
+            title: "Queue", session: self.session, stream: "/live/queue",
+            content: ["<div id='live'>\n"] + content + ["</div>\n"]
+        ).response()
     }
 }
 
@@ -104,7 +108,7 @@ struct JobPage {
         return ConsolePage(
             title: "Job \(self.id)", session: self.session,
             content: [
-                "<dl>\n\(said)</dl>\n<h2>Timeline</h2>\n",
+                "<dl>\n\(said)</dl>\n<h2>Timeline</h2>\n", Plot.stages(self.timeline),
                 ConsolePage.table(
                     "What happened, oldest first", ["When", "What", "Who", "Details"], rows, empty: "Nothing yet."),
             ]

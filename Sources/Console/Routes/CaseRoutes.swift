@@ -25,7 +25,7 @@ extension ConsoleRoute {
             for _ in 0..<10 {
                 let list = try await call.store.cases(session, filter, after: place)
                 // Somebody may take the same one at this moment.
-                for row in list.rows where row.decision != nil && (row.holder == nil || row.isMine) {
+                for row in list.rows where row.decision != nil && row.mayTake {
                     do {
                         try await call.store.take(session, row.id)
                         return ConsoleCall.redirect("/cases/\(row.id)")
@@ -63,9 +63,10 @@ extension ConsoleRoute {
             guard note?.utf8.count ?? 0 <= 4000 else {
                 throw InspectError(.parameterInvalid, "the note has more than 4000 bytes", field: "note")
             }
-            try await call.store.decide(
-                try call.signedIn(), try call.jobID(), as: decision, label: form["label"]?.uppercased(), note: note)
-            return ConsoleCall.redirect("/cases")
+            let id = try call.jobID()
+            let isConfirmed = try await call.store.decide(
+                try call.signedIn(), id, as: decision, label: form["label"]?.uppercased(), note: note)
+            return ConsoleCall.redirect(isConfirmed ? "/cases" : "/cases/\(id)")
         },
     ]
 }

@@ -9,9 +9,9 @@ extension ConsoleRoute {
     static let operations: [ConsoleRoute] = [
         ConsoleRoute("GET", "/queue", Self.seeing) { call, _ in
             let session = try call.signedIn()
+            let (lanes, queues) = try await call.store.queue(session)
             return QueuePage(
-                session: session, lanes: try await call.store.lanes(session),
-                queues: try await call.store.queues(session), workers: try await call.store.workers(session)
+                session: session, lanes: lanes, queues: queues, workers: try await call.store.workers(session)
             ).response
         },
         ConsoleRoute("GET", "/endpoints", Self.seeing) { call, _ in
@@ -37,9 +37,12 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/dead", Self.seeing) { call, _ in
             let session = try call.signedIn()
             let (partner, code) = (call.parameter("partner"), call.parameter("code"))
-            let rows = try await call.store.dead(
-                session, partner: partner, code: code, before: try call.number("before"))
-            return DeadPage(session: session, partner: partner, code: code, rows: rows).response
+            var place: CaseList.Place?
+            if let died = try call.number("died"), let after = UUID(uuidString: call.parameter("after") ?? "") {
+                place = CaseList.Place(since: died, id: after.uuidString.lowercased())
+            }
+            let (rows, next) = try await call.store.dead(session, partner: partner, code: code, after: place)
+            return DeadPage(session: session, partner: partner, code: code, rows: rows, next: next).response
         },
     ]
 }

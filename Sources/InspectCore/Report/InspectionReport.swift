@@ -7,6 +7,7 @@ package struct InspectionReport: Sendable {
     let previews: [String: Preview]
     let today: CalendarDate
     let origin: ReportOrigin
+    let isDesk: Bool
 
     /// - Parameters:
     ///   - document: The result, from ``InspectionDecider``.
@@ -14,15 +15,17 @@ package struct InspectionReport: Sendable {
     ///   - previews: Images by part name; a part without one is shown as its drawing alone.
     ///   - today: The day of the decision.
     ///   - origin: The job, the partner, the files and the time, as far as they are known.
+    ///   - isDesk: For a page on which a person decides: findings come first, images have tools, and a field has one row.
     package init(
         document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate,
-        origin: ReportOrigin = ReportOrigin()
+        origin: ReportOrigin = ReportOrigin(), isDesk: Bool = false
     ) {
         self.document = document
         self.facts = facts
         self.previews = previews
         self.today = today
         self.origin = origin
+        self.isDesk = isDesk
     }
 
     /// The page: HTML that is well-formed XML.
@@ -41,18 +44,20 @@ package struct InspectionReport: Sendable {
                 ReportPage.section("Error", ["<p><code>\(error.code)</code> \(error.message)</p>\n"]))
         }
         body += self.reasons
+        if self.isDesk { body.append(self.findings) }
         body.append(ReportPage.section("Capabilities", [self.capabilities]))
-        if !images.isEmpty {
-            body.append(
-                ReportPage.section("Images", ["<div class='images'>\n\(images.map(\.markup))</div>\n"]))
-        }
-        body += ReportFields(extraction: extraction, facts: self.facts).markup
+        if !images.isEmpty { body += self.isDesk ? ReportDesk.images(images) : [self.gallery(images)] }
+        body += ReportFields(extraction: extraction, facts: self.facts, isCompared: self.isDesk).markup
         body += self.dataChecks
         body += self.imageMeasurements
         body += self.comparison(images)
         body += self.faceMeasurements
         body.append(ReportPage.section("Timings and versions", ReportTables.engine(self.document.engine)))
         return body
+    }
+
+    private func gallery(_ images: [ReportImage]) -> Markup {
+        ReportPage.section("Images", ["<div class='images'>\n\(images.map(\.markup))</div>\n"])
     }
 
     // MARK: What was decided
@@ -139,7 +144,7 @@ package struct InspectionReport: Sendable {
 
     // MARK: What was measured
 
-    private var sides: [(part: String, facts: DocumentFacts)] {
+    var sides: [(part: String, facts: DocumentFacts)] {
         [PartKind.front, .back].compactMap { kind in
             self.facts.documents?.sides[kind.rawValue].map { (kind.rawValue, $0) }
         }
@@ -208,7 +213,10 @@ package struct InspectionReport: Sendable {
                 ReportPage.section(
                     "Similarity: \(record.parts.joined(separator: " and "))",
                     [
-                        ReportTables.crops(record.parts.compactMap { part in images.first { $0.part == part } }),
+                        // On a desk they stand beside the images.
+                        self.isDesk
+                            ? ""
+                            : ReportTables.crops(record.parts.compactMap { part in images.first { $0.part == part } }),
                         ReportTables.similarity(
                             similarity: data.similarity, distance: data.distance, threshold: data.threshold,
                             falseMatchRate: data.fmrAtThreshold, reason: data.reason),

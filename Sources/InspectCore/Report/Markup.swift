@@ -50,7 +50,7 @@ package struct Markup: ExpressibleByStringInterpolation, Sendable {
     }
 
     /// Four significant digits, which is more than any measurement has.
-    static func number(_ value: Double) -> String {
+    package static func number(_ value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "nan" : value < 0 ? "-inf" : "inf" }
         let decimals = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : abs(value) >= 1 ? 2 : 4
         var text = String(format: "%.\(decimals)f", value)

@@ -2,12 +2,14 @@
 struct ReportFields {
     let extraction: ExtractionRules
     let facts: InspectionFacts
+    /// Whether a field has one row, with a column for each source.
+    var isCompared = false
 
     var markup: [Markup] {
         let data = self.extraction.data
         var sections: [Markup] = []
         if self.extraction.hasData || data.extractionMethod != "NONE" {
-            sections.append(ReportPage.section("Fields", [self.fields]))
+            sections.append(ReportPage.section("Fields", [self.isCompared ? self.comparedFields : self.fields]))
         } else if let reason = data.reason {
             sections.append(ReportPage.section("Fields", ["<p>\(reason)</p>\n"]))
         }
@@ -117,6 +119,39 @@ struct ReportFields {
         return ReportPage.table(["field", "value", "source", "checks", "other sources", "VIZ"], rows)
     }
 
+    /// Each field in one row: what each source says, and whether they agree.
+    private var comparedFields: Markup {
+        let sources = self.sources
+        // VIZ text that is the only source is a source already.
+        let hasVIZ = self.extraction.viz != nil && !sources.contains(where: \.isVIZ)
+        let rows = Self.known.compactMap { field -> Markup? in
+            let values = sources.map { field.value($0.data) }
+            let printed = hasVIZ ? self.printed(field.name) : nil
+            let found = values.compactMap { $0 }
+            guard !found.isEmpty || printed != nil else { return nil }
+            let isContradicted =
+                self.extraction.viz?.fields.first { $0.name == field.name }?.comparison == .contradicts && hasVIZ
+            let differs = Set(found).count > 1 || isContradicted
+            let cells = zip(sources, values).map { source, value -> Markup in
+                guard let value else { return "<td>—</td>" }
+                return "<td><b>\(value)</b><br/>\(Self.checks(field, source))</td>"
+            }
+            let agreement: Markup =
+                differs
+                ? "<span class='fail'>✗ sources differ</span>"
+                : found.count > 1
+                    ? "<span class='pass'>✓ sources agree</span>" : "<span class='none'>only source</span>"
+            let viz: Markup = hasVIZ ? "<td>\(printed ?? "—")</td>" : ""
+            return """
+                <tr\(differs ? " class='differs'" : "" as Markup)><th scope='row'>\(ReportTables.spaced(field.name))</th>\(cells)\(viz)\
+                <td>\(agreement)</td></tr>
+
+                """
+        }
+        return ReportPage.table(
+            ["field"] + sources.map(\.name) + (hasVIZ ? ["VIZ"] : []) + ["sources"], rows)
+    }
+
     /// The field as the document shows it to the eye; `nil` where it was not looked for.
     private func printed(_ name: String) -> Markup? {
         guard let field = self.extraction.viz?.fields.first(where: { $0.name == name }) else { return nil }
@@ -207,7 +242,7 @@ struct ReportFields {
             content.append(
                 rows.isEmpty
                     ? "<p>The format has no check digits.</p>\n"
-                    : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", ""], rows))
+                    : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", "note"], rows))
             return ReportPage.section(
                 "MRZ: \(source.part), \(mrz.format.rawValue)", content)
         } + self.unparsed

@@ -10,11 +10,14 @@ struct ReportImage {
     /// Where a face was on this frame and those that follow.
     var track: [Box] = []
 
-    var markup: Markup {
+    var markup: Markup { self.figure(tools: "") }
+
+    /// - Parameter tools: What stands above the image.
+    func figure(tools: Markup) -> Markup {
         let (width, height) = (self.image.width, self.image.height)
         return """
             <figure>
-            <svg viewBox='0 0 \(width) \(height)' role='img' aria-label='\(self.part)'>
+            \(tools)<svg viewBox='0 0 \(width) \(height)' role='img' aria-label='\(self.part)'>
             \(self.pixels)<g fill='none' stroke-width='2'>
             \(self.shapes)</g>
             </svg>

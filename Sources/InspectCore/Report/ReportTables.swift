@@ -38,10 +38,10 @@ enum ReportTables {
             }
         return [
             ReportPage.table(
-                ["quality (ISO/IEC 29794-5)", "native", "score", "", "note"],
+                ["quality (ISO/IEC 29794-5)", "native", "score", "of 100", "note"],
                 assessment.measures.map { measure in
                     let bar: Markup =
-                        measure.score.map { "<progress max='100' value='\(Markup.number(Double($0)))'></progress>" }
+                        measure.score.map { "<progress max='100' value='\(Markup.number(Double($0)))' aria-label='\(self.spaced(measure.name))'></progress>" }
                         ?? ""
                     return """
                         <tr><td>\(self.spaced(measure.name))</td>\

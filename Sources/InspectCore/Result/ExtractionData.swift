@@ -3,7 +3,7 @@ package struct ExtractionData: Codable, Sendable {
     /// PASSPORT, DRIVING_LICENSE, ID_CARD, VISA or UNSUPPORTED.
     package var type: String?
     /// ISO 3166-1 alpha-3, or a code of ICAO Doc 9303-3 section 5.
-    var issuingCountry: String?
+    package var issuingCountry: String?
     package var firstName: String?
     package var lastName: String?
     /// `YYYY-MM-DD`; unknown parts of a date of birth leave the whole date out.

@@ -34,7 +34,8 @@ extension Command {
             .value("analyzer", "FILE", "executable that opens images; by default this program [INSPECTD_ANALYZER]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients still sending are cut off after this time [20]"),
             .value(
-                "health", "[ADDRESS:]PORT", "answers /healthz and /readyz, on loopback by default [INSPECTD_HEALTH]"),
+                "health", "[ADDRESS:]PORT",
+                "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
         ] + Configuration.databaseOptions + Configuration.keyOptions + Configuration.objectStoreOptions
             + Configuration.logOptions,
         excluded: [
@@ -135,7 +136,8 @@ private struct ConsoleProcess {
 
     func run() async throws {
         let log = self.log
-        let health = ConsoleHealth()
+        let metrics = ConsoleMetrics()
+        let health = ConsoleHealth(metrics)
         let healthServer = try self.healthAddress.map { address in
             try HealthServer(address) { path in health.answer(path) }
         }
@@ -159,18 +161,28 @@ private struct ConsoleProcess {
         let store = ConsoleStore(
             databaseURL: self.configuration.databaseURL, keys: keys,
             objects: try self.configuration.openObjectStore(self.objectStore, keys), connections: self.connections
-        ) { Events.log($0, to: log) }
+        ) {
+            metrics.take($0)
+            Events.log($0, to: log)
+        }
         let gate = ConsoleGate()
         let server = try HTTPServer(self.address, identity: self.identity) { await gate.admit($0) }
         let origins =
             self.origin.map { [$0] } ?? ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(server.port)" }
         var show: (@Sendable ([(name: String, bytes: Data)]) async throws -> [String: Preview])?
         if let analyzers = self.analyzers { show = { images in try await analyzers.show(images) } }
-        gate.open(
-            ConsoleService(
-                store, ConsoleConfiguration(origins: origins), link: self.link, provider: self.provider, show: show,
-                observe: { Events.log($0, to: log) }, fault: { Events.log($0, to: log) }))
-        health.begin(store)
+        let service = ConsoleService(
+            store, ConsoleConfiguration(origins: origins), link: self.link, provider: self.provider, show: show,
+            observe: {
+                metrics.take($0)
+                Events.log($0, to: log)
+            },
+            fault: {
+                metrics.take($0)
+                Events.log($0, to: log)
+            })
+        gate.open(service)
+        health.begin(store, service, server)
         log.info(
             "console open",
             [
@@ -189,6 +201,7 @@ private struct ConsoleProcess {
         await stop.requested()
         health.end()
         log.info("console stopping", ["requests": .integer(Int64(server.requestsInFlight))])
+        service.close()
         await server.stop(within: self.stopAfter)
         tasks.cancel()
         _ = try? await tasks.value

@@ -8,27 +8,40 @@ import Synchronization
 final class ConsoleHealth: Sendable {
     private enum State {
         case starting
-        case open(ConsoleStore)
+        case open(ConsoleStore, ConsoleService, HTTPServer)
         case stopping
     }
 
     private let state = Mutex(State.starting)
 
-    func begin(_ store: ConsoleStore) { self.state.withLock { $0 = .open(store) } }
+    private let metrics: ConsoleMetrics
+
+    init(_ metrics: ConsoleMetrics) { self.metrics = metrics }
+
+    func begin(_ store: ConsoleStore, _ service: ConsoleService, _ server: HTTPServer) {
+        self.state.withLock { $0 = .open(store, service, server) }
+    }
 
     func end() { self.state.withLock { $0 = .stopping } }
 
     func answer(_ path: String) -> HealthAnswer? {
+        let state = self.state.withLock { $0 }
         let reason: String? =
-            switch self.state.withLock({ $0 }) {
+            switch state {
             case .starting: "waits for the database or the key store"
-            case .open(let store): store.isConnected ? nil : "the database does not answer"
+            case .open(let store, _, _): store.isConnected ? nil : "the database does not answer"
             case .stopping: "is stopping"
             }
         switch path {
         // Without its database, a console still answers with 503, so a restart would not help.
         case "/healthz": return Self.json(200, "alive", nil)
         case "/readyz": return Self.json(reason == nil ? 200 : 503, reason == nil ? "ready" : "unready", reason)
+        case "/metrics":
+            var parts: (ConsoleService, HTTPServer)?
+            if case .open(_, let service, let server) = state { parts = (service, server) }
+            return HealthAnswer(
+                contentType: MetricRegistry.contentType,
+                body: self.metrics.text(parts?.0, parts?.1, isReady: reason == nil))
         default: return nil
         }
     }

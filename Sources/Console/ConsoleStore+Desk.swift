@@ -1,0 +1,107 @@
+internal import Custody
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// Another run of a case, or another job of the same person.
+struct HistoryRow: Sendable {
+    var id: String
+    var accepted: Date
+    var isRun: Bool
+    var status: Int64
+    /// `nil`: it was removed, or is of another version.
+    var document: ResultDocument?
+}
+
+/// A job that a worker has.
+struct WorkRow: Sendable {
+    var worker: Int64
+    var id: String
+    var partner: String
+    var workflow: String
+    var stage: String
+    var attempt: Int64
+    var since: Double
+    var remains: Double
+}
+
+/// The queue at one point of a plot. What was not measured is `nil`; counts are per minute.
+struct SampleRow: Sendable {
+    var at: Double
+    /// `callbacks`: those of all lanes, with the workers as what runs; `nil`: the sum of some partners.
+    var lane: String?
+    var waiting: Double?
+    var oldest: Double?
+    var running: Double?
+    var finished: Double?
+    var failed: Double?
+    var delivered: Double?
+    var undelivered: Double?
+}
+
+extension ConsoleStore {
+    /// Each job is recorded as looked at.
+    func history(_ session: ConsoleSession, _ id: String) async throws -> [HistoryRow] {
+        let rows = try await self.ask(
+            """
+            SELECT id, at, kind, status, document, sealed, body, partner_id FROM insp.console_history($1, $2)
+            """, [session.key, .text(id)])
+        var history: [HistoryRow] = []
+        for row in rows {
+            var document: ResultDocument?
+            if try row.optionalData("document") != nil {
+                do {
+                    let text = try await SealedResult(row).document(opening: self.keys)
+                    document = try? JSONDecoder().decode(ResultDocument.self, from: text)
+                } catch let error as InspectError where [.keyUnknown, .sealBroken].contains(error.code) {
+                    // One job's key that was destroyed hides no other.
+                }
+            }
+            history.append(
+                HistoryRow(
+                    id: try row.string("id"), accepted: Date(timeIntervalSince1970: try row.double("at")),
+                    isRun: try row.string("kind") == "run", status: try row.int("status"), document: document))
+        }
+        return history
+    }
+
+    func work(_ session: ConsoleSession, of worker: Int64?) async throws -> [WorkRow] {
+        try await self.ask(
+            """
+            SELECT worker, id, partner, workflow, stage, attempt, since, remains FROM insp.console_work($1, $2)
+            """, [session.key, .optional(worker)]
+        ).map {
+            WorkRow(
+                worker: try $0.int(0), id: try $0.string(1), partner: try $0.string(2), workflow: try $0.string(3),
+                stage: try $0.string(4), attempt: try $0.int(5), since: try $0.double(6), remains: try $0.double(7))
+        }
+    }
+
+    func samples(_ session: ConsoleSession, partner: String?, hours: Int) async throws -> [SampleRow] {
+        try await self.ask(
+            """
+            SELECT at, lane, waiting, oldest, running, finished, failed, delivered, undelivered
+            FROM insp.console_plots($1, $2, $3)
+            """, [session.key, .optional(partner), .int(Int64(hours))]
+        ).map {
+            SampleRow(
+                at: try $0.double(0), lane: try $0.optionalString(1), waiting: try $0.optionalDouble(2),
+                oldest: try $0.optionalDouble(3), running: try $0.optionalDouble(4),
+                finished: try $0.optionalDouble(5), failed: try $0.optionalDouble(6),
+                delivered: try $0.optionalDouble(7), undelivered: try $0.optionalDouble(8))
+        }
+    }
+
+    /// Refuses who may not review the job.
+    func check(_ session: ConsoleSession, _ id: String) async throws {
+        _ = try await self.ask(
+            "SELECT key_id FROM insp.console_key($1, $2)", [session.key, .text(id)])
+    }
+
+    /// Stamps that change with what open pages show.
+    func pulse(cases: Bool, jobs: [String]) async throws -> [String: String] {
+        let rows = try await self.ask(
+            "SELECT subject, stamp FROM insp.console_pulse($1, $2::uuid[])", [.bool(cases), .textArray(jobs)])
+        return Dictionary(try rows.map { (try $0.string(0), try $0.string(1)) }) { first, _ in first }
+    }
+}

@@ -1,0 +1,49 @@
+internal import HTTPServer
+internal import InspectCore
+
+/// Workers, and the jobs that each has.
+struct WorkersPage {
+    var session: ConsoleSession
+    var workers: [WorkerRow]
+    /// The worker whose jobs are shown; `nil`: all of them.
+    var chosen: Int64?
+    var work: [WorkRow]
+
+    var response: HTTPResponse {
+        let workers = self.workers.map { row -> Markup in
+            """
+            <tr><th scope='row'><a href='/workers?worker=\(String(row.id))'>\(String(row.id))</a></th>\
+            <td>\(row.host), process \(String(row.process))</td><td>\(row.version)</td><td>\(row.region)</td><td>\(row.state)</td>\
+            <td class='number'>\(String(row.busy)) of \(String(row.slots))</td><td class='number'>\(String(row.leases))</td>\
+            <td>\(ConsolePage.words(row.silent))</td></tr>
+
+            """
+        }
+        let jobs = self.work.map { row -> Markup in
+            """
+            <tr><th scope='row'><a href='/jobs/\(row.id)'>\(String(row.id.suffix(12)))</a></th><td>\(row.partner)</td>\
+            <td>\(row.workflow)</td><td>\(row.stage)</td><td class='number'>\(String(row.attempt))</td>\
+            <td>\(ConsolePage.words(row.since))</td><td>\(ConsolePage.words(row.remains))</td>\
+            <td class='number'>\(String(row.worker))</td></tr>
+
+            """
+        }
+        var content: [Markup] = ["<div id='live'>\n"]
+        // Workers serve every partner, so they are for who may see every one.
+        if self.session.isAll {
+            content.append(
+                ConsolePage.table(
+                    "Workers", ["Worker", "Where", "Version", "Region", "State", "Busy", "Leases", "Silent for"],
+                    workers, empty: "No worker is registered."))
+        }
+        content.append("<h2>Jobs in work\(self.chosen.map { " of worker \(String($0))" as Markup } ?? "")</h2>\n")
+        if self.chosen != nil { content.append("<p><a href='/workers'>Of all workers</a></p>\n") }
+        content += [
+            ConsolePage.table(
+                "Jobs in work, those claimed first at the top",
+                ["Job", "Partner", "Workflow", "Stage", "Attempt", "For", "Taken back in", "Worker"], jobs,
+                empty: "No job is in work."), "</div>\n",
+        ]
+        return ConsolePage(title: "Workers", session: self.session, stream: "/live/queue", content: content).response()
+    }
+}

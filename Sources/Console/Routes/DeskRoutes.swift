@@ -1,0 +1,79 @@
+internal import Foundation
+internal import HTTPServer
+internal import InspectCore
+
+extension ConsoleRoute {
+    private static let seeing: Access = .roles([.operator, .auditor])
+
+    /// History beside a case, plots, workers, and what keeps open pages up to date.
+    static let desk: [ConsoleRoute] = [
+        ConsoleRoute("GET", "/cases/{id}/history", .roles([.reviewer])) { call, _ in
+            let session = try call.signedIn()
+            let id = try call.jobID()
+            // First what refuses: nothing is shown of a case that somebody else has.
+            let others = try await call.store.history(session, id)
+            return HistoryPage(
+                session: session, material: try await call.store.material(session, id), others: others
+            ).response
+        },
+        ConsoleRoute("GET", "/plots", Self.seeing) { call, _ in
+            let session = try call.signedIn()
+            let hours = Int(try call.number("hours") ?? 6)
+            guard PlotsPage.periods.contains(where: { $0.hours == hours }) else {
+                throw InspectError(.parameterInvalid, "hours is none of those to choose from", field: "hours")
+            }
+            let partner = call.parameter("partner")
+            return PlotsPage(
+                session: session, partner: partner, hours: hours,
+                samples: try await call.store.samples(session, partner: partner, hours: hours)
+            ).response
+        },
+        ConsoleRoute("GET", "/workers", Self.seeing) { call, _ in
+            let session = try call.signedIn()
+            let chosen = try call.number("worker")
+            return WorkersPage(
+                session: session, workers: try await call.store.workers(session), chosen: chosen,
+                work: try await call.store.work(session, of: chosen)
+            ).response
+        },
+        ConsoleRoute("GET", "/live/cases", .roles([.reviewer])) { call, _ in
+            let session = try call.signedIn()
+            return try await call.event(of: .cases(session.isAll ? nil : session.partners), session)
+        },
+        ConsoleRoute("GET", "/live/queue", Self.seeing) { call, _ in
+            try await call.event(of: .queue, try call.signedIn())
+        },
+        ConsoleRoute("GET", "/live/plots", Self.seeing) { call, _ in
+            try await call.event(of: .plots, try call.signedIn())
+        },
+        ConsoleRoute("GET", "/live/cases/{id}", .roles([.reviewer])) { call, _ in
+            let session = try call.signedIn()
+            let id = try call.jobID()
+            try await call.store.check(session, id)
+            return try await call.event(of: .job(id), session)
+        },
+    ]
+}
+
+extension ConsoleCall {
+    /// Whether a page asks by itself: that keeps no session alive.
+    var isUse: Bool { !self.request.path.hasPrefix("/live/") && self.request.headers["x-live"] == nil }
+
+    /// A server-sent event (HTML, section 9.2). Each answer has one and then ends, and the browser asks again with the event's
+    /// id: so a proxy that buffers holds nothing back, and every event is for who is still signed in.
+    fileprivate func event(of subject: LiveSubject, _ session: ConsoleSession) async throws -> HTTPResponse {
+        let known = self.request.headers["last-event-id"]
+        let outcome = await self.service.live.wait(
+            for: subject, since: known, person: session.name, within: .seconds(25))
+        let text: String
+        switch outcome {
+        case .full: throw InspectError(.gatewayOverloaded, "too many pages are open")
+        case .unchanged: text = "retry: 2000\n\n"
+        // The first answer only tells the page where it stands.
+        case .changed(let stamp):
+            text = "retry: 500\nid: \(stamp)\nevent: \(known == nil ? "begin" : "change")\ndata: \n\n"
+        }
+        return HTTPResponse(
+            status: 200, headers: [("Content-Type", "text/event-stream; charset=utf-8")], body: Data(text.utf8))
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Console
+
+@Suite struct ConsoleLiveTests {
+    private func id(_ answer: Browser.Answer) -> String? {
+        answer.text.firstMatch(of: /(?m)^id: (.+)$/).map { String($0.1) }
+    }
+
+    @Test func `An open page is told when its case or the list changes, and not before`() async throws {
+        let site = try await ConsoleSite()
+        let job = try await site.cases("bank")[0]
+        let (ann, bob) = (try await site.person("ann", "reviewer:bank"), try await site.person("bob", "reviewer:bank"))
+        for path in ["/live/cases", "/live/cases/\(job)"] {
+            let first = try await ann.get(path)
+            #expect(first.headers["content-type"] == "text/event-stream; charset=utf-8")
+            #expect(first.headers["cache-control"] == "no-store" && first.text.contains("event: begin\n"))
+            let known = try #require(self.id(first))
+            let start = ContinuousClock.now
+            async let next = ann.get(path, headers: ["Last-Event-ID": known])
+            try await Task.sleep(for: .milliseconds(1500))
+            #expect(try await bob.post("/cases/\(job)/take").status == 303)
+            let answer = try await next
+            #expect(answer.text.contains("event: change\n") && self.id(answer) != known)
+            #expect(ContinuousClock.now - start > .milliseconds(1400))
+            #expect(try await bob.post("/cases/\(job)/release").status == 303)
+        }
+        try await site.close()
+    }
+
+    @Test func `A change of another partner's cases wakes no page`() async throws {
+        let site = try await ConsoleSite()
+        _ = try await site.cases("bank")
+        let ann = try await site.person("ann", "reviewer:bank")
+        let known = try #require(self.id(try await ann.get("/live/cases")))
+        _ = try await site.cases("shop", count: 3)
+        #expect(self.id(try await ann.get("/live/cases")) == known)
+        let all = try await site.person("bob", "reviewer:*")
+        #expect(self.id(try await all.get("/live/cases")) != known)
+        try await site.close()
+    }
+
+    @Test func `A page that keeps itself up to date does not keep its session alive`() async throws {
+        let site = try await ConsoleSite()
+        let ann = try await site.person("ann", "reviewer:bank", "auditor:*")
+        try await site.admin.execute("UPDATE insp.console_session SET seen_at = now() - interval '20 minutes'")
+        #expect(try await ann.get("/live/queue").status == 200)
+        #expect(try await ann.get("/queue", headers: ["X-Live": "1"]).status == 200)
+        #expect(try await ann.get("/cases", headers: ["X-Live": "1"]).status == 200)
+        #expect(try await site.count("insp.console_session WHERE seen_at > now() - interval '19 minutes'") == 0)
+        #expect(try await ann.get("/cases").status == 200)
+        #expect(try await site.count("insp.console_session WHERE seen_at > now() - interval '19 minutes'") == 1)
+        try await site.close()
+    }
+
+    /// A database that says what a test tells it.
+    private final class Source: Sendable {
+        let stamp = Mutex("a")
+        let calls = Mutex<[[String]]>([])
+
+        var count: Int { self.calls.withLock { $0.count } }
+
+        func stamps(_ jobs: [String]) -> [String: String] {
+            self.calls.withLock { $0.append(jobs.sorted()) }
+            return ["1": self.stamp.withLock { $0 }, "2": "same", "queue": "same"]
+        }
+    }
+
+    @Test func `However many pages wait, one statement asks for all, and none once they have left`() async throws {
+        let source = Source()
+        let signal = LiveSignal(limit: 40, perPerson: 30, pause: .milliseconds(50)) { _, jobs in source.stamps(jobs) }
+        #expect(
+            await signal.wait(for: .job("1"), since: nil, person: "ann", within: .seconds(5)) == .changed("a"))
+        let outcomes = await withTaskGroup(of: (Int, LiveSignal.Outcome).self) { group in
+            for place in 0..<20 {
+                group.addTask {
+                    (
+                        place,
+                        await signal.wait(
+                            for: .job(place < 10 ? "1" : "2"), since: place < 10 ? "a" : "same", person: "ann",
+                            within: .seconds(1))
+                    )
+                }
+            }
+            group.addTask {
+                try? await Task.sleep(for: .milliseconds(300))
+                source.stamp.withLock { $0 = "b" }
+                return (-1, .unchanged)
+            }
+            return await group.reduce(into: [Int: LiveSignal.Outcome]()) { $0[$1.0] = $1.1 }
+        }
+        for place in 0..<10 { #expect(outcomes[place] == .changed("b")) }
+        for place in 10..<20 { #expect(outcomes[place] == .unchanged) }
+        try await Task.sleep(for: .milliseconds(200))
+        let count = source.count
+        // One each 50 ms for some 1.2 s, whatever waits.
+        #expect(count < 40)
+        #expect(source.calls.withLock { $0 }.allSatisfy { $0.count <= 2 })
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(source.count == count && signal.count == 0)
+    }
+
+    @Test func `Too many pages of one person are refused, and the end of the console ends every wait`() async throws {
+        let signal = LiveSignal(limit: 3, perPerson: 2, pause: .milliseconds(50)) { _, _ in ["queue": "x"] }
+        let waits = (0..<3).map { place in
+            Task {
+                await signal.wait(
+                    for: .queue, since: "x", person: place < 2 ? "ann" : "bob", within: .seconds(60))
+            }
+        }
+        try await waitUntil("three wait") { signal.count == 3 }
+        #expect(await signal.wait(for: .queue, since: "x", person: "ann", within: .seconds(60)) == .full)
+        #expect(await signal.wait(for: .queue, since: "x", person: "cat", within: .seconds(60)) == .full)
+        let start = ContinuousClock.now
+        signal.close()
+        for wait in waits { #expect(await wait.value == .unchanged) }
+        #expect(await signal.wait(for: .queue, since: "x", person: "ann", within: .seconds(60)) == .unchanged)
+        #expect(ContinuousClock.now - start < .seconds(5))
+    }
+}

@@ -117,9 +117,7 @@ gzip -9nc "$repository/CHANGELOG.md" >"$doc/changelog.gz"
 # What it is linked with, then what it loads at its first use: the names in deploy/sbom.py.
 printf 'Source: inspectd\n\nPackage: inspectd\nArchitecture: any\n' >"$work/debian/control"
 mkdir -p "$root/DEBIAN"
-programs=()
-while read -r file; do programs+=(-e "$file"); done < <(find "$root/usr/bin" "$root/usr/lib/inspectd" -type f 2>/dev/null | sort)
-depends=$(cd "$work" && dpkg-shlibdeps -O --warnings=0 --ignore-missing-info -l"${installed%/*}" "${programs[@]}" 2>shlibdeps.log) ||
+depends=$(cd "$work" && dpkg-shlibdeps -O --warnings=0 --ignore-missing-info -l"${installed%/*}" -e "$installed" 2>shlibdeps.log) ||
     { tail -n 5 "$work/shlibdeps.log" >&2; exit 1; }
 depends=${depends#shlibs:Depends=}
 mapfile -t late < <(python3 -c 'import runpy, sys; print("\n".join(runpy.run_path(sys.argv[1])["LATE"]))' "$here/sbom.py")

@@ -191,6 +191,11 @@ if whole; then
         fi
     done
     beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
+    if [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null; then
+        beside "the package installed, upgraded, purged" Tests/package.sh --bin .build/tests/debug
+    else
+        say "not run: Tests/package.sh, for it takes root and namespaces"
+    fi
     beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
     joined
     # Much of the time of all that follows is spent in waiting.

@@ -14,6 +14,14 @@ skipped=()
 
 begin deployment
 
+say "dependencies"
+if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
+    mkdir "$scratch/dependencies"
+    quietly "Tests/Deployment/dependencies.sh" unshare -m --propagation private Tests/Deployment/dependencies.sh "$scratch/dependencies"
+else
+    skipped+=("what install-deps.sh refuses: needs root and mount namespaces")
+fi
+
 say "alert rules"
 promtool check rules deploy/prometheus/inspectd.rules.yaml >&2
 promtool test rules deploy/prometheus/inspectd.test.yaml >&2

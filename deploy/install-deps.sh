@@ -92,12 +92,15 @@ case $distribution in
 esac
 # The toolchain's version is at least 6.1. It cannot tell as long as libraries of its own are missing, which are among the packages.
 toolchain() {
-    local found
+    local found scrap
     if ! command -v swift >/dev/null; then
         echo "install-deps: no swift on the PATH; install Swift 6.1 or newer for Debian 12 from https://swift.org/install" >&2
         return 1
     fi
-    found=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p') || true
+    # It leaves a temporary folder behind.
+    scrap=$(mktemp -d)
+    found=$(TMPDIR=$scrap swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p') || true
+    rm -rf "$scrap"
     if [ -z "$found" ]; then
         [ "$1" = before ] || echo "install-deps: 'swift --version' fails; install Swift 6.1 or newer for Debian 12 from https://swift.org/install" >&2
         [ "$1" = before ]

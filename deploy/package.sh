@@ -82,7 +82,7 @@ mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/vendor-completions,f
 "$program" completion zsh >"$share/zsh/vendor-completions/_inspectd"
 "$program" completion fish >"$share/fish/vendor_completions.d/inspectd.fish"
 cp -r "$repository/Migrations" "$share/inspectd/Migrations"
-INSPECTD_MODELS=$models "$here/sbom.sh" "$installed" >"$share/inspectd/sbom.json"
+TMPDIR=$work INSPECTD_MODELS=$models "$here/sbom.sh" "$installed" >"$share/inspectd/sbom.json"
 
 # The units of deploy/systemd, where a package's lie.
 units=$root/usr/lib/systemd/system

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the files in deploy/ for operators with the tools that use them: promtool, systemd-analyze, Kubernetes' schemas, PgBouncer,
-# and the program itself inside the container's folder under each unit's restrictions.
+# Checks the files in deploy/ for operators with the tools that use them: promtool, systemd-analyze, the schemas of Kubernetes and
+# of compose files, PgBouncer, and the program itself inside the container's folder under each unit's restrictions.
 #
 # Usage: Tests/deployment.sh --bin DIR     the folder with inspectd
 # The last line, a JSON object, lists what cannot be checked on this machine; exit status 0 only if nothing failed.
@@ -13,6 +13,14 @@ bin=$(cd "$2" && pwd)
 skipped=()
 
 begin deployment
+
+say "dependencies"
+if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
+    mkdir "$scratch/dependencies"
+    quietly "Tests/Deployment/dependencies.sh" unshare -m --propagation private Tests/Deployment/dependencies.sh "$scratch/dependencies"
+else
+    skipped+=("what install-deps.sh refuses: needs root and mount namespaces")
+fi
 
 say "alert rules"
 promtool check rules deploy/prometheus/inspectd.rules.yaml >&2
@@ -63,6 +71,19 @@ if venv=$(from_pypi kubernetes 'kubernetes-validate==1.37.0'); then
     for file in deploy/kubernetes/*.yaml; do "$venv/bin/kubernetes-validate" --strict --no-warn --quiet "$file" >&2; done
 else
     skipped+=("Kubernetes' schemas: $(tail -n 1 "$scratch/pip.log" | tr -d '"\\' | cut -c1-120)")
+fi
+
+say "compose.yaml"
+if venv=$(from_pypi compose 'check-jsonschema==0.39.0'); then
+    "$venv/bin/check-jsonschema" --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml >&2
+    if [ "$(id -u)" -eq 0 ]; then
+        mkdir "$scratch/compose"
+        "$venv/bin/python" Tests/Deployment/compose.py "$bin" "$scratch/compose" >&2
+    else
+        skipped+=("the services of compose.yaml: their secrets belong to the containers' accounts, which takes root")
+    fi
+else
+    skipped+=("compose.yaml: $(tail -n 1 "$scratch/pip.log" | tr -d '"\\' | cut -c1-120)")
 fi
 
 say "a database, and PgBouncer before it"

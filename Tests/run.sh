@@ -179,6 +179,7 @@ if whole; then
     beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
+    beside "the demo, and the pages with which it ends" /usr/bin/python3 Tests/demo.py .build/tests/debug
     beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
     beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug
     beside "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
@@ -191,6 +192,11 @@ if whole; then
         fi
     done
     beside "the bill of materials" Tests/sbom.sh --bin .build/tests/debug
+    if [ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null; then
+        beside "the package installed, upgraded, purged" Tests/package.sh --bin .build/tests/debug
+    else
+        say "not run: Tests/package.sh, for it takes root and namespaces"
+    fi
     beside "backup and restore" Tests/restore.sh --bin .build/tests/debug
     joined
     # Much of the time of all that follows is spent in waiting.

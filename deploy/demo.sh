@@ -5,18 +5,22 @@
 # SQL and by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing
 # running. Exit status 0 only if every job ended as it should and every callback arrived with a valid signature.
 #
-# Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]]
+# Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]] [--console] [--program FILE]
 #   your own images become one more job; its decision is shown but not checked
+#   --console       at the end, the console and a link that captures are open until Enter or Ctrl-C, or the end of standard input
+#   --program FILE  a program that is built already
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 source deploy/lib.sh
 
 usage() {
-    sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 own=()
+console=
+inspectd=
 while [ "$#" -gt 0 ]; do
     case "$1" in
     --front | --back | --face)
@@ -29,11 +33,19 @@ while [ "$#" -gt 0 ]; do
         own+=("$1" "$2")
         shift 2
         ;;
+    --console) console=yes; shift ;;
+    --program)
+        [ -x "${2-}" ] || { echo "demo: --program needs a program" >&2; exit 2; }
+        inspectd=$(realpath "$2")
+        shift 2
+        ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
     esac
 done
 
+# `begin` closes standard input.
+exec 3<&0
 begin demo
 say "installing what is missing"
 deploy/install-deps.sh
@@ -41,9 +53,11 @@ say "preparing images"
 inputs=$(deploy/inputs.sh)
 specimens=$inputs/specimens
 faces=$inputs/faces
-say "building (minutes the first time)"
-quietly "the build" swift build -c release --product inspectd
-inspectd=$(swift build -c release --show-bin-path)/inspectd
+if [ -z "$inspectd" ]; then
+    say "building (minutes the first time)"
+    quietly "the build" swift build -c release --product inspectd
+    inspectd=$(swift build -c release --show-bin-path)/inspectd
+fi
 
 say "starting a private PostgreSQL, with a second database for the keys that seal what is stored"
 start_postgres
@@ -208,3 +222,59 @@ if [ "$wrong" -ne 0 ]; then
     exit 1
 fi
 say "$jobs jobs at 128, every callback delivered and verified"
+
+[ -n "$console" ] || exit 0
+
+# What a pattern captures in the first line of a file that has it, for up to a minute while the process lives.
+await_text() {
+    local found='' _
+    for _ in $(seq 600); do
+        found=$(sed -n "s/.*$2.*/\\1/p" "$1" | head -n 1)
+        if [ -n "$found" ]; then
+            echo "$found"
+            return 0
+        fi
+        [ -d "/proc/$3" ] || break
+        sleep 0.1
+    done
+    tail -n 5 "$1" >&2
+    return 1
+}
+
+say "one more job, which waits for a reviewer; the gateway; the console"
+FRONT=$specimens/passport.jpg FACE=$faces/obama2.jpg sql <<'SQL'
+\set front `base64 -w0 "$FRONT"`
+\set face `base64 -w0 "$FACE"`
+SELECT FROM insp.enqueue('{"partner": "demo", "workflow": "id_identity", "review": "always"}',
+    front => decode(:'front', 'base64'), face => decode(:'face', 'base64'));
+SQL
+"$inspectd" gateway --listen 0 2>"$scratch/gateway.log" 3<&- &
+gateway=$!
+remember "$gateway"
+"$inspectd" console --local --listen 0 >"$scratch/console.link" 2>"$scratch/console.log" 3<&- &
+pages=$!
+remember "$pages"
+for _ in $(seq 600); do
+    if [ "$(sql -c "SELECT count(*) FROM insp.v_review")" -gt 0 ]; then break; fi
+    sleep 0.1
+done
+[ "$(sql -c "SELECT count(*) FROM insp.v_review")" -gt 0 ] || { say "no job waits for a reviewer"; exit 1; }
+sql -c "SELECT FROM insp.set_consent_policy('demo', false, 'https://www.example.com/privacy', '1', '{identity,biometrics}')"
+bearer=$(sql -c "SELECT bearer FROM insp.create_credential('demo', '{capture,read}')")
+gateway_url=http://127.0.0.1:$(await_text "$scratch/gateway.log" '"message":"gateway open".*"port":\([0-9]*\)' "$gateway")
+console_url=$(await_text "$scratch/console.link" '\(http:.*\)' "$pages")
+capture_url=$gateway_url$(
+    curl -sS -H "Authorization: Bearer $bearer" -H 'Content-Type: application/json' "$gateway_url/capture/sessions" \
+        -d '{"workflow": "id_identity", "documentFormat": "TD1", "challenge": "none", "showResult": true, "lifetimeSeconds": 86400}' |
+        jq -er .url
+)
+# Neither is used up by looking at it.
+for url in "$console_url" "$capture_url"; do
+    curl -sSf -o "$scratch/page.html" "$url" || { say "$url does not open"; exit 1; }
+done
+printf '\n  The console, for one sign-in in a browser of this machine:\n    %s\n  A link that captures, for a browser here with a camera or with files:\n    %s\n\n' \
+    "$console_url" "$capture_url"
+say "both are open until Enter or Ctrl-C"
+trap 'exit 0' INT
+read -r -u 3 || true
+say "ending"

@@ -74,8 +74,9 @@ struct Configuration: Sendable {
         self.wrappingKeys =
             sources.isEmpty ? environment["INSPECTD_WRAPPING_KEYS"] ?? "" : sources.joined(separator: " ")
         self.objectStore = setting("object-store", "INSPECTD_OBJECT_STORE", default: "")
-        self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
-        self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
+        self.models = setting("models", "INSPECTD_MODELS", default: Self.shipped("models"))
+        self.migrations = setting(
+            "migrations", "INSPECTD_MIGRATIONS", default: Self.shipped("Migrations", inCheckout: true))
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
         func file(_ flag: String, _ variable: String) -> String? {
             let path = setting(flag, variable, default: "")
@@ -127,15 +128,19 @@ struct Configuration: Sendable {
         return vendor
     }
 
-    /// `Migrations` of the checkout that the program was built in, else the installed copy.
-    private static func findMigrations() -> String {
+    /// A folder that came with the program: that of the checkout it was built in, or one in `share/inspectd` beside
+    /// the `bin` or `lib` where it is installed.
+    private static func shipped(_ name: String, inCheckout: Bool = false) -> String {
         let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         var folder = URL(fileURLWithPath: program ?? "/").deletingLastPathComponent()
+        let names = (inCheckout ? [name] : []) + ["share/inspectd/\(name)"]
         while folder.path != "/" {
-            let candidate = folder.appendingPathComponent("Migrations").path
-            if FileManager.default.fileExists(atPath: candidate) { return candidate }
+            for name in names {
+                let candidate = folder.appendingPathComponent(name).path
+                if FileManager.default.fileExists(atPath: candidate) { return candidate }
+            }
             folder.deleteLastPathComponent()
         }
-        return "/usr/local/share/inspectd/Migrations"
+        return "/usr/local/share/inspectd/\(name)"
     }
 }

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# The life of the Debian package in a clean root: deploy/package.sh packs a built program twice, an older version and the tree's; apt installs
+# the older one on a minimal Debian 12 and finds its dependencies; the program inspects a passport with a real database; the package is
+# upgraded, removed and purged. In the end nothing is left but what deploy/DEPLOYING.md ("Package") names.
+#
+# Usage: Tests/package.sh --bin DIR     the folder with inspectd; as root, with mmdebstrap and a network; under a minute, the first time two
+#
+# The minimal Debian and what apt fetched are kept in .build/package-root for a week. Nothing is mounted but in namespaces that end with
+# each command. Prints one JSON line; exit status 0 if all is as described, 3 where this machine does not allow it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/lib.sh
+source deploy/lib.sh
+[ "${1-}" = --bin ] && [ $# -eq 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+bin=$(cd "$2" && pwd)
+
+# A disk takes as long as everything else together, and all of it is thrown away.
+if [ "$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 4000 ] && ! grep -E '^\S+ /dev/shm .*\b(noexec|nodev)\b' /proc/mounts >/dev/null; then
+    export TMPDIR=/dev/shm
+fi
+begin package
+export LC_ALL=C
+if [ "$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null || ! unshare --mount --pid --fork true 2>/dev/null; then
+    echo "package: needs root, mmdebstrap and namespaces; nothing was tried" >&2
+    exit 3
+fi
+wrong() {
+    echo "package: $*" >&2
+    exit 1
+}
+
+say "packages of an older version and of the tree"
+# Not compressed: they live for a minute.
+export DPKG_DEB_COMPRESSOR_TYPE=none
+pack() { quietly "deploy/package.sh" deploy/package.sh --program "$bin/inspectd" --out "$scratch/packages" "$@"; }
+pack --version 0.2.0~0
+pack
+mapfile -t packages < <(find "$scratch/packages" -name 'inspectd_*.deb' -printf '%P\n' | grep -vF '0.2.0~0_')
+old=$(cd "$scratch/packages" && echo inspectd_0.2.0~0_*.deb)
+new=${packages[0]}
+[ "${#packages[@]}" -eq 1 ] || wrong "one package of the tree was expected, not ${packages[*]-none}"
+version() { dpkg-deb -f "$scratch/packages/$1" Version; }
+dpkg --compare-versions "$(version "$old")" lt "$(version "$new")" || wrong "the tree's version $(version "$new") is not newer"
+dpkg --compare-versions "$(version "$new")" lt 0.2.0+ || wrong "the tree's version $(version "$new") is newer than its release"
+cmp <(ar p "$scratch/packages/$old" data.tar) <(ar p "$scratch/packages/$new" data.tar) || wrong "the same files gave other bytes"
+
+say "a minimal Debian"
+kept=.build/package-root
+mkdir -p "$kept/archives/partial" "$kept/lists/partial"
+exec 8>"$kept/.lock"
+flock 8
+find "$kept" -maxdepth 1 -name base.tar -mtime +7 -delete
+if [ ! -s "$kept/base.tar" ]; then
+    sources=/etc/apt/sources.list
+    [ ! -s /etc/apt/sources.list.d/debian.sources ] || sources=/etc/apt/sources.list.d/debian.sources
+    quietly mmdebstrap mmdebstrap --variant=minbase bookworm "$kept/base.new.tar" "$sources"
+    mv "$kept/base.new.tar" "$kept/base.tar"
+fi
+root=$scratch/root
+mkdir "$root"
+tar -xf "$kept/base.tar" -C "$root"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/fast"
+mkdir "$root/packages"
+start_postgres
+socket=$(sed 's/.*host=\([^&]*\).*/\1/' <<<"$INSPECTD_DATABASE_URL")
+chmod o+x "$socket"
+mkdir "$root/run/database"
+url=${INSPECTD_DATABASE_URL/"$socket"//run/database}
+inputs=$(deploy/inputs.sh)
+
+# Runs a command in the root, with mounts and processes that end with it.
+inside() {
+    # shellcheck disable=SC2016  # the inner shell's
+    unshare --mount --propagation private --pid --fork --kill-child /bin/sh -ec '
+        root=$1 kept=$2 packages=$3 socket=$4
+        shift 4
+        mount -t proc proc "$root/proc"
+        mount --bind "$kept/archives" "$root/var/cache/apt/archives"
+        mount --bind "$kept/lists" "$root/var/lib/apt/lists"
+        mount --bind "$packages" "$root/packages"
+        mount --bind "$socket" "$root/run/database"
+        exec chroot "$root" "$@"' sh "$root" "$PWD/$kept" "$scratch/packages" "$socket" \
+        /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+        INSPECTD_DATABASE_URL="$url" "$@"
+}
+account() { inside setpriv --reuid inspectd --regid inspectd --clear-groups "$@"; }
+apt() { quietly "apt-get $*" inside apt-get -q -y --no-install-recommends "$@"; }
+# Every path but what apt, dpkg and the loader note for themselves.
+paths() {
+    (cd "$root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./tmp \) -prune \
+        -o -printf '%P\n') | sort
+}
+installed() { inside dpkg-query -W -f '${db:Status-Abbrev}${Version}' inspectd 2>/dev/null || true; }
+
+apt update
+paths >"$scratch/before"
+cp "$root/etc/passwd" "$root/etc/group" "$scratch/"
+
+say "install"
+apt install "/packages/$old" "/packages/$(cd "$scratch/packages" && echo inspectd-models_*.deb)"
+[ "$(installed)" = "ii $(version "$old")" ] || wrong "after the installation: $(installed)"
+grep -q '^inspectd:.*:/nonexistent:/usr/sbin/nologin$' "$root/etc/passwd" || wrong "there is no account that cannot log in"
+[ "$(stat -c %a:%U:%G "$root"/etc/inspectd/*.env | sort -u)" = 600:root:root ] || wrong "settings are readable to others"
+[ -z "$(find "$root/etc/systemd/system" -name 'inspectd*')" ] || wrong "a service was enabled"
+[ "$(account inspectd --version)" = "$("$bin/inspectd" --version)" ] || wrong "inspectd --version says something else"
+for file in man/man1/inspectd.1.gz bash-completion/completions/inspectd inspectd/sbom.json doc/inspectd/copyright doc/inspectd/DEPLOYING.md; do
+    [ -s "$root/usr/share/$file" ] || wrong "/usr/share/$file is missing"
+done
+inside dpkg --verify inspectd inspectd-models >&2
+
+say "the units of the package"
+units=$scratch/units
+dpkg-deb -x "$scratch/packages/$old" "$units"
+mkdir -p "$units/bin"
+cp /usr/lib/systemd/system/*.target "$units/usr/lib/systemd/system/"
+ln -s usr/lib "$units/lib"
+install -D /usr/bin/test "$units/usr/bin/test"
+systemd-analyze verify --root="$units" --man=no "$units"/usr/lib/systemd/system/inspectd-*.service >"$scratch/verify.log" 2>&1 || true
+[ ! -s "$scratch/verify.log" ] || { cat "$scratch/verify.log" >&2; wrong "systemd objects to the units"; }
+rm -rf "$units"
+
+say "a database, doctor, and a job"
+account inspectd migrate --roles >/dev/null
+account inspectd migrate >/dev/null
+account inspectd doctor >"$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; wrong "doctor finds a fault"; }
+sql -c "SELECT insp.create_partner('bank')" >/dev/null
+install -m 644 "$inputs/specimens/passport.jpg" "$root/tmp/passport.jpg"
+id=$(account inspectd enqueue --partner bank --workflow id --front /tmp/passport.jpg)
+account inspectd worker --slots 1 --drain 2>"$scratch/worker.log" || { tail -n 5 "$scratch/worker.log" >&2; wrong "the worker failed"; }
+[ "$(sql -c "SELECT insp.job_result('$id') #>> '{capabilities,extraction,0,data,mrz,format}'")" = TD3 ] || wrong "the passport was not read"
+
+say "upgrade"
+# What an administrator does: settings, keys, a service that starts with the machine.
+echo "INSPECTD_DATABASE_URL=$url" >>"$root/etc/inspectd/worker.env"
+install -m 600 /dev/stdin "$root/etc/inspectd/wrapping-keys" <<<"of no use"
+link=$root/etc/systemd/system/multi-user.target.wants/inspectd-worker.service
+mkdir -p "${link%/*}"
+ln -s /usr/lib/systemd/system/inspectd-worker.service "$link"
+apt install "/packages/$new"
+[ "$(installed)" = "ii $(version "$new")" ] || wrong "after the upgrade: $(installed)"
+grep -q '^INSPECTD_DATABASE_URL=' "$root/etc/inspectd/worker.env" || wrong "the upgrade changed the settings"
+[ -L "$link" ] || wrong "the upgrade disabled a service"
+account inspectd status "$id" >/dev/null || wrong "the upgraded program does not find the job"
+
+say "remove"
+apt remove inspectd
+[ "$(installed)" = "rc $(version "$new")" ] || wrong "after the removal: $(installed)"
+[ ! -e "$root/usr/bin/inspectd" ] && [ ! -e "$root/usr/lib/systemd/system/inspectd-worker.service" ] || wrong "the program is still there"
+grep -q '^INSPECTD_DATABASE_URL=' "$root/etc/inspectd/worker.env" || wrong "the removal took the settings"
+
+say "purge"
+apt purge inspectd inspectd-models
+left=$(cd "$root" && find . -xdev -path ./packages -prune -o -path "./var/log" -prune -o -iname '*inspectd*' -print | sort)
+[ "$left" = ./etc/inspectd ] || wrong "left behind: $left"
+[ "$(ls "$root/etc/inspectd")" = wrapping-keys ] || wrong "left in /etc/inspectd: $(ls "$root/etc/inspectd")"
+[ -z "$(sql -c "SELECT 1 WHERE NOT EXISTS (SELECT FROM insp.job)")" ] || wrong "the database lost its job"
+cmp "$root/etc/passwd" "$scratch/passwd" && cmp "$root/etc/group" "$scratch/group" || wrong "the account is still there"
+rm -r "$root/etc/inspectd" "$root/tmp/passport.jpg"
+# Its dependencies may stay, and what they made: links to certificates and to the BLAS, copies of the lists of accounts.
+paths >"$scratch/after"
+sed -E 's|^/||; s|^lib|usr/lib|' "$root"/var/lib/dpkg/info/*.list | cat - "$scratch/before" | sort -u >"$scratch/known"
+left=$(comm -13 "$scratch/known" "$scratch/after" | grep -vE '^(etc/(g?shadow-$|passwd-$|group-$|alternatives|ssl/certs|ca-certificates)|usr/local/share/ca-certificates$|run/adduser$|usr/lib/[^/]+/lib(blas|lapack|openblas)\.so)' || true)
+[ -z "$left" ] || wrong "left by no package: $left"
+
+printf '{"result":"pass","version":"%s","dependencies":%d,"seconds":%d}\n' "$(version "$new")" \
+    "$(dpkg-deb -f "$scratch/packages/$new" Depends | tr ',' '\n' | wc -l)" "$SECONDS"

@@ -238,6 +238,59 @@ class Capture(Installation):
         self.expect(self.psql("SELECT review FROM insp.job ORDER BY id DESC LIMIT 1") == "always", "who cannot do it has no review")
         context.close()
 
+    def changes_the_edges(self, play):
+        """By the keyboard, a pointer that drags, and a tap; what is sent is the area."""
+        link = self.link(workflow="id", documentFormat="TD3")
+        context = self.browser(play, documents=["passport.jpg"])
+        context.add_init_script("""{
+            const made = URL.createObjectURL;
+            window.bytes = {};
+            URL.createObjectURL = (blob) => { const url = made.call(URL, blob); window.bytes[url] = blob.size; return url; };
+        }""")
+        page = self.open(context, link)
+        self.agree(page)
+        self.photograph(page, "edges")
+        sizes = [page.evaluate("[document.images[0].naturalWidth, document.images[0].naturalHeight]")]
+        self.press(page, "crop")
+        page.wait_for_selector(".corner")
+        self.heading(page)
+        self.picture(page, "crop")
+        edges = lambda: [round(float(page.evaluate(f"document.querySelector('.area').style.{name}")[:-1]))  # noqa: E731
+                         for name in ("left", "top", "width", "height")]
+        first = edges()
+        page.keyboard.press("Tab")
+        for key in ("Shift+ArrowRight", "ArrowRight", "ArrowDown"):
+            page.keyboard.press(key)
+        second = edges()
+        self.expect([second[0] - first[0], second[1] - first[1]] == [11, 1], f"the arrow keys move {first} to {second}")
+        self.expect(f"{second[2]} % of the width" in page.inner_text("#status"), "the area is not said: " + page.inner_text("#status"))
+        box = page.locator(".view").bounding_box()
+        handle = page.locator(".corner").nth(3).bounding_box()
+        page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 0.8 * box["height"], steps=4)
+        page.mouse.up()
+        third = edges()
+        self.expect(abs(third[0] + third[2] - 80) <= 1 and abs(third[1] + third[3] - 80) <= 1, f"the drag leads to {third}")
+        page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.1 * box["height"])
+        last = edges()
+        self.expect(abs(last[0] + last[2] - 90) <= 1 and abs(last[1] - 10) <= 1, f"the tap leads to {last}")
+        self.press(page, "crop-use")
+        page.wait_for_selector('[data-choice="again"]', timeout=60000)
+        sizes.append(page.evaluate("[document.images[0].naturalWidth, document.images[0].naturalHeight]"))
+        self.expect([round(100 * side / whole) for side, whole in zip(sizes[1], (1600, 1200))] == last[2:], f"the area has {sizes[1]} pixels")
+        self.press(page, "crop")
+        self.press(page, "crop-keep")
+        page.wait_for_selector('[data-choice="again"]')
+        self.expect(page.evaluate("document.images[0].naturalWidth") == sizes[1][0], "an area that was kept changes")
+        size = page.evaluate("window.bytes[document.images[0].src]")
+        self.press(page, "use")
+        self.outcome(page)
+        sent = self.psql("SELECT p.size FROM insp.part p JOIN insp.job j ON j.id = p.job_id JOIN insp.capture_session s"
+                         f" ON s.job_id = j.public_id WHERE s.id = '{link['id']}' AND p.kind = 'FRONT'")
+        self.expect(sent == str(size), f"the job's image has {sent} bytes, and the area {size}")
+        context.close()
+
     def has_no_camera(self, play):
         link = self.link(workflow="id", documentFormat="TD3")
         context = self.browser(play, refused=True)
@@ -346,8 +399,9 @@ class Capture(Installation):
         self.desk = Desk(self)
         trials = [
             ("chromium", self.passes_with_document), ("chromium", self.passes_by_motion), ("chromium", self.gets_advice),
-            ("chromium", self.has_no_camera), ("chromium", self.is_embedded), ("chromium", self.is_attacked),
-            ("chromium", self.goes_the_whole_way), ("firefox", self.goes_the_whole_way), ("firefox", self.gets_advice),
+            ("chromium", self.changes_the_edges), ("chromium", self.has_no_camera), ("chromium", self.is_embedded),
+            ("chromium", self.is_attacked), ("chromium", self.goes_the_whole_way), ("firefox", self.goes_the_whole_way),
+            ("firefox", self.changes_the_edges),
         ]
         trials = [(engine, trial) for engine, trial in trials if self.options.only in (None, trial.__name__)]
         if any(trial == self.goes_the_whole_way for _, trial in trials):

@@ -52,9 +52,35 @@ $$;
 COMMENT ON FUNCTION insp.capture_consent(insp.partner, timestamptz) IS
     'The consent of a person who agrees to what a page shows: the partner''s policy as it is now';
 
+CREATE OR REPLACE FUNCTION insp.capture_repeat(
+    p_credential bigint, p_idempotency bytea, p_digest bytea, p_token_sha256 bytea
+) RETURNS insp.capture_session
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    s insp.capture_session;
+BEGIN
+    UPDATE insp.capture_session x SET idempotency_key = NULL, request_digest = NULL
+    WHERE x.credential_id = p_credential AND x.idempotency_key = p_idempotency AND x.expires_at <= clock_timestamp();
+    SELECT * INTO s FROM insp.capture_session x
+    WHERE x.credential_id = p_credential AND x.idempotency_key = p_idempotency FOR NO KEY UPDATE;
+    IF s.id IS NULL THEN
+        RETURN NULL;
+    ELSIF s.request_digest IS DISTINCT FROM p_digest THEN
+        PERFORM insp.refuse('IDEMPOTENCY_CONFLICT', p_field => 'idempotencyKey');
+    ELSIF s.browser_sha256 IS NOT NULL THEN
+        -- Another token would take the link away from the person who has begun.
+        PERFORM insp.refuse('LINK_TAKEN');
+    END IF;
+    UPDATE insp.capture_session x SET token_sha256 = p_token_sha256 WHERE x.id = s.id RETURNING * INTO s;
+    RETURN s;
+END
+$$;
+COMMENT ON FUNCTION insp.capture_repeat(bigint, bytea, bytea, bytea) IS
+    'The link that was made under an idempotency key and has not expired, with a new token in place of the one whose answer was lost, which is not stored; null: there is none. Refuses another request, and a link that a person has opened';
+
 CREATE OR REPLACE FUNCTION insp.capture_create(
     p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb DEFAULT '{}', p_sealed bytea DEFAULT NULL,
-    OUT token text, OUT expires_at text
+    p_idempotency bytea DEFAULT NULL, p_digest bytea DEFAULT NULL, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -70,6 +96,8 @@ DECLARE
     made insp.capture_session;
 BEGIN
     PERFORM insp.require(p_id IS NOT NULL, 'id');
+    PERFORM insp.require(coalesce(length(p_idempotency) = 32, true) AND coalesce(length(p_digest) = 32, true)
+        AND (p_idempotency IS NULL) = (p_digest IS NULL), 'idempotency');
     PERFORM insp.require(jsonb_typeof(p_payload) = 'object', 'not an object', NULL, 'PAYLOAD_INVALID');
     IF p_payload - keys <> '{}' THEN
         problem := (SELECT k FROM jsonb_object_keys(p_payload - keys) k ORDER BY k LIMIT 1);
@@ -116,21 +144,31 @@ BEGIN
         SELECT x.id FROM insp.capture_session x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT 10 FOR UPDATE SKIP LOCKED));
     token := insp.random_token();
-    INSERT INTO insp.capture_session AS s (id, partner_id, credential_id, token_sha256, request, return_url, sealed, user_index, parts,
-        challenge, fallback, shows_result, locale, embed_origin, expires_at)
-    VALUES (p_id, number, p_credential, sha256(convert_to(token, 'UTF8')), p_payload, CASE WHEN p_sealed IS NULL THEN url END, p_sealed,
-        insp.reference_index(p_payload ->> 'userReference'), parts, method, coalesce(p_options ->> 'fallback', 'none'),
-        coalesce((p_options ->> 'showResult')::boolean, false), p_options ->> 'locale', p_options ->> 'embedOrigin',
-        now() + coalesce((p_options ->> 'lifetimeSeconds')::integer, 900) * interval '1 second')
-    ON CONFLICT (id) DO NOTHING RETURNING * INTO made;
+    made := insp.capture_repeat(p_credential, p_idempotency, p_digest, sha256(convert_to(token, 'UTF8')));
+    repeated := made.id IS NOT NULL;
+    IF NOT repeated THEN
+        INSERT INTO insp.capture_session AS s (id, partner_id, credential_id, token_sha256, request, return_url, sealed, user_index,
+            idempotency_key, request_digest, parts, challenge, fallback, shows_result, locale, embed_origin, expires_at)
+        VALUES (p_id, number, p_credential, sha256(convert_to(token, 'UTF8')), p_payload, CASE WHEN p_sealed IS NULL THEN url END, p_sealed,
+            insp.reference_index(p_payload ->> 'userReference'), p_idempotency, p_digest, parts, method, coalesce(p_options ->> 'fallback', 'none'),
+            coalesce((p_options ->> 'showResult')::boolean, false), p_options ->> 'locale', p_options ->> 'embedOrigin',
+            now() + coalesce((p_options ->> 'lifetimeSeconds')::integer, 900) * interval '1 second')
+        ON CONFLICT DO NOTHING RETURNING * INTO made;
+        IF made.id IS NULL THEN
+            -- Another call under the same key was faster.
+            made := insp.capture_repeat(p_credential, p_idempotency, p_digest, sha256(convert_to(token, 'UTF8')));
+            repeated := true;
+        END IF;
+    END IF;
     PERFORM insp.require(made.id IS NOT NULL, 'id');
+    id := made.id;
     expires_at := insp.iso_time(made.expires_at);
-    PERFORM insp.record_access(p_credential, 'capture', 'capture', NULL, jsonb_build_object('capture', p_id));
+    PERFORM insp.record_access(p_credential, 'capture', 'capture', NULL, jsonb_build_object('capture', made.id));
 END
 $$;
-COMMENT ON FUNCTION insp.capture_create(bigint, bytea, uuid, jsonb, jsonb, bytea) IS
-    'Makes a link for one job of a credential''s partner, and returns its token, which is not stored, and until when it opens. p_payload: as of insp.enqueue_parts, without challenge and consent; of a sealed request with pseudonyms, and p_sealed has what they stand for, and the return URL, of which p_options then has the origin. p_options: challenge (none, colour_flash, motion), fallback (none, review), showResult, locale, embedOrigin (one of the credential''s origins), returnUrl (on one of the partner''s hosts), lifetimeSeconds (900)';
-GRANT EXECUTE ON FUNCTION insp.capture_create(bigint, bytea, uuid, jsonb, jsonb, bytea) TO insp_gateway;
+COMMENT ON FUNCTION insp.capture_create(bigint, bytea, uuid, jsonb, jsonb, bytea, bytea, bytea) IS
+    'Makes a link for one job of a credential''s partner, and returns its token, which is not stored, until when it opens, and its id: p_id, or that of the link that was made before under the same digest p_idempotency of an idempotency key, which has a new token then; p_digest is that of the request. p_payload: as of insp.enqueue_parts, without challenge and consent; of a sealed request with pseudonyms, and p_sealed has what they stand for, and the return URL, of which p_options then has the origin. p_options: challenge (none, colour_flash, motion), fallback (none, review), showResult, locale, embedOrigin (one of the credential''s origins), returnUrl (on one of the partner''s hosts), lifetimeSeconds (900)';
+GRANT EXECUTE ON FUNCTION insp.capture_create(bigint, bytea, uuid, jsonb, jsonb, bytea, bytea, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.capture_check_open(s insp.capture_session) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(3)))
-    func `A link that is asked for again under its idempotency key is one link, of which the last url opens`() async throws {
+    func `A link that is asked for again under its key is one link, of which the last url opens`() async throws {
         let gateway = try await Gateway.start(scopes: "{capture,read}")
         let first = try await Self.ask(gateway, "order-7")
         let again = try await Self.ask(gateway, "order-7")
@@ -44,7 +44,8 @@ import Testing
         // Another credential has keys of its own, and a link that has expired frees its key.
         let bearer = try await Gateway.credential(gateway.connection, "bank", "{capture}")
         #expect(try await Self.ask(gateway, "order-8", bearer: bearer).status == 201)
-        _ = try await gateway.connection.query("UPDATE insp.capture_session SET expires_at = now() - interval '1 minute'")
+        _ = try await gateway.connection.query(
+            "UPDATE insp.capture_session SET expires_at = now() - interval '1 minute'")
         let later = try await Self.ask(gateway, "order-7")
         #expect(later.status == 201 && later.document["id"] as? String != first.document["id"] as? String)
         #expect(try await gateway.stop() == 0)

@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.error
 
-from playwright.sync_api import TimeoutError as LateError
+from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Capture"))
@@ -283,7 +283,7 @@ class Capture(Visit):
             if found:
                 return found
             time.sleep(0.1)
-        raise LateError("no case: " + self.psql(wanted.replace("job_id F", "j.status F", 1)))
+        raise RuntimeError("no case: " + self.psql(wanted.replace("job_id F", "j.status F", 1)))
 
     def run(self):
         self.set_up()
@@ -303,7 +303,7 @@ class Capture(Visit):
                 name = f"{self.engine} {trial.__name__}"
                 try:
                     trial(play)
-                except (LateError, urllib.error.URLError) as error:
+                except (BrowserError, RuntimeError, urllib.error.URLError) as error:
                     self.faults.append(f"{name}: {error}")
                 self.counts[name] = round(time.monotonic() - begun, 1)
             for browser in self.browsers.values():

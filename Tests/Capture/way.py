@@ -58,11 +58,13 @@ class Desk:
         expect(answer.status in (403, 404), f"a reviewer of another partner opens the case: {answer.status}")
         other.context.close()
         page = self.signed_in(browser, "ann")
+        images = []
+        page.on("response", lambda answer: answer.request.resource_type == "image" and images.append((answer.status, answer.url)))
         page.click(f'a[href="/cases/{job}"]')
         page.click("text=Take it")
         page.wait_for_selector("text=Record the decision")
-        page.wait_for_function(
-            "document.images.length >= 2 && [...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+        page.wait_for_load_state("load")
+        expect(len(images) >= 2 and {status for status, _ in images} == {200}, f"the reviewer sees {images}")
         self.capture.picture(page, "case")
         page.check("input[value=PASSED]")
         page.fill("textarea", "the holder, and the passport is as it should be")

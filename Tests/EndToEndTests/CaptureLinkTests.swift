@@ -176,7 +176,8 @@ import Testing
         let registered = try await Program.run(
             ["partner", "capture", "--partner", "bank", "--host", "www.bank.example"],
             environment: gateway.service.environment)
-        #expect(registered.status == 0 && registered.output.contains("www.bank.example"), "\(registered)")
+        #expect(registered.status == 0, "\(registered.errors)")
+        #expect(String(decoding: registered.output, as: UTF8.self).contains("www.bank.example"))
         for url in [
             "https://evil.example/", "http://www.bank.example/", "https://www.bank.example@evil.example/",
             "javascript:alert(1)", "https://www.bank.example.evil.example/", "//www.bank.example/",
@@ -193,7 +194,8 @@ import Testing
         #expect(sent.document["returnUrl"] as? String == url, "\(sent.document)")
         let emptied = try await Program.run(
             ["partner", "capture", "--partner", "bank"], environment: gateway.service.environment)
-        #expect(try await emptied.status == 0 && ask(url).code == "RETURN_URL_INVALID")
+        #expect(emptied.status == 0, "\(emptied.errors)")
+        #expect(try await ask(url).code == "RETURN_URL_INVALID")
         #expect(try await gateway.stop() == 0)
     }
 

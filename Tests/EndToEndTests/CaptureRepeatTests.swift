@@ -4,9 +4,9 @@ import Testing
 
 /// A partner's server that asks for a link again, because an answer was lost.
 @Suite struct CaptureRepeatTests {
-    private static let request: [String: Any] = [
-        "workflow": "id", "documentFormat": "TD1", "userReference": "zqmark user",
-    ]
+    private static var request: [String: Any] {
+        ["workflow": "id", "documentFormat": "TD1", "userReference": "zqmark user"]
+    }
 
     private static func ask(
         _ gateway: Gateway, _ key: String?, _ changes: [String: Any] = [:], bearer: String? = nil

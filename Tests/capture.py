@@ -13,6 +13,7 @@ from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Capture"))
+from states import States  # noqa: E402
 from visit import SHOP, Visit  # noqa: E402
 from way import Desk  # noqa: E402
 
@@ -255,6 +256,10 @@ class Capture(Visit):
             page.close()
         context.close()
 
+    def shows_every_state(self, play):
+        """Screens that the other trials pass too quickly, or not at all."""
+        States(self).look(play)
+
     def goes_the_whole_way(self, play):
         """From a link to a callback that is verified, by way of a reviewer who signs in at the organisation's provider."""
         link = self.link(self.desk.bearer, workflow="id_identity", documentFormat="TD3", locale="en", userReference="u-2")
@@ -291,8 +296,8 @@ class Capture(Visit):
         trials = [
             ("chromium", self.passes_with_document), ("chromium", self.passes_by_motion), ("chromium", self.gets_advice),
             ("chromium", self.changes_the_edges), ("chromium", self.has_no_camera), ("chromium", self.is_embedded),
-            ("chromium", self.is_attacked), ("chromium", self.goes_the_whole_way), ("firefox", self.goes_the_whole_way),
-            ("firefox", self.changes_the_edges),
+            ("chromium", self.shows_every_state), ("chromium", self.is_attacked), ("chromium", self.goes_the_whole_way),
+            ("firefox", self.goes_the_whole_way), ("firefox", self.changes_the_edges),
         ]
         trials = [(engine, trial) for engine, trial in trials if self.options.only in (None, trial.__name__)]
         if any(trial == self.goes_the_whole_way for _, trial in trials):

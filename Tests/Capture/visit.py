@@ -92,7 +92,11 @@ class Visit(Installation):
     def photograph(self, page, name):
         """A photo of what lies before the camera, until the page goes on."""
         page.wait_for_selector(".finder video")
-        page.wait_for_function("document.querySelector('video').videoWidth > 0")
+        # In Firefox, the page's policy does not let Playwright wait for an expression.
+        for _ in range(400):
+            if page.evaluate("document.querySelector('video').videoWidth > 0"):
+                break
+            page.wait_for_timeout(50)
         self.heading(page)
         self.picture(page, name)
         page.locator(".choices button.first").click()

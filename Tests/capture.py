@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 
 from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import sync_playwright
@@ -308,8 +307,9 @@ class Capture(Visit):
                 name = f"{self.engine} {trial.__name__}"
                 try:
                     trial(play)
-                except (BrowserError, RuntimeError, urllib.error.URLError) as error:
-                    self.faults.append(f"{name}: {error}")
+                except (BrowserError, RuntimeError, ValueError, LookupError, AttributeError, OSError) as error:
+                    # The trials after it are worth their time.
+                    self.faults.append(f"{name}: {type(error).__name__}: {error}")
                 self.counts[name] = round(time.monotonic() - begun, 1)
             for browser in self.browsers.values():
                 browser.close()

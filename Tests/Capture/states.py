@@ -1,6 +1,8 @@
 """The screens of a link's page that other trials pass too quickly, or not at all: each is held, and judged. Imported by
 Tests/capture.py."""
 
+import re
+
 
 class States:
     def __init__(self, capture):
@@ -9,14 +11,14 @@ class States:
     def held(self, page, path, act, name, selector):
         """What the page shows while a call has no answer; then the line is lost."""
         calls = []
-        page.route(path, calls.append)
+        page.route(path, lambda route: calls.append(route))
         act()
         page.wait_for_selector(selector)
         self.capture.picture(page, name)
         while not calls:
             page.wait_for_timeout(50)
-        page.unroute(path)
         calls[0].abort()
+        page.unroute(path)
 
     def look(self, play):
         capture = self.capture
@@ -26,7 +28,7 @@ class States:
         page = capture.open(context, link)
         capture.agree(page)
         page.wait_for_selector(".finder video")
-        self.held(page, "**/check?*", lambda: page.locator(".choices button.first").click(), "judging", "text=is being checked")
+        self.held(page, re.compile("/check"), lambda: page.locator(".choices button.first").click(), "judging", "text=is being checked")
         page.wait_for_selector('[data-choice="again"]', timeout=60000)
         capture.press(page, "use")
         capture.photograph(page, "state-selfie")

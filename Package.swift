@@ -87,9 +87,8 @@ let package = Package(
             ],
             // In the program itself, so that no installation can lack or change them.
             resources: [
-                "capture.js", "page.css", "page.js", "camera.js", "challenge.js", "document.js", "send.js",
-                "texts.json",
-                "ui.js",
+                "capture.js", "page.css", "page.js", "camera.js", "challenge.js", "crop.js", "document.js", "send.js",
+                "texts.json", "ui.js",
             ].map { .embedInCode("Capture/Page/\($0)") },
             swiftSettings: strict),
         .target(

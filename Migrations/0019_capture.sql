@@ -10,6 +10,8 @@ CREATE TABLE insp.capture_session (
     return_url text,
     sealed bytea,
     user_index bytea,
+    idempotency_key bytea CHECK (length(idempotency_key) = 32),
+    request_digest bytea CHECK (length(request_digest) = 32),
     parts text[] NOT NULL,
     challenge text NOT NULL CHECK (challenge IN ('none', 'colour_flash', 'motion')),
     fallback text NOT NULL CHECK (fallback IN ('none', 'review')),
@@ -25,6 +27,7 @@ CREATE TABLE insp.capture_session (
     challenges smallint NOT NULL DEFAULT 0,
     job_id uuid
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE UNIQUE INDEX capture_session_key ON insp.capture_session (credential_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX capture_session_expires ON insp.capture_session (expires_at);
 -- Partial: a search for a person or job must not read those that have none.
 CREATE INDEX capture_session_user ON insp.capture_session (partner_id, user_index) WHERE user_index IS NOT NULL;
@@ -41,6 +44,8 @@ COMMENT ON COLUMN insp.capture_session.request IS
 COMMENT ON COLUMN insp.capture_session.return_url IS 'Where the person goes afterwards; null: nowhere, or it is sealed';
 COMMENT ON COLUMN insp.capture_session.sealed IS 'What the request has pseudonyms for, and the return URL, sealed under the partner''s key; null: it is plain';
 COMMENT ON COLUMN insp.capture_session.user_index IS 'insp.reference_index of the userReference; null: none';
+COMMENT ON COLUMN insp.capture_session.idempotency_key IS 'Digest of the idempotency key, keyed where requests are sealed; null: none, or the link has expired';
+COMMENT ON COLUMN insp.capture_session.request_digest IS 'Digest of what was asked for under the idempotency key; null: there is none';
 COMMENT ON COLUMN insp.capture_session.parts IS 'The parts that the page asks for, in order';
 COMMENT ON COLUMN insp.capture_session.challenge IS 'none, colour_flash or motion';
 COMMENT ON COLUMN insp.capture_session.fallback IS 'review: who cannot be photographed, or meet the challenge, may go on without, and a reviewer decides; none: may not';

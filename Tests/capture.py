@@ -1,22 +1,22 @@
-"""Opens links that capture in Chromium, as people and as attackers do. Tests/capture.sh starts it."""
+"""Opens links that capture in Chromium and Firefox, as people and as attackers do. Tests/capture.sh starts it."""
 import argparse
 import http.server
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import TimeoutError as LateError
+from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import sync_playwright
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Capture"))
+from states import States  # noqa: E402
+from visit import SHOP, Visit  # noqa: E402
+from way import Desk  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-SHOP = "https://www.shop.example/back?order=7"
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
@@ -33,170 +33,11 @@ class Shop(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Capture:
+class Capture(Visit):
     def __init__(self, options):
-        self.options = options
-        self.processes = []
-        self.faults = []
-        self.judged, self.shared = set(), None
-        self.counts = {"links": 0, "passed": 0, "attacks": 0}
         self.shop = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
         threading.Thread(target=self.shop.serve_forever, daemon=True).start()
-        self.embedder = f"http://localhost:{self.shop.server_port}"
-
-    def path(self, name):
-        return os.path.join(self.options.folder, name)
-
-    def expect(self, holds, what):
-        if not holds:
-            self.faults.append(what)
-
-    def psql(self, sql):
-        return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
-                              text=True).stdout.strip()
-
-    def start(self, name, *words):
-        with open(self.path(name + ".log"), "wb") as log:
-            self.processes.append(subprocess.Popen(list(words), stdout=log, stderr=log))
-
-    def await_text(self, name, what):
-        for _ in range(1200):
-            if os.path.exists(self.path(name)):
-                with open(self.path(name), encoding="utf-8") as file:
-                    for line in file:
-                        if what in line:
-                            return line
-            time.sleep(0.05)
-        raise RuntimeError(f"{name} does not say {what}")
-
-    def set_up(self):
-        program = os.path.join(self.options.bin, "inspectd")
-        for words in (["migrate", "--roles"], ["migrate"]):
-            subprocess.run([program, *words], check=True, stdout=subprocess.DEVNULL)
-        self.psql("SELECT insp.create_partner('shop')")
-        self.psql("SELECT insp.set_consent_policy('shop', true, 'https://www.shop.example/privacy', '2026-01', '{identity,biometrics}')")
-        self.psql("SELECT insp.set_capture_policy('shop', '{www.shop.example}')")
-        self.bearer = self.psql(f"SELECT bearer FROM insp.create_credential('shop', '{{capture,read}}', origins => '{{{self.embedder}}}')")
-        self.start("gateway", program, "gateway", "--listen", "0", "--address-rate", "10000")
-        self.start("worker", program, "worker")
-        self.url = f"http://127.0.0.1:{json.loads(self.await_text('gateway.log', 'gateway open'))['port']}"
-        portrait = os.path.join(self.options.inputs, "faces", "obama.jpg")
-        seen = json.loads(subprocess.run([program, "inspect", "--face", portrait, "--workflow", "liveness"], check=True,
-                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
-        points = ",".join(f"{p['x']},{p['y']}" for p in seen["faces"][0]["landmarks"])
-        self.captures = ["/usr/bin/python3", os.path.join(HERE, "captures.py"), "--face", portrait, "--points", points]
-        subprocess.run([*self.captures, "--camera", "--out", self.path("camera")], check=True, stdout=subprocess.DEVNULL)
-
-    def call(self, method, path, body=None):
-        request = urllib.request.Request(
-            self.url + path, method=method, data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": "Bearer " + self.bearer, "Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.load(answer)
-
-    def link(self, **members):
-        self.counts["links"] += 1
-        return self.call("POST", "/capture/sessions", members)
-
-    def job(self, link):
-        """The result of a link's job."""
-        [found] = self.psql(f"SELECT job_id FROM insp.capture_session WHERE id = '{link['id']}'").splitlines()
-        for _ in range(4):
-            result = self.call("GET", f"/inspectionjob/{found}?wait=60")
-            if result["status"] == 128:
-                break
-        return result
-
-    def browser(self, play, **scene):
-        """A browser's context with a drawn camera; what goes wrong in it is a fault."""
-        context = self.chromium(play).new_context(
-            viewport={"width": 390, "height": 780}, locale=scene.pop("locale", "en-GB"), permissions=["camera"])
-        scene = {"subject": "live", "documents": [], "last": "id_front.jpg", "motions": False} | scene
-        with open(os.path.join(HERE, "Capture", "camera.js"), encoding="utf-8") as file:
-            context.add_init_script(f"window.scene = {json.dumps(scene)};\n" + file.read())
-
-        def serve(route):
-            name = route.request.url.rsplit("/", 1)[1]
-            for folder in (self.path("camera"), os.path.join(self.options.inputs, "specimens")):
-                if os.path.exists(os.path.join(folder, name)):
-                    return route.fulfill(path=os.path.join(folder, name))
-            return route.abort()
-
-        context.route("**/camera-of-the-test/*", serve)
-        context.route(SHOP.split("?")[0] + "**", lambda route: route.fulfill(body="back", content_type="text/plain"))
-        return context
-
-    def chromium(self, play, *more):
-        if not more and self.shared:
-            return self.shared
-        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-dev-shm-usage", *more])
-        self.shared = self.shared or (None if more else browser)
-        return browser
-
-    def open(self, context, link):
-        page = context.new_page()
-        page.on("console", lambda message: message.type == "error" and "the server responded with a status" not in message.text
-                and "net::ERR" not in message.text and self.faults.append("console: " + message.text))
-        page.on("pageerror", lambda error: self.faults.append(f"page: {error}"))
-        page.on("request", lambda request: self.expect(
-            request.url.startswith((self.url, "blob:", "data:", SHOP.split("?")[0], self.embedder)), "a request to " + request.url))
-        page.goto(self.url + link["url"])
-        return page
-
-    def picture(self, page, name, is_moving=False):
-        """A screen as it is: by WCAG 2.2's rules, as far as a program can judge, and as a picture."""
-        if not is_moving and name not in self.judged:
-            self.judged.add(name)
-            found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
-            self.faults += [f"{name}: {v['id']}: {v['help']}: {v['nodes'][0]['html'][:200]}" for v in found.response["violations"]]
-        if self.options.pictures:
-            os.makedirs(self.options.pictures, exist_ok=True)
-            page.screenshot(path=os.path.join(self.options.pictures, name + ".png"))
-
-    def press(self, page, choice, seconds=60):
-        page.locator(f'[data-choice="{choice}"]').click(timeout=1000 * seconds)
-
-    def heading(self, page):
-        """A screen reader begins at the heading of each screen."""
-        self.expect(page.evaluate("document.activeElement.tagName") == "H1", f"the focus is not on the heading of {page.inner_text('h1')}")
-        return page.inner_text("h1")
-
-    def agree(self, page):
-        page.wait_for_selector('[data-choice="agree"]')
-        self.heading(page)
-        self.press(page, "agree")
-
-    def photograph(self, page, name):
-        """A photo of what lies before the camera, until the page goes on."""
-        page.wait_for_selector(".finder video")
-        page.wait_for_function("document.querySelector('video').videoWidth > 0")
-        self.heading(page)
-        self.picture(page, name)
-        page.locator(".choices button.first").click()
-        page.wait_for_selector('[data-choice="again"]', timeout=60000)
-        self.picture(page, name + "-review")
-        return page.locator(".advice, .good").all_inner_texts()
-
-    def meet(self, page, name):
-        page.wait_for_selector('[data-choice="begin"]')
-        self.heading(page)
-        self.picture(page, name)
-        self.press(page, "begin")
-
-    def outcome(self, page):
-        page.wait_for_selector("#outcome", timeout=180000)
-        return page.inner_text("#outcome")
-
-    def leaves_nothing(self, context, page):
-        """Neither storage nor cache, and one cookie that scripts cannot read."""
-        kept = page.evaluate("""async () => ({
-            local: localStorage.length, session: sessionStorage.length, caches: (await caches.keys()).length,
-            databases: (await indexedDB.databases()).length, cookie: document.cookie,
-            workers: (await navigator.serviceWorker.getRegistrations()).length })""")
-        self.expect(kept == {"local": 0, "session": 0, "caches": 0, "databases": 0, "cookie": "", "workers": 0}, f"the browser keeps {kept}")
-        cookies = context.cookies()
-        self.expect([c["name"] for c in cookies] == ["capture"] and cookies[0]["httpOnly"] and cookies[0]["secure"],
-                    f"cookies {cookies}")
+        super().__init__(options, f"http://localhost:{self.shop.server_port}")
 
     def passes_with_document(self, play):
         link = self.link(workflow="id_identity", documentFormat="TD3", userReference="u-1", returnUrl=SHOP, showResult=True)
@@ -288,6 +129,59 @@ class Capture:
         self.expect(self.psql("SELECT review FROM insp.job ORDER BY id DESC LIMIT 1") == "always", "who cannot do it has no review")
         context.close()
 
+    def changes_the_edges(self, play):
+        """By the keyboard, a pointer that drags, and a tap; what is sent is the area."""
+        link = self.link(workflow="id", documentFormat="TD3")
+        context = self.browser(play, documents=["passport.jpg"])
+        context.add_init_script("""{
+            const made = URL.createObjectURL;
+            window.bytes = {};
+            URL.createObjectURL = (blob) => { const url = made.call(URL, blob); window.bytes[url] = blob.size; return url; };
+        }""")
+        page = self.open(context, link)
+        self.agree(page)
+        self.photograph(page, "edges")
+        sizes = [page.evaluate("[document.images[0].naturalWidth, document.images[0].naturalHeight]")]
+        self.press(page, "crop")
+        page.wait_for_selector(".corner")
+        self.heading(page)
+        self.picture(page, "crop")
+        edges = lambda: [round(float(page.evaluate(f"document.querySelector('.area').style.{name}")[:-1]))  # noqa: E731
+                         for name in ("left", "top", "width", "height")]
+        first = edges()
+        page.keyboard.press("Tab")
+        for key in ("Shift+ArrowRight", "ArrowRight", "ArrowDown"):
+            page.keyboard.press(key)
+        second = edges()
+        self.expect([second[0] - first[0], second[1] - first[1]] == [11, 1], f"the arrow keys move {first} to {second}")
+        self.expect(f"{second[2]} % of the width" in page.inner_text("#status"), "the area is not said: " + page.inner_text("#status"))
+        box = page.locator(".view").bounding_box()
+        handle = page.locator(".corner").nth(3).bounding_box()
+        page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 0.8 * box["height"], steps=4)
+        page.mouse.up()
+        third = edges()
+        self.expect(abs(third[0] + third[2] - 80) <= 1 and abs(third[1] + third[3] - 80) <= 1, f"the drag leads to {third}")
+        page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.1 * box["height"])
+        last = edges()
+        self.expect(abs(last[0] + last[2] - 90) <= 1 and abs(last[1] - 10) <= 1, f"the tap leads to {last}")
+        self.press(page, "crop-use")
+        page.wait_for_selector('[data-choice="again"]', timeout=60000)
+        sizes.append(page.evaluate("[document.images[0].naturalWidth, document.images[0].naturalHeight]"))
+        self.expect([round(100 * side / whole) for side, whole in zip(sizes[1], (1600, 1200))] == last[2:], f"the area has {sizes[1]} pixels")
+        self.press(page, "crop")
+        self.press(page, "crop-keep")
+        page.wait_for_selector('[data-choice="again"]')
+        self.expect(page.evaluate("document.images[0].naturalWidth") == sizes[1][0], "an area that was kept changes")
+        size = page.evaluate("window.bytes[document.images[0].src]")
+        self.press(page, "use")
+        self.outcome(page)
+        sent = self.psql("SELECT p.size FROM insp.part p JOIN insp.job j ON j.id = p.job_id JOIN insp.capture_session s"
+                         f" ON s.job_id = j.public_id WHERE s.id = '{link['id']}' AND p.kind = 'FRONT'")
+        self.expect(sent == str(size), f"the job's image has {sent} bytes, and the area {size}")
+        context.close()
+
     def has_no_camera(self, play):
         link = self.link(workflow="id", documentFormat="TD3")
         context = self.browser(play, refused=True)
@@ -330,7 +224,7 @@ class Capture:
         self.outcome(page)
         result = self.job(link)
         live = [entry["decision"]["type"] for entry in result.get("capabilities", {}).get("liveness", [])]
-        self.expect(result["decision"]["type"] != "PASSED" and "PASSED" not in live, f"{what} passes: {result['decision']} {live}")
+        self.expect(result["decision"]["type"] != "PASSED" and live and "PASSED" not in live, f"{what} passes: {result['decision']} {live}")
 
     def is_embedded(self, play):
         """In a partner's page of another origin, which is told what happens and sees no image; others cannot embed it."""
@@ -361,30 +255,72 @@ class Capture:
             page.close()
         context.close()
 
+    def shows_every_state(self, play):
+        """Screens that the other trials pass too quickly, or not at all."""
+        States(self).look(play)
+
+    def goes_the_whole_way(self, play):
+        """From a link to a callback that is verified, by way of a reviewer who signs in at the organisation's provider."""
+        link = self.link(self.desk.bearer, workflow="id_identity", documentFormat="TD3", locale="en", userReference="u-2")
+        context = self.browser(play, documents=["passport.jpg"])
+        page = self.open(context, link)
+        self.agree(page)
+        self.photograph(page, "way-document")
+        self.press(page, "use")
+        self.photograph(page, "way-selfie")
+        self.press(page, "use")
+        self.meet(page, "way-challenge")
+        self.expect("desk will tell you" in self.outcome(page), "before the review the page says: " + page.inner_text("#outcome"))
+        self.leaves_nothing(context, page)
+        context.close()
+        job = self.held(link)
+        self.desk.decide(self.launched(play), job)
+        self.judge_passed(self.job(link, self.desk.bearer), f"in {self.engine} a person whom a reviewer confirms")
+        told = self.desk.callback(job)
+        self.expect(told["status"] == 128 and told["id"] == job, f"the callback says {told}")
+
+    def held(self, link):
+        """The id of a link's job, once it waits for a reviewer."""
+        wanted = f"SELECT job_id FROM insp.capture_session s JOIN insp.job j ON j.public_id = s.job_id WHERE s.id = '{link['id']}'"
+        for _ in range(600):
+            found = self.psql(wanted + " AND j.status = 64")
+            if found:
+                return found
+            time.sleep(0.1)
+        raise RuntimeError("no case: " + self.psql(wanted.replace("job_id F", "j.status F", 1)))
+
     def run(self):
         self.set_up()
+        self.desk = Desk(self)
+        trials = [
+            ("chromium", self.passes_with_document), ("chromium", self.passes_by_motion), ("chromium", self.gets_advice),
+            ("chromium", self.changes_the_edges), ("chromium", self.has_no_camera), ("chromium", self.is_embedded),
+            ("chromium", self.shows_every_state), ("chromium", self.is_attacked), ("chromium", self.goes_the_whole_way),
+            ("firefox", self.goes_the_whole_way), ("firefox", self.changes_the_edges),
+        ]
+        trials = [(engine, trial) for engine, trial in trials if self.options.only in (None, trial.__name__)]
+        if any(trial == self.goes_the_whole_way for _, trial in trials):
+            self.desk.open()
         with sync_playwright() as play:
-            for trial in (self.passes_with_document, self.passes_by_motion, self.gets_advice, self.has_no_camera, self.is_embedded,
-                          self.is_attacked):
+            for self.engine, trial in trials:
                 begun = time.monotonic()
+                name = f"{self.engine} {trial.__name__}"
                 try:
                     trial(play)
-                except (LateError, urllib.error.URLError) as error:
-                    self.faults.append(f"{trial.__name__}: {error}")
-                self.counts[trial.__name__] = round(time.monotonic() - begun, 1)
-
-    def stop(self):
-        for process in reversed(self.processes):
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            process.wait(60)
+                except (BrowserError, RuntimeError, ValueError, LookupError, AttributeError, OSError) as error:
+                    # The trials after it are worth their time.
+                    self.faults.append(f"{name}: {type(error).__name__}: {error}")
+                self.counts[name] = round(time.monotonic() - begun, 1)
+            for browser in self.browsers.values():
+                browser.close()
 
 
 def main():
     parser = argparse.ArgumentParser()
     for name in ("bin", "inputs", "folder"):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--pictures")
+    for name in ("page", "pictures", "only"):
+        parser.add_argument("--" + name)
     capture = Capture(parser.parse_args())
     try:
         capture.run()

@@ -67,8 +67,8 @@ test=(
     iproute2 mmdebstrap prometheus python3-seccomp python3-venv systemd
     # Languages of the pages in deploy/clients/ and of the examples that verify a callback; the first also serves HTTP/2 to the tests.
     jq nodejs php-cli php-curl
-    # The browser in which the page of a link that captures is tried.
-    chromium
+    # The browsers in which the page of a link that captures is tried.
+    chromium firefox-esr
     # Checks C and C++ against .clang-format.
     clang-format
     # For the scripts: runuser and setsid, ps; and the linter that checks them.

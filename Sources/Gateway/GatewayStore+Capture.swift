@@ -11,14 +11,17 @@ extension GatewayStore {
         SealContext(partner: partner, .secret, row: ["capture \(id)", "request"])
     }
 
-    /// Makes a link.
+    /// Makes a link, or gives one that was made under the same idempotency key and is not open yet another token.
+    ///
+    /// - Parameter key: The idempotency key.
     func makeLink(
-        _ credential: GatewayCredential, _ request: CaptureRequest
-    ) async throws -> (id: String, token: String, expiresAt: String) {
+        _ credential: GatewayCredential, _ request: CaptureRequest, key: String?
+    ) async throws -> (id: String, token: String, expiresAt: String, isRepeated: Bool) {
         let id = UUID().uuidString.lowercased()
         var payload = try Self.json(request.payload)
         var options = request.options
         var sealed: Data?
+        var index: BlindIndex?
         if let keys = try self.keys {
             var plain: [String: Any] = ["request": request.payload]
             if let url = request.returnURL {
@@ -28,18 +31,29 @@ extension GatewayStore {
             payload = try await RequestSealer(keys).draft(
                 payload: payload, parts: [:], partner: credential.partnerID
             ).payload
+            let partnerKey = try await keys.partnerKey(credential.partnerID)
+            index = BlindIndex(partnerKey)
             sealed = Seal.seal(
-                try Self.json(plain), under: try await keys.partnerKey(credential.partnerID),
+                try Self.json(plain), under: partnerKey,
                 for: Self.context(id, credential.partnerID))
         }
+        let whole = try Self.json(["request": request.payload, "options": request.options])
+        // Keyed where requests are sealed: a reference could be guessed from a plain digest.
+        func digest(_ text: String, _ use: String) -> PostgresValue {
+            .bytes(Data(index?.index(text, use: use) ?? SHA256.digest(Array(text.utf8))))
+        }
         let row = try await self.ask(
-            "SELECT token, expires_at FROM insp.capture_create($1, $2, $3, $4, $5, $6)",
+            "SELECT token, expires_at, id, repeated FROM insp.capture_create($1, $2, $3, $4, $5, $6, $7, $8)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(id), .text(try PostgresValue.json(payload)),
                 .text(try PostgresValue.json(try Self.json(options))), .optional(sealed),
+                key.map { digest($0, "idempotency") } ?? .null,
+                key == nil ? .null : digest(String(decoding: whole, as: UTF8.self), "capture"),
             ]
         ).single()
-        return (id, try row.string("token"), try row.string("expires_at"))
+        return (
+            try row.string("id"), try row.string("token"), try row.string("expires_at"), try row.bool("repeated")
+        )
     }
 
     /// A URL of which the database sees the origin alone, and an invalid one as what it is.

@@ -173,7 +173,11 @@ import Testing
                 "POST", "/capture/sessions", Self.document.merging(["returnUrl": url]) { $1 })
         }
         #expect(try await ask("https://www.bank.example/back").code == "RETURN_URL_INVALID")
-        _ = try await gateway.connection.query("SELECT insp.set_capture_policy('bank', '{www.bank.example}')")
+        let registered = try await Program.run(
+            ["partner", "capture", "--partner", "bank", "--host", "www.bank.example"],
+            environment: gateway.service.environment)
+        #expect(registered.status == 0, "\(registered.errors)")
+        #expect(String(decoding: registered.output, as: UTF8.self).contains("www.bank.example"))
         for url in [
             "https://evil.example/", "http://www.bank.example/", "https://www.bank.example@evil.example/",
             "javascript:alert(1)", "https://www.bank.example.evil.example/", "//www.bank.example/",
@@ -188,6 +192,10 @@ import Testing
         #expect(try await phone.get("/state").document["returnUrl"] == nil)
         let sent = try await phone.form("/submit", Self.sides)
         #expect(sent.document["returnUrl"] as? String == url, "\(sent.document)")
+        let emptied = try await Program.run(
+            ["partner", "capture", "--partner", "bank"], environment: gateway.service.environment)
+        #expect(emptied.status == 0, "\(emptied.errors)")
+        #expect(try await ask(url).code == "RETURN_URL_INVALID")
         #expect(try await gateway.stop() == 0)
     }
 

@@ -19,6 +19,7 @@ import Testing
         ["partner", "key", "--partner", "x"], ["partner", "key", "--partner", "x", "--jwk", "-", "--remove"],
         ["partner", "key", "--remove"], ["partner", "vendor", "--partner", "x"],
         ["partner", "vendor", "--partner", "x", "--server", "-", "--remove"],
+        ["partner", "capture"], ["partner", "capture", "--partner", "x", "stray"],
         ["endpoint"], ["endpoint", "create"], ["endpoint", "rotate"], ["endpoint", "rotate", "x"],
         ["endpoint", "set", "1"], ["endpoint", "seal", "1"],
         ["endpoint", "seal", "1", "--secret", "-", "--api-key", "-"],

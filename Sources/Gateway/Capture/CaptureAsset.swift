@@ -31,6 +31,7 @@ struct CaptureAsset: Sendable {
         CaptureAsset("capture.js", PackageResources.capture_js, isShared: true),
         CaptureAsset("camera.js", PackageResources.camera_js),
         CaptureAsset("challenge.js", PackageResources.challenge_js),
+        CaptureAsset("crop.js", PackageResources.crop_js),
         CaptureAsset("document.js", PackageResources.document_js),
         CaptureAsset("page.css", PackageResources.page_css),
         CaptureAsset("page.js", PackageResources.page_js),

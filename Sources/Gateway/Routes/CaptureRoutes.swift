@@ -10,16 +10,22 @@ extension GatewayRoute {
             Operation(
                 id: "createCaptureLink",
                 summary: "Makes a link with which a person captures one job's parts on a phone",
-                detail: "The link opens once, in one browser, until expiresAt.", request: "CaptureRequest",
-                answers: [.json(201, "The link", "CaptureLink")]),
+                detail:
+                    "The link opens once, in one browser, until expiresAt. The same request under the same idempotency key is the same link, with another url in place of the earlier one, until a person opens it.",
+                parameters: [.idempotencyKey], request: "CaptureRequest",
+                answers: [
+                    .json("Made before, under the same idempotency key; its earlier url has ended", "CaptureLink"),
+                    .json(201, "The link", "CaptureLink"),
+                ]),
             .scope(.capture) { (call) throws(InspectError) in
-                { body in
-                    let made = try await call.store.makeLink(call.credential, try CaptureRequest(body))
+                let key = try call.idempotencyKey()
+                return { body in
+                    let made = try await call.store.makeLink(call.credential, try CaptureRequest(body), key: key)
                     return GatewayAnswer(
                         response: try .json(
                             MadeLink(
                                 id: made.id, url: "/capture/\(made.token)", expiresAt: made.expiresAt,
-                                test: call.credential.isTest ? true : nil), status: 201))
+                                test: call.credential.isTest ? true : nil), status: made.isRepeated ? 200 : 201))
                 }
             }),
         GatewayRoute(

@@ -12,6 +12,7 @@ extension Command {
                    inspectd partner region --partner NAME --region REGION [--may-choose]
                    inspectd partner regions [REGION...]
                    inspectd partner callbacks --partner NAME [--host HOST]...
+                   inspectd partner capture --partner NAME [--host HOST]...
                    inspectd partner decisions --partner NAME --policy FILE
                    inspectd partner vendor --partner NAME (--server FILE | --remove)
                    inspectd partner key --partner NAME (--jwk FILE | --remove)
@@ -21,7 +22,7 @@ extension Command {
         takesOperands: true,
         options: [
             .value("partner", "NAME", "the partner").of(
-                "consent", "region", "callbacks", "decisions", "vendor", "key", "erase"),
+                "consent", "region", "callbacks", "capture", "decisions", "vendor", "key", "erase"),
             .value(
                 "jwk", "FILE", "results and callbacks are encrypted for this public key (RFC 7517); - is standard input"
             ).of("key"),
@@ -36,8 +37,10 @@ extension Command {
             guard arguments.operands == ["erase"] || arguments.operands == ["key"], let partner = arguments["partner"]
             else {
                 throw UsageError(
-                    "'partner' needs consent, region, callbacks, decisions, vendor, key or erase with --partner, or regions"
-                )
+                    """
+                    'partner' needs consent, region, callbacks, capture, decisions, vendor, key or erase with --partner, \
+                    or regions
+                    """)
             }
             if arguments.operands == ["key"] { return try await Self.setKey(of: partner, configuration, arguments) }
             guard arguments["confirm"] == partner else {

@@ -4,7 +4,7 @@ import JobQueue
 
 /// The words of `inspectd partner` that set policies.
 extension Command {
-    static let policyWords = ["consent", "region", "regions", "callbacks", "decisions", "vendor"]
+    static let policyWords = ["consent", "region", "regions", "callbacks", "capture", "decisions", "vendor"]
 
     static let policyOptions: [Arguments.Option] = [
         .flag("required", "each job needs a consent").of("consent"),
@@ -15,8 +15,11 @@ extension Command {
         .flag("may-choose", "a job may specify another region").of("region"),
         .list(
             "host", "HOST",
-            "a host that a job's callbackUrl may have, or *.DOMAIN; may be repeated; none: every host"
-        ).of("callbacks"),
+            """
+            a host that a job's callbackUrl, or the returnUrl of a link that captures, may have, or *.DOMAIN; may be \
+            repeated; none: every host for callbacks, no host for capture
+            """
+        ).of("callbacks", "capture"),
         .value("policy", "FILE", "the rules of its decisions: a JSON object; - is standard input").of("decisions"),
         .value(
             "server", "FILE", "the vendor's server of its sessions: a JSON object (OPERATING.md); - is standard input"
@@ -52,6 +55,8 @@ extension Command {
                 }
                 let server = try arguments["server"].map { try Self.object($0, of: "--server") }
                 outcome = try await client.setVendor(server, of: partner)
+            case "capture":
+                outcome = try await client.setReturnHosts(arguments.all("host"), of: partner)
             default:
                 outcome = try await client.setCallbackHosts(arguments.all("host"), of: partner)
             }

@@ -1,6 +1,6 @@
 import { element, text } from './ui.js';
 
-const jpeg = (canvas, quality) =>
+export const jpeg = (canvas, quality) =>
     new Promise((resolve, reject) => {
         canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('no image'))), 'image/jpeg', quality);
     });

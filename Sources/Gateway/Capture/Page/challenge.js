@@ -67,7 +67,7 @@ async function answer(camera) {
     const words = element('p', { class: 'order', role: 'status', 'aria-live': 'assertive' }, text('challenge.ready'));
     const countdown = element('p', { class: 'countdown', 'aria-hidden': 'true' });
     const stage = element(
-        'div', { class: hasColours ? 'stage colours' : 'stage motions', id: 'stage' },
+        'section', { class: hasColours ? 'stage colours' : 'stage motions', id: 'stage', 'aria-label': text('challenge') },
         element('div', { class: 'finder mirrored' }, camera.video), words, countdown);
     stage.style.backgroundColor = DARK;
     const below = document.getElementById('capture');

@@ -1,4 +1,5 @@
 import { cameraFault, openCamera } from './camera.js';
+import { adjust, cut } from './crop.js';
 import { again, call } from './send.js';
 import { ask, button, element, say, show, text, warn } from './ui.js';
 
@@ -7,11 +8,14 @@ const SHAPES = { TD1: [85.6, 53.98], TD2: [105, 74], TD3: [125, 88] };
 /** Of the frame's size, around it: a document that is held a little too large is not cut. */
 const MARGIN = 0.07;
 const LARGEST = 20 * 1024 * 1024;
+/** The edges of a whole image. */
+const ALL = { left: 0, top: 0, right: 1, bottom: 1 };
 
 /**
  * Shows what the camera sees, with a frame, until a photo is taken or a file is chosen.
  *
- * @returns the photo; null: the person chose `decline`
+ * @returns {photo, whole, edges}: of a document also the whole image from which the photo is, and the photo's edges in it as shares of its
+ *     width and height; null: the person chose `decline`
  */
 export async function photograph({ heading, hint, facing, shape, takesFile, decline }) {
     let camera = null;
@@ -27,19 +31,28 @@ export async function photograph({ heading, hint, facing, shape, takesFile, decl
             if (shape) frame.style.aspectRatio = `${shape[0]} / ${shape[1]}`;
             const finder =
                 camera && element('div', { class: facing === 'user' ? 'finder mirrored' : 'finder' }, camera.video, frame);
-            const take = () => camera.photo(camera.area(shape ? frame : null, MARGIN)).then(resolve, reject);
+            const take = async () => {
+                const [area, all] = [camera.area(shape ? frame : null, MARGIN), camera.area(null)];
+                const [photo, whole] = await Promise.all([camera.photo(area), shape ? camera.photo(all) : null]);
+                return {
+                    photo, whole, edges: {
+                        left: area.x / all.width, top: area.y / all.height, right: (area.x + area.width) / all.width,
+                        bottom: (area.y + area.height) / all.height,
+                    },
+                };
+            };
             const file = element('input', {
                 type: 'file', id: 'file', accept: 'image/*,application/pdf', class: 'file',
                 onchange: (event) => {
                     const chosen = event.target.files[0];
-                    if (chosen && chosen.size <= LARGEST) resolve(chosen);
+                    if (chosen && chosen.size <= LARGEST) resolve({ photo: chosen, whole: chosen, edges: ALL });
                     else if (chosen) warn(text('file.large'));
                 },
             });
             show(
                 heading, element('p', { id: 'hint' }, hint), finder, fault && element('p', { class: 'fault' }, fault),
                 element(
-                    'div', { class: 'choices' }, camera && button(text('photo.take'), take),
+                    'div', { class: 'choices' }, camera && button(text('photo.take'), () => take().then(resolve, reject)),
                     takesFile && element('label', { for: 'file', class: 'second' }, text('file.choose')), takesFile && file,
                     !camera && button(text('camera.again'), () => resolve(undefined), 'second'),
                     decline && button(text('decline'), () => resolve(null), 'second')));
@@ -57,31 +70,52 @@ function preview(photo, words) {
     const image = element('img', { class: 'preview', alt: words, src: url });
     // A PDF and some formats of phones show nothing; the gateway reads them.
     image.addEventListener('error', () => image.remove());
-    return { image, forget: () => URL.revokeObjectURL(url) };
+    return { image, isSeen: image.decode().then(() => true, () => false), forget: () => URL.revokeObjectURL(url) };
 }
 
 /** One side of a document: photo, verdict, and again, three times at most. */
 export async function documentSide(kind, state, language) {
     const side = text(kind === 'FRONT' ? (state.documentFormat === 'TD3' ? 'side.page' : 'side.front') : 'side.back');
     for (;;) {
-        const photo = await photograph({
+        let taken = await photograph({
             heading: side, hint: text('document.hint'), facing: 'environment', shape: SHAPES[state.documentFormat] || SHAPES.TD1,
             takesFile: true,
         });
-        if (!photo) continue;
-        const shown = preview(photo, text('photo.alt', { side }));
-        show(side, shown.image, element('p', { role: 'status' }, text('judging')));
-        say(text('judging'));
-        const { words, mayUse, isGood } = await judged(kind, photo, language);
-        const choice = await ask(
-            isGood ? text('photo.good') : text('photo.look'),
-            [shown.image, ...words.map((line) => element('p', { class: isGood ? 'good' : 'advice' }, line))],
-            [
-                mayUse && { name: 'use', label: text('photo.use'), kind: isGood ? 'first' : 'second' },
-                { name: 'again', label: text('photo.again'), kind: isGood ? 'second' : 'first' },
-            ]);
-        shown.forget();
-        if (choice === 'use') return photo;
+        let verdict = null;
+        while (taken) {
+            const shown = preview(taken.photo, text('photo.alt', { side }));
+            if (!verdict) {
+                show(side, shown.image, element('p', { role: 'status' }, text('judging')));
+                say(text('judging'));
+                verdict = await judged(kind, taken.photo, language);
+            }
+            const { words, mayUse, isGood } = verdict;
+            const choice = await ask(
+                isGood ? text('photo.good') : text('photo.look'),
+                [shown.image, ...words.map((line) => element('p', { class: isGood ? 'good' : 'advice' }, line))],
+                [
+                    mayUse && { name: 'use', label: text('photo.use'), kind: isGood ? 'first' : 'second' },
+                    { name: 'again', label: text('photo.again'), kind: isGood ? 'second' : 'first' },
+                    await shown.isSeen && { name: 'crop', label: text('crop.change'), kind: 'second' },
+                ]);
+            shown.forget();
+            if (choice === 'use') return taken.photo;
+            if (choice === 'again') break;
+            const cropped = await crop(taken, side);
+            // Another photo, which is judged as any other.
+            if (cropped) [taken, verdict] = [cropped, null];
+        }
+    }
+}
+
+/** The same image with other edges; null: it stays as it is. */
+async function crop(taken, side) {
+    const url = URL.createObjectURL(taken.whole);
+    try {
+        const edges = await adjust(url, taken.edges, side);
+        return edges && { ...taken, edges, photo: await cut(url, edges) };
+    } finally {
+        URL.revokeObjectURL(url);
     }
 }
 
@@ -107,20 +141,20 @@ async function judged(kind, photo, language) {
     return { words, mayUse: left === 0 || type === 'WARNING', isGood: false };
 }
 
-/** The selfie. */
+/** The selfie. The gateway judges images of documents alone at once, so the person is told what to look at. */
 export async function selfie(state, mayDecline) {
     for (;;) {
-        const photo = await photograph({
+        const taken = await photograph({
             heading: text('selfie'), hint: text('selfie.hint'), facing: 'user', decline: mayDecline,
         });
-        if (photo === null) return null;
-        if (!photo) continue;
-        const shown = preview(photo, text('selfie.alt'));
-        const choice = await ask(text('photo.look'), [shown.image], [
+        if (taken === null) return null;
+        if (!taken) continue;
+        const shown = preview(taken.photo, text('selfie.alt'));
+        const choice = await ask(text('photo.look'), [shown.image, element('p', {}, text('selfie.look'))], [
             { name: 'use', label: text('photo.use'), kind: 'first' },
             { name: 'again', label: text('photo.again'), kind: 'second' },
         ]);
         shown.forget();
-        if (choice === 'use') return photo;
+        if (choice === 'use') return taken.photo;
     }
 }

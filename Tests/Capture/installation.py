@@ -1,0 +1,88 @@
+"""An installation of inspectd whose links are opened: its processes, its partner, and what it says. Imported by Tests/capture.py."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Installation:
+    def __init__(self, options, embedder):
+        self.options = options
+        self.embedder = embedder
+        self.program = os.path.join(options.bin, "inspectd")
+        self.processes = []
+        self.faults = []
+        self.counts = {"links": 0, "passed": 0, "attacks": 0}
+
+    def path(self, name):
+        return os.path.join(self.options.folder, name)
+
+    def expect(self, holds, what):
+        if not holds:
+            self.faults.append(what)
+
+    def psql(self, sql):
+        return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+
+    def start(self, name, *words):
+        with open(self.path(name + ".log"), "wb") as log:
+            self.processes.append(subprocess.Popen(list(words), stdout=log, stderr=log))
+
+    def await_text(self, name, what):
+        for _ in range(1200):
+            if os.path.exists(self.path(name)):
+                with open(self.path(name), encoding="utf-8") as file:
+                    for line in file:
+                        if what in line:
+                            return line
+            time.sleep(0.05)
+        raise RuntimeError(f"{name} does not say {what}")
+
+    def set_up(self):
+        for words in (["migrate", "--roles"], ["migrate"]):
+            subprocess.run([self.program, *words], check=True, stdout=subprocess.DEVNULL)
+        self.psql("SELECT insp.create_partner('shop')")
+        self.psql("SELECT insp.set_consent_policy('shop', true, 'https://www.shop.example/privacy', '2026-01', '{identity,biometrics}')")
+        self.psql("SELECT insp.set_capture_policy('shop', '{www.shop.example}')")
+        self.bearer = self.psql(f"SELECT bearer FROM insp.create_credential('shop', '{{capture,read}}', origins => '{{{self.embedder}}}')")
+        self.start("gateway", self.program, "gateway", "--listen", "0", "--address-rate", "10000")
+        self.start("worker", self.program, "worker")
+        self.url = f"http://127.0.0.1:{json.loads(self.await_text('gateway.log', 'gateway open'))['port']}"
+        portrait = os.path.join(self.options.inputs, "faces", "obama.jpg")
+        seen = json.loads(subprocess.run([self.program, "inspect", "--face", portrait, "--workflow", "liveness"], check=True,
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+        points = ",".join(f"{p['x']},{p['y']}" for p in seen["faces"][0]["landmarks"])
+        self.captures = ["/usr/bin/python3", os.path.join(TESTS, "captures.py"), "--face", portrait, "--points", points]
+        subprocess.run([*self.captures, "--camera", "--out", self.path("camera")], check=True, stdout=subprocess.DEVNULL)
+
+    def call(self, method, path, body=None, bearer=None):
+        request = urllib.request.Request(
+            self.url + path, method=method, data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": "Bearer " + (bearer or self.bearer), "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return json.load(answer)
+
+    def link(self, bearer=None, **members):
+        self.counts["links"] += 1
+        return self.call("POST", "/capture/sessions", members, bearer)
+
+    def job(self, link, bearer=None):
+        """The result of a link's job."""
+        [found] = self.psql(f"SELECT job_id FROM insp.capture_session WHERE id = '{link['id']}'").splitlines()
+        for _ in range(4):
+            result = self.call("GET", f"/inspectionjob/{found}?wait=60", bearer=bearer)
+            if result["status"] == 128:
+                break
+        return result
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            process.wait(60)

@@ -1,0 +1,126 @@
+"""A person's visit to a link in Chromium or Firefox, screen by screen. Imported by Tests/capture.py."""
+
+import json
+import os
+
+from axe_playwright_python.sync_playwright import Axe
+
+from installation import TESTS, Installation
+
+SHOP = "https://www.shop.example/back?order=7"
+
+
+class Visit(Installation):
+    def __init__(self, options, embedder):
+        super().__init__(options, embedder)
+        self.judged, self.browsers = set(), {}
+        self.engine = "chromium"
+
+    def browser(self, play, **scene):
+        """A browser's context with a drawn camera; what goes wrong in it is a fault."""
+        context = self.launched(play).new_context(
+            viewport={"width": 390, "height": 780}, locale=scene.pop("locale", "en-GB"), permissions=["camera"])
+        scene = {"subject": "live", "documents": [], "last": "id_front.jpg", "motions": False} | scene
+        with open(os.path.join(TESTS, "Capture", "camera.js"), encoding="utf-8") as file:
+            context.add_init_script(f"window.scene = {json.dumps(scene)};\n" + file.read())
+
+        def serve(route):
+            name = route.request.url.rsplit("/", 1)[1]
+            for folder in (self.path("camera"), os.path.join(self.options.inputs, "specimens")):
+                if os.path.exists(os.path.join(folder, name)):
+                    return route.fulfill(path=os.path.join(folder, name))
+            return route.abort()
+
+        context.route("**/camera-of-the-test/*", serve)
+        if self.options.page:
+            context.route("**/capture/assets/v1/*", lambda route: route.fulfill(
+                path=os.path.join(self.options.page, route.request.url.rsplit("/", 1)[1])))
+        context.route(SHOP.split("?")[0] + "**", lambda route: route.fulfill(body="back", content_type="text/plain"))
+        return context
+
+    def launched(self, play):
+        """The browser of this trial, which the trials share."""
+        if self.engine not in self.browsers:
+            # An unchanged Firefox is driven by WebDriver BiDi.
+            self.browsers[self.engine] = (
+                self.chromium(play) if self.engine == "chromium"
+                else play.firefox.launch(channel="moz-firefox", executable_path="/usr/bin/firefox-esr"))
+        return self.browsers[self.engine]
+
+    @staticmethod
+    def chromium(play, *more):
+        return play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-dev-shm-usage", *more])
+
+    def watch(self, page, origins):
+        """Errors, and requests to elsewhere, are faults."""
+        quiet = ("the server responded with a status", "net::ERR", "NetworkError")
+        page.on("console", lambda message: message.type == "error" and not any(word in message.text for word in quiet)
+                and self.faults.append(f"{self.engine}: console: {message.text}"))
+        page.on("pageerror", lambda error: self.faults.append(f"{self.engine}: page: {error}"))
+        page.on("request", lambda request: self.expect(request.url.startswith(("blob:", "data:", *origins)), "a request to " + request.url))
+
+    def open(self, context, link):
+        page = context.new_page()
+        self.watch(page, (self.url, SHOP.split("?")[0], self.embedder))
+        page.goto(self.url + link["url"])
+        return page
+
+    def picture(self, page, name, is_moving=False):
+        """A screen as it is: by WCAG 2.2's rules, as far as a program can judge, and as a picture."""
+        name = name if self.engine == "chromium" else f"{self.engine}-{name}"
+        if not is_moving and name not in self.judged:
+            self.judged.add(name)
+            found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+            self.faults += [f"{name}: {v['id']}: {v['help']}: {v['nodes'][0]['html'][:200]}" for v in found.response["violations"]]
+        if self.options.pictures:
+            os.makedirs(self.options.pictures, exist_ok=True)
+            page.screenshot(path=os.path.join(self.options.pictures, name + ".png"))
+
+    def press(self, page, choice, seconds=60):
+        page.locator(f'[data-choice="{choice}"]').click(timeout=1000 * seconds)
+
+    def heading(self, page):
+        """A screen reader begins at the heading of each screen."""
+        self.expect(page.evaluate("document.activeElement.tagName") == "H1", f"the focus is not on the heading of {page.inner_text('h1')}")
+        return page.inner_text("h1")
+
+    def agree(self, page):
+        page.wait_for_selector('[data-choice="agree"]')
+        self.heading(page)
+        self.press(page, "agree")
+
+    def photograph(self, page, name):
+        """A photo of what lies before the camera, until the page goes on."""
+        page.wait_for_selector(".finder video")
+        # In Firefox, the page's policy does not let Playwright wait for an expression.
+        for _ in range(400):
+            if page.evaluate("document.querySelector('video').videoWidth > 0"):
+                break
+            page.wait_for_timeout(50)
+        self.heading(page)
+        self.picture(page, name)
+        page.locator(".choices button.first").click()
+        page.wait_for_selector('[data-choice="again"]', timeout=60000)
+        self.picture(page, name + "-review")
+        return page.locator(".advice, .good").all_inner_texts()
+
+    def meet(self, page, name):
+        page.wait_for_selector('[data-choice="begin"]')
+        self.heading(page)
+        self.picture(page, name)
+        self.press(page, "begin")
+
+    def outcome(self, page):
+        page.wait_for_selector("#outcome", timeout=180000)
+        return page.inner_text("#outcome")
+
+    def leaves_nothing(self, context, page):
+        """Neither storage nor cache, and one cookie that scripts cannot read."""
+        kept = page.evaluate("""async () => ({
+            local: localStorage.length, session: sessionStorage.length, caches: (await caches.keys()).length,
+            databases: (await indexedDB.databases()).length, cookie: document.cookie,
+            workers: (await navigator.serviceWorker.getRegistrations()).length })""")
+        self.expect(kept == {"local": 0, "session": 0, "caches": 0, "databases": 0, "cookie": "", "workers": 0}, f"the browser keeps {kept}")
+        cookies = context.cookies()
+        self.expect([c["name"] for c in cookies] == ["capture"] and cookies[0]["httpOnly"] and cookies[0]["secure"],
+                    f"cookies {cookies}")

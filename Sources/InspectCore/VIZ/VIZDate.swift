@@ -115,8 +115,8 @@ enum VIZDate {
         var tokens: [Token] = []
         var open = false
         for character in text.uppercased() {
-            let isNumber = character.isASCII && character.isNumber
-            guard isNumber || character.isLetter else {
+            let isNumber = character.asciiValue.map(self.isDigit) ?? false
+            guard isNumber || (character.isASCII ? character.isPartOfWord : character.isLetter) else {
                 open = false
                 continue
             }
@@ -158,9 +158,7 @@ enum VIZDate {
     }
 
     private static func plain(_ word: String) -> String {
-        String(
-            String(word.prefix(3)).decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }
-                .map { Character($0) })
+        VIZText.ascii(word.prefix(3))
     }
 
     private static func years(_ text: String) -> [Int] {

@@ -33,7 +33,8 @@ struct FaceEngineTests {
 
     @Test(arguments: ["obama.jpg", "obama2.jpg"])
     func `Detectors for narrow and for wide registers find the same faces to the bit`(file: String) async throws {
-        let found = FaceEngine.scannersAgree(on: try await FaceFixtures.photograph(file))
+        let image = try await FaceFixtures.photograph(file)
+        let found = FaceEngine.scannersAgree(on: image)
         #expect(found.faces > 0)
         #expect(found.agree != false)
     }

@@ -37,6 +37,13 @@ extension StageEngine {
             bottomLeft: Point(x: 0, y: height))
         let page = try TextPage(card, corners: frame, ignoring: [])
         for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
+        // The tables of labels, months and spellings.
+        let text = "DATE OF ISSUE 1 JAN 2020"
+        let line = VIZLine(
+            text: text, confidences: text.map { _ in 1 }, quad: frame, place: Box(x: 0, y: 0, width: 0.5, height: 0.02),
+            height: 0.02)
+        let facts = VIZFacts(lines: [line, line], found: 2, modelSHA256: self.text.modelSHA256)
+        _ = VIZFields.unconfirmed(facts, expected: nil, today: CalendarDate(year: 2020, month: 1, day: 1))
     }
 
     /// Nor does it have a face, so the networks run on five arbitrary points.

@@ -121,10 +121,16 @@ cv::Mat cut(const cv::Mat &gray, const Corners &corners, double zoom, cv::Matx33
 
 /// The region with its own black and white stretched to the full range.
 cv::Mat stretched(const cv::Mat &gray) {
-    cv::Mat sorted = gray.reshape(1, 1).clone(), result;
-    cv::sort(sorted, sorted, cv::SORT_ASCENDING);
-    const double low = sorted.at<uint8_t>(0, sorted.cols / 50),
-                 high = sorted.at<uint8_t>(0, sorted.cols - 1 - sorted.cols / 50);
+    const std::array<int, 256> histogram = histogram_of(gray, {});
+    // The value of one pixel, were all sorted.
+    const auto ranked = [&](int rank) {
+        int value = 0;
+        for (int seen = histogram[0]; seen <= rank && value < 255;) seen += histogram[static_cast<size_t>(++value)];
+        return value;
+    };
+    const int count = static_cast<int>(gray.total());
+    const double low = ranked(count / 50), high = ranked(count - 1 - count / 50);
+    cv::Mat result;
     const double gain = 255 / std::max(8.0, high - low);
     gray.convertTo(result, CV_8U, gain, -low * gain);
     return result;

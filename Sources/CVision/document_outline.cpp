@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "document.hpp"
+#include "document_edges.hpp"
 #include "image.hpp"
 
 namespace cvision {
 namespace {
 
-constexpr int angles = 360;  // directed: a line and its opposite polarity differ
-constexpr double angle_step = 2 * CV_PI / angles;
 constexpr int most_lines = 28;
-constexpr float weakest_edge = 12;          // of 255, after Sobel is scaled to intensity per pixel
 constexpr double frame_support = 0.45;      // support of a side along the frame: no evidence for or against it
 constexpr double least_support = 0.68;      // of the sides that do not lie on the frame
 constexpr double least_cut_support = 0.85;  // the same where a side does: a document that extends beyond the frame
@@ -23,10 +21,6 @@ constexpr double portrait_aspect = 1.36;    // 35 by 45 mm (ISO/IEC 19794-5) is 
 constexpr double crop_tolerance = 0.03;     // of the frame: with corners nearer to its own, the frame is the crop
 constexpr double least_side_support = 0.25;
 constexpr double least_area = 0.16;  // of the frame; smaller documents are too small to read in any photo
-
-struct Edge {
-    float x, y, nx, ny;  // position, unit normal from dark to bright
-};
 
 /// n·p = rho with n = (cos, sin); the edges of a directed line get brighter along n.
 struct Line {
@@ -40,65 +34,23 @@ struct Line {
     double position(cv::Point2d p) const { return -p.x * ny + p.y * nx; }
 };
 
-struct EdgeMap {
-    cv::Size size;
-    cv::Mat normal;  // CV_32FC2, zero where there is no edge
-    std::vector<Edge> edges;
-};
-
-/// Edges of the colour channel that changes most: a document and its table may have the same brightness.
-EdgeMap find_edges(const cv::Mat &bgr) {
-    cv::Mat smooth, gx, gy;
-    cv::GaussianBlur(bgr, smooth, {5, 5}, 1.0);
-    cv::Sobel(smooth, gx, CV_16S, 1, 0, 3);
-    cv::Sobel(smooth, gy, CV_16S, 0, 1, 3);
-    EdgeMap map;
-    map.size = bgr.size();
-    cv::Mat gradient(bgr.size(), CV_32FC2);
-    cv::Mat magnitude(bgr.size(), CV_32F);
-    for (int y = 0; y < bgr.rows; ++y) {
-        const auto *px = gx.ptr<cv::Vec3s>(y);
-        const auto *py = gy.ptr<cv::Vec3s>(y);
-        auto *out = gradient.ptr<cv::Vec2f>(y);
-        auto *strength = magnitude.ptr<float>(y);
-        for (int x = 0; x < bgr.cols; ++x) {
-            int best = -1, bx = 0, by = 0;
-            for (int channel = 0; channel < 3; ++channel) {
-                const int sx = px[x][channel], sy = py[x][channel];
-                const int square = sx * sx + sy * sy;
-                if (square > best) best = square, bx = sx, by = sy;
-            }
-            out[x] = {bx / 4.f, by / 4.f};
-            strength[x] = std::sqrt(static_cast<float>(best)) / 4;
-        }
-    }
-    // Thin to the ridge along the gradient.
-    map.normal = cv::Mat::zeros(bgr.size(), CV_32FC2);
-    for (int y = 1; y + 1 < bgr.rows; ++y) {
-        const auto *strength = magnitude.ptr<float>(y);
-        for (int x = 1; x + 1 < bgr.cols; ++x) {
-            if (strength[x] < weakest_edge) continue;
-            const cv::Vec2f g = gradient.at<cv::Vec2f>(y, x);
-            const float nx = g[0] / strength[x], ny = g[1] / strength[x];
-            const int dx = nx > 0.38f ? 1 : nx < -0.38f ? -1 : 0, dy = ny > 0.38f ? 1 : ny < -0.38f ? -1 : 0;
-            if (strength[x] < magnitude.at<float>(y + dy, x + dx) || strength[x] < magnitude.at<float>(y - dy, x - dx))
-                continue;
-            map.normal.at<cv::Vec2f>(y, x) = {nx, ny};
-            map.edges.push_back({static_cast<float>(x), static_cast<float>(y), nx, ny});
-        }
-    }
-    return map;
-}
-
 /// Least squares through the edges within two pixels whose direction agrees.
 Line refined(Line line, const EdgeMap &map) {
+    constexpr double least_cosine = 0.95;
+    constexpr int reach = 20;  // directions beyond which the cosine is lower
     for (int round = 0; round < 2; ++round) {
         double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
-        for (const Edge &edge : map.edges) {
-            if (edge.nx * line.nx + edge.ny * line.ny < 0.95) continue;
-            if (std::abs(edge.x * line.nx + edge.y * line.ny - line.rho) > 2.5 - round) continue;
-            n += 1, sx += edge.x, sy += edge.y;
-            sxx += edge.x * edge.x, sxy += edge.x * edge.y, syy += edge.y * edge.y;
+        const int centre = cvRound(std::atan2(line.ny, line.nx) / angle_step);
+        for (int offset = -reach; offset <= reach; ++offset) {
+            const size_t a = static_cast<size_t>((centre + offset + 2 * angles) % angles);
+            for (size_t i = map.first[a]; i < map.first[a + 1]; ++i) {
+                const Edge &edge = map.edges[i];
+                if (edge.nx * line.nx + edge.ny * line.ny < least_cosine) continue;
+                if (std::abs(edge.x * line.nx + edge.y * line.ny - line.rho) > 2.5 - round) continue;
+                // Sums of whole numbers, the same in any order.
+                n += 1, sx += edge.x, sy += edge.y;
+                sxx += edge.x * edge.x, sxy += edge.x * edge.y, syy += edge.y * edge.y;
+            }
         }
         if (n < 10) return line;
         const double cxx = sxx / n - sx * sx / n / n, cxy = sxy / n - sx * sy / n / n, cyy = syy / n - sy * sy / n / n;
@@ -141,12 +93,14 @@ std::vector<Line> find_lines(const EdgeMap &map) {
         cosines[a] = static_cast<float>(std::cos(a * angle_step)),
         sines[a] = static_cast<float>(std::sin(a * angle_step));
     cv::Mat votes = cv::Mat::zeros(angles, 2 * reach, CV_32F);
-    for (const Edge &edge : map.edges) {
-        const int centre = cvRound(std::atan2(edge.ny, edge.nx) / angle_step);
+    for (int centre = 0; centre < angles; ++centre) {
         for (int offset = -3; offset <= 3; ++offset) {
-            const int a = (centre + offset + 2 * angles) % angles;
-            const int rho = cvRound(edge.x * cosines[a] + edge.y * sines[a]) + reach;
-            votes.at<float>(a, rho) += 1;
+            const int a = (centre + offset + angles) % angles;
+            float *const row = votes.ptr<float>(a);
+            for (size_t i = map.first[centre]; i < map.first[centre + 1]; ++i) {
+                const Edge &edge = map.edges[i];
+                row[cvRound(edge.x * cosines[a] + edge.y * sines[a]) + reach] += 1;
+            }
         }
     }
     cv::Mat smooth;

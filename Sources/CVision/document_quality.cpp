@@ -167,10 +167,16 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
     double glaring = 0;
     for (int index = 1; index < count; ++index) {
         if (stats.at<int>(index, cv::CC_STAT_AREA) < least_area * total) continue;
-        cv::Mat away, others = labels != index;
+        constexpr int reach = 30;  // beyond the greatest distance that counts
+        const cv::Rect around =
+            cv::Rect(stats.at<int>(index, cv::CC_STAT_LEFT) - reach, stats.at<int>(index, cv::CC_STAT_TOP) - reach,
+                     stats.at<int>(index, cv::CC_STAT_WIDTH) + 2 * reach,
+                     stats.at<int>(index, cv::CC_STAT_HEIGHT) + 2 * reach) &
+            cv::Rect(cv::Point(), labels.size());
+        cv::Mat away, others = labels(around) != index;
         cv::distanceTransform(others, away, cv::DIST_L2, 3);
-        const double near = percentile(low, (away > 9.5) & (away < 13), 0.5);
-        const double far = percentile(low, (away > 20) & (away < 28), 0.5);
+        const double near = percentile(low(around), (away > 9.5) & (away < 13), 0.5);
+        const double far = percentile(low(around), (away > 20) & (away < 28), 0.5);
         const bool fades = near - far >= 3 || far >= burnt_from;
         if (near < 225 || !fades) continue;
         // The reflection of a lamp is a rounded blob; white paper surrounds text and images.

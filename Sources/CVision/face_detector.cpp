@@ -9,13 +9,10 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "cpu.hpp"
 #include "face_parts.hpp"
+#include "face_scanner.hpp"
 #include "image.hpp"
-
-extern "C" {
-extern const unsigned char cvision_face_detector[];
-extern const size_t cvision_face_detector_size;
-}
 
 namespace cvision {
 
@@ -57,22 +54,20 @@ constexpr double normal_box = 200;
 }  // namespace
 
 struct FaceDetector::Parts {
-    dlib::frontal_face_detector detector = embedded_detector();
+    std::unique_ptr<FaceScanner> scanner;
+
+    Parts() {
+#ifdef __x86_64__
+        if (registers() != Registers::by_4) this->scanner = face_scanner_by_8();
+#endif
+        if (!this->scanner) this->scanner = face_scanner_by_4();
+    }
 };
 
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
-std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
-    std::vector<dlib::rect_detection> found;
-    this->parts->detector(copied(gray), found);
-    std::vector<FaceBox> boxes;
-    for (const dlib::rect_detection &face : found) {
-        boxes.push_back({cv::Rect2d(face.rect.left(), face.rect.top(), face.rect.width(), face.rect.height()),
-                         face.detection_confidence});
-    }
-    return boxes;
-}
+std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) { return this->parts->scanner->detect(gray); }
 
 struct FaceLandmarker::Parts {
     dlib::shape_predictor predictor;
@@ -169,4 +164,19 @@ bool cv_face_detector_is_dlibs(void) {
     dlib::serialize(cvision::embedded_detector(), ours);
     dlib::serialize(dlib::get_frontal_face_detector(), theirs);
     return ours.str() == theirs.str();
+}
+
+bool cv_face_scanners_agree(const cv_image *image, size_t *faces, int32_t *lanes) {
+    const std::vector<cvision::FaceBox> plain = cvision::face_scanner_by_4()->detect(image->gray);
+    *faces = plain.size();
+    *lanes = 4;
+#ifdef __x86_64__
+    if (cvision::registers() == cvision::Registers::by_4) return true;
+    *lanes = 8;
+    const std::vector<cvision::FaceBox> wide = cvision::face_scanner_by_8()->detect(image->gray);
+    return std::equal(plain.begin(), plain.end(), wide.begin(), wide.end(),
+                      [](const auto &a, const auto &b) { return a.rect == b.rect && a.score == b.score; });
+#else
+    return true;
+#endif
 }

@@ -57,21 +57,29 @@ Grid fit_grid(const Columns &columns, int cells, double pitch) {
     }
     const int low = std::max(1, int(std::floor(step * 0.75))), high = int(std::ceil(step * 1.25));
     const int half = std::max(1, int(std::lround(step / 2)));
-    std::vector<float> best(n), next(n);
+    std::vector<float> best(n), next(n), between(n);  // between: what a blank in the middle of a step adds
+    for (int i = 0; i < n; ++i) {
+        between[i] = 0.3f * empty[i];
+    }
     std::vector<std::vector<int16_t>> from(cells, std::vector<int16_t>(n, -1));
     for (int i = 0; i < n; ++i) {
         best[i] = inked[i] + float(outside_weight) * before[std::max(0, i - half)];
     }
     for (int cell = 1; cell < cells; ++cell) {
         std::fill(next.begin(), next.end(), -1e9f);
-        for (int i = low; i < n; ++i) {
-            for (int d = low; d <= high && d <= i; ++d) {
-                const double off = (d - step) / (jitter * step);
-                const float value = best[i - d] + inked[i] - float(0.5 * off * off) + 0.3f * empty[i - d / 2];
-                if (value > next[i]) {
-                    next[i] = value;
-                    from[cell][i] = int16_t(i - d);
-                }
+        // Step by step over all positions, which the compiler takes several at a time.
+        int16_t *const came = from[cell].data();
+        for (int d = low; d <= high && d < n; ++d) {
+            const double off = (d - step) / (jitter * step);
+            const float cost = float(0.5 * off * off);
+            const float *const before_step = best.data(), *const blanks = between.data() + d - d / 2;
+            const float *const here = inked.data() + d;
+            float *const most = next.data() + d;
+            for (int i = 0; i < n - d; ++i) {
+                const float value = before_step[i] + here[i] - cost + blanks[i];
+                const bool better = value > most[i];
+                came[i + d] = better ? int16_t(i) : came[i + d];
+                most[i] = better ? value : most[i];
             }
         }
         best.swap(next);

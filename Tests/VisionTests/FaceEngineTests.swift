@@ -31,6 +31,14 @@ struct FaceEngineTests {
         #expect(FaceEngine.detectorIsDlibs)
     }
 
+    @Test(arguments: ["obama.jpg", "obama2.jpg"])
+    func `Detectors for narrow and for wide registers find the same faces to the bit`(file: String) async throws {
+        let image = try await FaceFixtures.photograph(file)
+        let found = FaceEngine.scannersAgree(on: image)
+        #expect(found.faces > 0)
+        #expect(found.agree != false)
+    }
+
     @Test func `A face and its points are found`() async throws {
         let face = try self.only(await FaceFixtures.photograph("obama.jpg"))
         // The face fills this box of the photograph, give or take a tenth.

@@ -88,6 +88,10 @@ cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, cons
 /// Whether the embedded detector is the one of the dlib that this was built with.
 bool cv_face_detector_is_dlibs(void);
 
+/// Whether the detectors for registers of four floats and of eight give the same boxes and scores to the bit. `lanes` is 4 where
+/// the processor has no wider registers, so that nothing was compared.
+bool cv_face_scanners_agree(const cv_image *image, size_t *faces, int32_t *lanes);
+
 /// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. They never prove that a face is live.
 typedef struct {
     double moire;          ///< strongest isolated peak of the face's spectrum, as the pixel grid of a screen makes

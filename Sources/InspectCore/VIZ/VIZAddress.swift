@@ -27,6 +27,8 @@ struct VIZAddress: Hashable {
 
     /// `BIGTOWN, MA, 02801`, `YOUR CITY WA 99999-1234`, `TORONTO, ON M4B 1B3`
     private static func american(_ line: String) -> (String?, String?, String?)? {
+        // Nearly every line fails here, and a regular expression is compiled at each use.
+        guard line.last?.isNumber == true else { return nil }
         let pattern =
             /^(?<city>[\p{L} .'-]+?),? +(?<state>[A-Z]{2}),? +(?<code>[0-9]{5}(-[0-9]{4})?|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])$/
         guard let match = line.wholeMatch(of: pattern) else { return nil }

@@ -34,20 +34,49 @@ enum VIZDate {
             let (day, month) = (self.readings(text, order: .dayFirst), self.readings(text, order: .monthFirst))
             if day.isEmpty != month.isEmpty { found.insert(month.isEmpty ? .dayFirst : .monthFirst) }
         }
-        if found.isEmpty, texts.contains(where: { $0.contains(/[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}/) }) {
-            return .dayFirst
-        }
+        if found.isEmpty, texts.contains(where: self.hasFullStops) { return .dayFirst }
         return found.count == 1 ? found.first : nil
     }
 
-    /// The characters of the first day in `text` that is written in numbers alone.
-    static func range(_ text: String) -> Range<Int>? {
-        guard let match = text.firstMatch(of: /[0-9]{1,2}([.\/-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})(?![0-9])/) else {
-            return nil
+    // Scanners by hand: a regular expression is compiled anew for every line, which took most of a document's decision.
+
+    /// Whether a day, a month and a year stand in numbers between full stops.
+    static func hasFullStops(_ text: String) -> Bool {
+        let characters = text.map { $0.asciiValue ?? 0 }
+        return characters.indices.contains { first in
+            guard characters[first] == UInt8(ascii: "."), first > 0, self.isDigit(characters[first - 1]) else {
+                return false
+            }
+            let second = first + 1 + self.digits(characters[(first + 1)...])
+            return (first + 2...first + 3).contains(second) && second < characters.count
+                && characters[second] == UInt8(ascii: ".") && self.digits(characters[(second + 1)...]) >= 2
         }
-        let start = text.distance(from: text.startIndex, to: match.range.lowerBound)
-        return start..<start + text.distance(from: match.range.lowerBound, to: match.range.upperBound)
     }
+
+    /// The characters of the first day in `text` that is written in numbers alone: one or two digits, a full stop, slash or
+    /// hyphen, one or two digits, the same once more, and a year of four or two digits.
+    static func range(_ text: String) -> Range<Int>? {
+        let characters = text.map { $0.asciiValue ?? 0 }
+        for start in characters.indices {
+            let first = start + self.digits(characters[start...])
+            guard (1...2).contains(first - start), first < characters.count,
+                [".", "/", "-"].contains(UnicodeScalar(characters[first]))
+            else { continue }
+            let second = first + 1 + self.digits(characters[(first + 1)...])
+            guard (2...3).contains(second - first), second < characters.count, characters[second] == characters[first]
+            else { continue }
+            let year = self.digits(characters[(second + 1)...])
+            if year == 4 || year == 2 { return start..<second + 1 + year }
+        }
+        return nil
+    }
+
+    private static func isDigit(_ character: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
+    }
+
+    /// How many digits `characters` begin with.
+    private static func digits(_ characters: ArraySlice<UInt8>) -> Int { characters.prefix(while: self.isDigit).count }
 
     /// Every day that a part of `text` may denote; where the order of day and month is ambiguous, both readings.
     static func readings(_ text: String, order: Order? = nil) -> Set<CalendarDate> {
@@ -86,8 +115,8 @@ enum VIZDate {
         var tokens: [Token] = []
         var open = false
         for character in text.uppercased() {
-            let isNumber = character.isASCII && character.isNumber
-            guard isNumber || character.isLetter else {
+            let isNumber = character.asciiValue.map(self.isDigit) ?? false
+            guard isNumber || (character.isASCII ? character.isPartOfWord : character.isLetter) else {
                 open = false
                 continue
             }
@@ -129,9 +158,7 @@ enum VIZDate {
     }
 
     private static func plain(_ word: String) -> String {
-        String(
-            String(word.prefix(3)).decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }
-                .map { Character($0) })
+        VIZText.ascii(word.prefix(3))
     }
 
     private static func years(_ text: String) -> [Int] {

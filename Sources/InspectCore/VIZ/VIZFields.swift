@@ -31,6 +31,8 @@ package struct VIZFields {
     }
 
     let readings: [Reading]
+    /// Where the lines' labels are.
+    let layout: VIZLayout
     /// Fields whose values stand in two places and differ.
     let ambiguous: Set<VIZField>
     /// Fields whose label was found and no value.
@@ -39,6 +41,7 @@ package struct VIZFields {
     /// - Parameter dates: What is known about the document's days.
     init(_ facts: VIZFacts, dates: VIZDays = VIZDays()) {
         let layout = VIZLayout(facts.lines)
+        self.layout = layout
         var dates = dates
         if dates.order == nil {
             dates.order = VIZLayout.isAmerican(facts.lines) ? .monthFirst : VIZDate.order(facts.lines.map(\.text))
@@ -165,12 +168,14 @@ package struct VIZFields {
     }
 
     static func trimmed(_ text: String) -> String {
-        let blanks = CharacterSet.whitespaces.union(CharacterSet(charactersIn: ",:;‘’'`\"“”|_~*«»"))
-        let value = text.trimmingCharacters(in: blanks)
+        let value = text.trimmingCharacters(in: self.blanks)
         // A full stop belongs to an initial only.
         guard value.hasSuffix(".") else { return value }
         let words = value.split(separator: " ")
         return words.count > 1 && words[words.count - 1].count == 2
-            ? value : value.trimmingCharacters(in: blanks.union(CharacterSet(charactersIn: ".")))
+            ? value : value.trimmingCharacters(in: self.blanksAndStops)
     }
+
+    private static let blanks = CharacterSet.whitespaces.union(CharacterSet(charactersIn: ",:;‘’'`\"“”|_~*«»"))
+    private static let blanksAndStops = Self.blanks.union(CharacterSet(charactersIn: "."))
 }

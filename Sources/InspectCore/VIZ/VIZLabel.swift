@@ -63,8 +63,9 @@ enum VIZLabel {
         guard word.contains(where: \.isLetter), word.count > 2 || word.allSatisfy(\.isLetter) else { return [] }
         var letters: [UInt8] = []
         for character in word.uppercased() {
-            let plain = Self.base[character] ?? String(character)
-            for scalar in plain.decomposedStringWithCanonicalMapping.unicodeScalars where scalar.isASCII {
+            let plain = VIZText.ascii(
+                character.isASCII ? String(character) : Self.base[character] ?? String(character))
+            for scalar in plain.unicodeScalars {
                 let letter: UInt8 =
                     switch scalar {
                     case "L", "1", "|", "!": UInt8(ascii: "I")
@@ -109,8 +110,8 @@ enum VIZLabel {
             current = ""
         }
         for (index, character) in text.enumerated() {
-            if "'’‘`´".contains(character) { continue }
-            if character.isLetter || character.isNumber {
+            if VIZText.isApostrophe(character) { continue }
+            if character.isPartOfWord {
                 if current.isEmpty { start = index }
                 current.append(character)
                 continue
@@ -242,9 +243,6 @@ enum VIZLabel {
 
     /// Upper-case words without accents.
     static func plain(_ text: String) -> [String] {
-        VIZText.words(text).map { word in
-            String(
-                word.decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }.map { Character($0) })
-        }
+        VIZText.words(text).map { VIZText.ascii($0) }
     }
 }

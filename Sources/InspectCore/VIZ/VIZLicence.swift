@@ -9,12 +9,12 @@ enum VIZLicence {
     /// `4d LIC#WDLABCD456DG 9CLASS B`
     private static func numbers(_ lines: [VIZLine]) -> [VIZFields.Reading] {
         lines.enumerated().compactMap { index, line in
-            guard
-                let match = line.text.uppercased().firstMatch(
-                    of: /(LIC ?#|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
-                match.2.count(where: \.isNumber) >= 3, line.text.uppercased().count == line.text.count
-            else { return nil }
             let text = line.text.uppercased()
+            // Few lines are worth the regular expression, which is compiled at each use.
+            guard text.contains("LIC") || text.contains("DL"),
+                let match = text.firstMatch(of: /(LIC ?#|DLN|DL ?#|LIC NO|DL NO)[:. ]*([A-Z0-9-]{6,})/),
+                match.2.count(where: \.isNumber) >= 3, text.count == line.text.count
+            else { return nil }
             let start = text.distance(from: text.startIndex, to: match.2.startIndex)
             return self.reading(.documentNumber, line, index, characters: start..<start + match.2.count)
         }
@@ -53,7 +53,7 @@ enum VIZLicence {
     /// The family name stands at 1, directly above the given names at 2.
     private static func names(_ lines: [VIZLine]) -> [VIZFields.Reading] {
         for (index, line) in lines.enumerated() {
-            guard let match = line.text.firstMatch(of: /^2[ .]*(?=\p{Lu}{2})/) else { continue }
+            guard line.text.first == "2", let match = line.text.firstMatch(of: /^2[ .]*(?=\p{Lu}{2})/) else { continue }
             let start = line.text.distance(from: line.text.startIndex, to: match.range.upperBound)
             let above = lines.indices.filter { other in
                 let place = lines[other].place

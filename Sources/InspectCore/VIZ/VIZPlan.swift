@@ -164,7 +164,7 @@ extension VIZFields {
     package static func unseen(_ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate) -> [Box] {
         let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
         let wanted: Set<VIZField> = expected == nil ? [.issuingDate, .gender, .categories] : [.issuingDate]
-        let layout = VIZLayout(facts.lines)
+        let layout = fields.layout
         let heights = facts.lines.indices.filter {
             !layout.isLabel[$0] && facts.lines[$0].confidence >= Limits.reportedVIZText
         }

@@ -22,14 +22,28 @@ enum VIZText {
     static func words(_ text: String) -> [String] {
         var words: [String] = [""]
         for character in text.uppercased() {
-            if "'’‘`´".contains(character) { continue }
-            if character.isLetter || character.isNumber {
+            if self.isApostrophe(character) { continue }
+            if character.isPartOfWord {
                 words[words.count - 1].append(character)
             } else if words.last != "" {
                 words.append("")
             }
         }
         return words.filter { !$0.isEmpty }
+    }
+
+    static func isApostrophe(_ character: Character) -> Bool {
+        switch character {
+        case "'", "’", "‘", "`", "´": return true
+        default: return false
+        }
+    }
+
+    /// The ASCII characters that are left once accents are taken off.
+    static func ascii(_ text: some StringProtocol) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return String(text) }
+        return String(
+            text.decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }.map { Character($0) })
     }
 
     /// Letters and digits only, with those that look alike made equal.
@@ -149,5 +163,18 @@ enum VIZText {
         let wanted = self.folded(number)
         guard wanted.count >= 4 else { return false }
         return self.folded(text).contains(wanted)
+    }
+}
+
+extension Character {
+    /// Whether it is a letter or a digit. Most text is ASCII, which needs no table of Unicode's.
+    var isPartOfWord: Bool {
+        guard let ascii = self.asciiValue else { return self.isLetter || self.isNumber }
+        switch ascii {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            return true
+        default: return false
+        }
     }
 }

@@ -1,0 +1,31 @@
+// The scanner as the includer's dlib compiles it: no include guard, since each width includes it once.
+namespace cvision {
+namespace {
+
+class MadeScanner final : public FaceScanner {
+public:
+    MadeScanner() {
+        std::istringstream stream(
+            std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size));
+        dlib::deserialize(this->detector, stream);
+    }
+
+    std::vector<FaceBox> detect(const cv::Mat &gray) override {
+        dlib::array2d<unsigned char> pixels(gray.rows, gray.cols);
+        for (int y = 0; y < gray.rows; ++y) std::copy_n(gray.ptr<unsigned char>(y), gray.cols, &pixels[y][0]);
+        std::vector<dlib::rect_detection> found;
+        this->detector(pixels, found);
+        std::vector<FaceBox> boxes;
+        for (const dlib::rect_detection &face : found) {
+            boxes.push_back({cv::Rect2d(face.rect.left(), face.rect.top(), face.rect.width(), face.rect.height()),
+                             face.detection_confidence});
+        }
+        return boxes;
+    }
+
+private:
+    dlib::frontal_face_detector detector;
+};
+
+}  // namespace
+}  // namespace cvision

@@ -58,14 +58,24 @@ constexpr double normal_box = 200;
 
 struct FaceDetector::Parts {
     dlib::frontal_face_detector detector = embedded_detector();
+    /// The first of its five filters: faces that neither look aside nor are tilted.
+    dlib::frontal_face_detector frontal{detector.get_scanner(), detector.get_overlap_tester(), detector.get_w(0)};
+
+    static std::vector<FaceBox> detect(dlib::frontal_face_detector &detector, const cv::Mat &gray);
 };
 
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
-std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
+std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) { return Parts::detect(this->parts->detector, gray); }
+
+std::vector<FaceBox> FaceDetector::detect_frontal(const cv::Mat &gray) {
+    return Parts::detect(this->parts->frontal, gray);
+}
+
+std::vector<FaceBox> FaceDetector::Parts::detect(dlib::frontal_face_detector &detector, const cv::Mat &gray) {
     std::vector<dlib::rect_detection> found;
-    this->parts->detector(copied(gray), found);
+    detector(copied(gray), found);
     std::vector<FaceBox> boxes;
     for (const dlib::rect_detection &face : found) {
         boxes.push_back({cv::Rect2d(face.rect.left(), face.rect.top(), face.rect.width(), face.rect.height()),

@@ -26,6 +26,8 @@ public:
     ~FaceDetector();
     /// Faces of an 8-bit grey image, best score first, overlaps already suppressed.
     std::vector<FaceBox> detect(const cv::Mat &gray);
+    /// The same for faces that look straight ahead and stand upright, as portraits do, in half the time.
+    std::vector<FaceBox> detect_frontal(const cv::Mat &gray);
 
 private:
     struct Parts;

@@ -138,7 +138,8 @@ package enum Limits {
     package static let ghostScore = Limit(
         .atLeast(0.3), "weaker answers are patterns, or so faint that distances of one person reach those of two")
     /// Likeness of a round patch to a hole that shows the table.
-    static let punchedHole = Limit(.below(0.8), "TODO")
+    static let punchedHole = Limit(
+        .below(0.8), "what nobody punched reaches 0.74, most holes of 6 mm measure 0.87 and more")
 
     // MARK: VIZ text
 

@@ -106,7 +106,8 @@ package struct QualityFacts: Codable, Sendable, Hashable {
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
         midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,
-        balancedChroma: Double? = nil, missingCorner: Double? = nil, punchedHole: Double? = nil, halftone: Double? = nil,
+        balancedChroma: Double? = nil, missingCorner: Double? = nil, punchedHole: Double? = nil,
+        halftone: Double? = nil,
         coherence: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance

@@ -60,7 +60,7 @@ package final class FaceEngine {
     /// crops and images taken sideways cost more passes, an image without a face about 0.4 s.
     ///
     /// - Parameters:
-    ///   - embeddings: How many of the largest faces get an embedding (18 ms each).
+    ///   - embeddings: How many of the largest faces get an embedding (18 ms each); none where a face is seen at a low angle.
     ///   - turn: The clockwise rotation of the content in degrees, if known; other orientations are then skipped.
     ///   - onlyLargest: Whether smaller faces may be missed, which halves the search.
     ///   - document: What is known about the document in the image, if there is one.
@@ -73,12 +73,12 @@ package final class FaceEngine {
         let found = try self.detect(image, knownTurns: quarters ?? -1, onlyLargest: onlyLargest, on: document)
         if self.descriptor != nil {
             var facts = found.map { FaceFacts($0, embedding: nil) }
-            for index in facts.indices.prefix(max(0, embeddings)) {
+            for index in facts.indices.prefix(max(0, embeddings)).prefix(while: { facts[$0].box.isComparable }) {
                 facts[index].embedding = try self.describe(facts[index].landmarks, in: image)
             }
             return facts
         }
-        let described = found.prefix(max(0, embeddings))
+        let described = found.prefix(max(0, embeddings)).prefix { Box($0).isComparable }
         var numbers = [Float](repeating: 0, count: described.count * FaceEmbedding.length)
         if !described.isEmpty {
             try callVision { error in
@@ -139,7 +139,9 @@ package final class FaceEngine {
     package func ghost(
         of portrait: FaceFacts, in image: DecodedImage, on document: DocumentSide
     ) throws(InspectError) -> GhostFacts? {
-        guard Limits.ghostEyeDistance.allows(portrait.quality.interEyeDistance) else { return nil }
+        guard Limits.ghostEyeDistance.allows(portrait.quality.interEyeDistance), portrait.box.isComparable else {
+            return nil
+        }
         var native = cv_face()
         native.x = portrait.box.x
         native.y = portrait.box.y
@@ -221,12 +223,19 @@ extension cv_document_side {
     }
 }
 
+extension Box {
+    fileprivate init(_ face: cv_face) { self.init(x: face.x, y: face.y, width: face.width, height: face.height) }
+
+    /// Whether a face's box is not flat, as on a page seen at a low angle. Of 294 pairs of one person, 1 was beyond a distance of 0.6
+    /// where one face was 1.4 times as flat as it is, and 36 at a factor of 1.7.
+    fileprivate var isComparable: Bool { max(self.width, self.height) <= 1.4 * min(self.width, self.height) }
+}
+
 extension FaceFacts {
     fileprivate init(_ face: cv_face, embedding: FaceEmbedding?) {
         let points = withUnsafeBytes(of: face.landmarks) { Array($0.bindMemory(to: cv_point.self)) }
         self.init(
-            box: Box(x: face.x, y: face.y, width: face.width, height: face.height),
-            landmarks: points.map { Point(x: $0.x, y: $0.y) }, detectionScore: face.score,
+            box: Box(face), landmarks: points.map { Point(x: $0.x, y: $0.y) }, detectionScore: face.score,
             quality: FaceQuality(face), embedding: embedding)
     }
 }

@@ -1,4 +1,4 @@
-// The second, smaller portrait of a document: its ghost image.
+// Further searches on documents: the portrait on a page seen at a low angle, and the second, smaller one (the ghost image).
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -57,7 +57,66 @@ cv::Rect beside(const cv::Rect2d &face, const cv::Rect2d &document, const cv::Re
             cv::Point(static_cast<int>(x1), static_cast<int>(y1))};
 }
 
+cv::Mat upright_gray(const cv_image &image, int turns) {
+    cv::Mat upright = image.gray;
+    if (turns != 0)
+        cv::rotate(image.gray, upright,
+                   turns == 1   ? cv::ROTATE_90_CLOCKWISE
+                   : turns == 2 ? cv::ROTATE_180
+                                : cv::ROTATE_90_COUNTERCLOCKWISE);
+    return upright;
+}
+
+/// `box` and `points` of an upright image as a face of the image of `size`.
+cv_face placed(const cv::Rect2d &box, double score, const cvision::Landmarks &points, const cv::Size &size, int turns) {
+    cv_face face = {};
+    const cv_point a = turned_back(box.tl(), size, turns), b = turned_back(box.br(), size, turns);
+    face.x = std::min(a.x, b.x), face.y = std::min(a.y, b.y);
+    face.width = std::abs(a.x - b.x), face.height = std::abs(a.y - b.y);
+    face.score = score;
+    face.quarter_turns = turns;
+    for (size_t i = 0; i < points.size(); ++i) face.landmarks[i] = turned_back(points[i], size, turns);
+    return face;
+}
+
+/// Width over height of the print of two lines of 44 characters, and from which ratio on the page is seen at a low angle.
+constexpr double zone_ratio = 11, oblique_ratio = 13, most_oblique = 22;
+/// The least score of a face on a page that was stretched.
+constexpr double least_stretched_score = 0.5;
+
 }  // namespace
+
+std::vector<cv_face> cvision::oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,
+                                            int known_turns) {
+    if (!side.has_mrz || known_turns < 0) return {};
+    const cv::Size size = image.gray.size();
+    const cv::Rect2d mrz = around(side.mrz, 4, size, known_turns);
+    if (mrz.height < 1 || mrz.width < oblique_ratio * mrz.height || mrz.width > most_oblique * mrz.height) return {};
+    // The upper left of the page above its MRZ (Doc 9303-4 §4.2).
+    const double stretch = mrz.width / mrz.height / zone_ratio, above_zone = 0.62 * mrz.width / stretch;
+    const cv::Mat upright = upright_gray(image, known_turns);
+    const cv::Rect region =
+        cv::Rect(cv::Rect2d(mrz.x - 0.06 * mrz.width, mrz.y - above_zone, 0.5 * mrz.width, above_zone)) &
+        cv::Rect(cv::Point(), upright.size());
+    if (region.width < 16 || region.height < 16) return {};
+    // A portrait's face has an eighth of the MRZ's length.
+    const double scale = std::min(4.0, 1.2 * least_box / (mrz.width / 8));
+    cv::Mat near;
+    cv::resize(upright(region), near, {}, scale, scale * stretch, cv::INTER_LINEAR);
+    FaceBox best{{}, least_stretched_score};
+    for (const FaceBox &one : detector_of(engine).detect_frontal(near))
+        if (one.score > best.score) best = one;
+    if (best.rect.empty()) return {};
+    const auto back = [&](const cv::Point2d &point) {
+        return cv::Point2d(point.x / scale + region.x, point.y / (scale * stretch) + region.y);
+    };
+    Landmarks points = landmarker_of(engine).locate(near, best.rect);
+    for (cv::Point2d &point : points) point = back(point);
+    cv_face face =
+        placed(cv::Rect2d(back(best.rect.tl()), back(best.rect.br())), best.score, points, size, known_turns);
+    measure_face(image, face);
+    return {face};
+}
 
 cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
                         const cv_face *portrait, double least_eye_distance, cv_face *ghost, bool *found,
@@ -79,12 +138,7 @@ cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_
         const cv::Rect region = beside(face, outline, mrz) & cv::Rect(whole);
         if (region.width < least || region.height < least) return CV_OK;
 
-        cv::Mat upright = image->gray;
-        if (turns != 0)
-            cv::rotate(upright, upright,
-                       turns == 1   ? cv::ROTATE_90_CLOCKWISE
-                       : turns == 2 ? cv::ROTATE_180
-                                    : cv::ROTATE_90_COUNTERCLOCKWISE);
+        const cv::Mat upright = upright_gray(*image, turns);
         const double scale = std::min(most_enlarged, least_box / least);
         cv::Mat near = upright(region);
         const cv::Size scaled(static_cast<int>(region.width * scale), static_cast<int>(region.height * scale));
@@ -100,13 +154,7 @@ cv_status cv_face_ghost(cv_face_engine *engine, const cv_image *image, const cv_
         }
         if (best.score < 0) return CV_OK;
         const Landmarks points = landmarker_of(*engine).locate(upright, best.rect);
-        *ghost = {};
-        const cv_point a = turned_back(best.rect.tl(), size, turns), b = turned_back(best.rect.br(), size, turns);
-        ghost->x = std::min(a.x, b.x), ghost->y = std::min(a.y, b.y);
-        ghost->width = std::abs(a.x - b.x), ghost->height = std::abs(a.y - b.y);
-        ghost->score = best.score;
-        ghost->quarter_turns = turns;
-        for (size_t i = 0; i < points.size(); ++i) ghost->landmarks[i] = turned_back(points[i], size, turns);
+        *ghost = placed(best.rect, best.score, points, size, turns);
         measure_face(*image, *ghost);
         *found = true;
         return CV_OK;

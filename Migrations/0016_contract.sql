@@ -114,6 +114,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('UNSUPPORTED_COUNTRY', '{usability}', true), ('UNSUPPORTED_DOCUMENT_TYPE', '{usability}', true),
     ('DIGITAL_COPY', '{imageChecks,liveness}', true), ('SAMPLE', '{imageChecks}', true),
     ('MISMATCH_FRONT_BACK', '{imageChecks}', true), ('MANIPULATED_DOCUMENT', '{imageChecks}', true),
+    ('GHOST_IMAGE_DIFFERENT', '{imageChecks}', true), ('PUNCHED', '{imageChecks}', true),
     ('NFC_CERTIFICATE', '{dataChecks}', true), ('MRZ_CHECKSUM', '{dataChecks}', true),
     ('MISMATCH_HRZ_MRZ_DATA', '{dataChecks}', true), ('MISMATCHING_DATAPOINTS', '{dataChecks}', true),
     ('DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT', '{dataChecks}', true),
@@ -124,9 +125,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('CHALLENGE_FAILED', '{liveness}', true), ('CHALLENGE_TIMEOUT', '{liveness}', true),
     ('LIVENESS_UNDETERMINED', '{liveness}', true), ('NOT_ENROLLED', '{enrollment}', true);
 INSERT INTO insp.label (label, capabilities, is_objection, is_given) VALUES
-    ('PUNCHED', '{imageChecks}', true, false),
-    ('WATERMARK', '{imageChecks}', true, false), ('GHOST_IMAGE_DIFFERENT', '{imageChecks}', true, false),
-    ('FAKE', '{imageChecks}', true, false);
+    ('WATERMARK', '{imageChecks}', true, false), ('FAKE', '{imageChecks}', true, false);
 UPDATE insp.label l SET risk = w.risk FROM (VALUES
     (90, '{DIGITAL_COPY,NFC_CERTIFICATE,MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS,NO_MATCH,FAKE,MANIPULATED_DOCUMENT}'::text[]),
     (80, '{PHOTOCOPY,MRZ_CHECKSUM}'), (70, '{MISMATCH_FRONT_BACK,CHALLENGE_FAILED,WATERMARK,GHOST_IMAGE_DIFFERENT}'),
@@ -171,6 +170,8 @@ INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
     ('SAMPLE', '{SAMPLE}', '{FRONT,BACK}', NULL),
     ('MISMATCH_FRONT_BACK', '{MISMATCH_FRONT_BACK}', '{FRONT,BACK}', NULL),
     ('MANIPULATED_DOCUMENT', '{MANIPULATED_DOCUMENT}', '{FRONT,BACK}', NULL),
+    ('GHOST_IMAGE_DIFFERENT', '{GHOST_IMAGE_DIFFERENT}', '{FRONT}', NULL),
+    ('PUNCHED', '{PUNCHED}', '{FRONT,BACK}', NULL),
     ('CHIP_NOT_AUTHENTIC', '{NFC_CERTIFICATE}', '{DG1,DG2,DG7,DG11,DG12,SOD}', NULL),
     ('MRZ_CHECKSUM', '{MRZ_CHECKSUM}', '{FRONT,BACK,DG1}', NULL),
     ('MISMATCHING_DATA', '{MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS}', '{FRONT,BACK,DG1}', NULL),
@@ -238,6 +239,10 @@ SELECT a.code, l.language, l.advice FROM (VALUES
         'Fotografieren Sie beide Seiten desselben Dokuments.'),
     ('MANIPULATED_DOCUMENT', 'Photograph the document itself, and send the photo as the camera took it.',
         'Fotografieren Sie das Dokument selbst und senden Sie das Foto so, wie die Kamera es aufnahm.'),
+    ('GHOST_IMAGE_DIFFERENT', 'Photograph the document again, sharp and without reflections. If this repeats, use another document.',
+        'Fotografieren Sie das Dokument noch einmal, scharf und ohne Spiegelungen. Hilft das nicht, verwenden Sie ein anderes.'),
+    ('PUNCHED', 'Use a document that is valid and has no holes.',
+        'Verwenden Sie ein gültiges Dokument ohne Löcher.'),
     ('CHIP_NOT_AUTHENTIC', 'Read the chip again. If this repeats, use another document.',
         'Lesen Sie den Chip noch einmal. Hilft das nicht, verwenden Sie ein anderes Dokument.'),
     ('MRZ_CHECKSUM', 'Photograph the machine-readable lines again, sharp and complete.',

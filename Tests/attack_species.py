@@ -28,10 +28,16 @@ sys.modules["derive_documents"] = derive
 _spec.loader.exec_module(derive)
 
 FONTS = {
+    "serif": "/usr/share/fonts/truetype/dejavu/DejaVuSerif.ttf", "bold": "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf",
     "sans": "/usr/share/fonts/truetype/dejavu/DejaVuSansCondensed.ttf", "ocrb": "/usr/share/fonts/opentype/ocr-b/OCRB.otf",
     "mono": "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf",
 }
 QUALITY = 92
+# Where drawn documents have room for a ghost image: its place and width in millimetres, and width over height.
+GHOSTS = (
+    (card.passport, (103.5, 19.5), 17.5, 35 / 45), (card.identity_card_front, (69.5, 8.5), 12.5, 24.5 / 31.5),
+    (card.travel_document, (87.5, 8), 14, 27 / 35), (card.licence_front, (68.5, 8.5), 12.5, 25 / 32),
+)
 
 
 @dataclass
@@ -74,6 +80,12 @@ def saved(image, quality=QUALITY):
 def photographed(image, rng, seed):
     """As a phone takes it, from any position that is good enough."""
     return camera.photograph(image, derive.pose(rng), seed)[0]
+
+
+def persons(data):
+    """Photographs of different persons."""
+    places = json.loads((HERE / "Truth" / "attacks.json").read_text())["persons"]
+    return [card.Face(Path(data, "faces", e["file"]), tuple(e["head"])) for e in places]
 
 
 # What forgers change.
@@ -161,6 +173,25 @@ def edited(specimen, strength, rng, image=None):
     return image
 
 
+def retyped(specimen, strength, rng):
+    """Another year in the old ink over the old paper: in a serif or a bold font, in letters a sixth larger, or below the line."""
+    image, box = specimen.image, specimen.box("date")
+    text = other_digit(specimen.places["print"])
+    paper, wide, ink = erased(image, box)
+    inner = (box[0] - wide[0], box[1] - wide[1], box[2] - wide[0], box[3] - wide[1])
+    image.paste(paper.crop(inner), box[:2])
+    height, middle = box[3] - box[1], (box[0] + box[2]) // 2
+    if strength == "larger":
+        reach = round((box[2] - box[0]) * 1.17 / 2)
+        box = (middle - reach, box[1] - height // 12, middle + reach, box[3] + height // 12)
+    if strength == "below the line":
+        box = (box[0], box[1] + round(0.15 * height), box[2], box[3] + round(0.15 * height))
+    ground = image.crop(box)
+    font = strength if strength in FONTS else "sans"
+    image.paste(written(ground.size, [text], font, ink, ground, rng.uniform(0.3, 0.6)), box[:2])
+    return image
+
+
 def copied(image, box, text, paper):
     """Puts a copy of another digit of the line over the last one, where the line's letters stand apart."""
     grey = np.asarray(image.crop(box).convert("L"), np.float32)
@@ -215,6 +246,29 @@ def rewritten(specimen, strength, rng, image=None):
         written((box[2] - box[0], box[3] - box[1]), lines, "ocrb", ink if matched else (0, 0, 0), paper.crop(inner),
                 rng.uniform(0.4, 0.7) if matched else 0.2), box[:2])
     return image
+
+
+def ghosted(kind, holder, face, ghost, opacity, seed):
+    """A drawn document with a ghost image: the face of `ghost`, half as wide as the portrait, in grey-blue ink."""
+    draw, (x, y), width, shape = GHOSTS[kind]
+    image = draw(holder, face, seed)
+    tone = np.asarray(ghost.portrait(width, width / shape).convert("L"), np.float32) / 255
+    rows, columns = np.mgrid[0:tone.shape[0], 0:tone.shape[1]]
+    rim = np.minimum.reduce([rows, columns, tone.shape[0] - 1 - rows, tone.shape[1] - 1 - columns]) / (0.12 * tone.shape[1])
+    ink = (1 - tone ** 0.8) * opacity * rim.clip(0, 1)
+    left, top = round(x * card.SCALE), round(y * card.SCALE)
+    box = (left, top, left + tone.shape[1], top + tone.shape[0])
+    paper = np.asarray(image.crop(box), np.float32)
+    printed = paper * (1 - ink[:, :, None]) + np.array((70, 80, 120), np.float32) * ink[:, :, None]
+    image.paste(Image.fromarray(printed.clip(0, 255).astype(np.uint8)), box[:2])
+    return image
+
+
+def punched(specimen, millimetres, rng, seed):
+    """Photographed with one or two holes, through which the table is seen."""
+    width = 85.6 if len(specimen.lines) == 3 else 125.0
+    holes = tuple((rng.uniform(0.08, 0.92), rng.uniform(0.1, 0.9), millimetres / width) for _ in range(1 + seed % 2))
+    return camera.photograph(specimen.image, replace(derive.pose(rng), holes=holes), seed)[0]
 
 
 # Copies.

@@ -38,6 +38,23 @@ page = Image.new("RGB", (640, 420), (226, 232, 238))
 page.paste(one.resize((182, 227), Image.Resampling.LANCZOS), (30, 90))
 save("portrait.png", page)
 
+# A passport's page seen at a low angle: 1.7 times as flat as it is. Its MRZ would lie from (70, 410) to (1190, 470).
+flat = Image.new("RGB", (1280, 840), (226, 232, 238))
+flat.paste(one.resize((364, 454), Image.Resampling.LANCZOS), (60, 120))
+save("oblique.png", flat.resize((1280, 494), Image.Resampling.LANCZOS))
+
+# A card with a portrait and, faint and grey, its ghost image: of the same person, of another, with few pixels, and none.
+for name, ghost, width in (("ghost", one, 260), ("ghost-of-another", other.crop((300, 60, 960, 885)), 220),
+                           ("ghost-small", one, 180), ("ghost-none", None, 0)):
+    card = Image.new("RGB", (1600, 1008), (226, 232, 238))
+    card.paste(one.resize((512, 640), Image.Resampling.LANCZOS), (64, 200))
+    if ghost is not None:
+        faint = ghost.convert("L").resize((width, width * 5 // 4), Image.Resampling.LANCZOS).convert("RGB")
+        place = (1200, 300, 1200 + faint.width, 300 + faint.height)
+        card.paste(Image.blend(card.crop(place), faint, 0.7), place[:2])
+    save(f"{name}.png", card)
+    save(f"{name}-turned.png", card.transpose(Image.Transpose.ROTATE_90))
+
 # Two people, the second as large as the first, and the second far behind.
 height = one.height
 together = Image.new("RGB", (one.width * 2, height), (90, 90, 90))

@@ -15,13 +15,17 @@ checks noted something for a reviewer; that alone is no detection.
     BLACK_WHITE PHOTOCOPY DIGITAL_COPY MANIPULATED_DOCUMENT PUNCHED GHOST_IMAGE_DIFFERENT FAKE WATERMARK MISMATCH_FRONT_BACK
     NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS
 
-Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed; pairs of sides that belong together.
+Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed; pairs of sides that belong together;
+drawn documents with the ghost image of their own portrait.
 Specimens and expired documents give warnings with other labels, which do not count.
 
 Species:
   portrait      another face: `pasted`, `toned` (in the old one's colours), `blended` (also soft edges), `blended, photographed`
   date          another date of birth or issue in the VIZ: `patched`, `written` over the old paper, `copied` from its own digits
   date and MRZ  both alike, so that they agree: `written`
+  font          another date of birth or issue in the old ink: in a `serif` or `bold` font, `larger`, `below the line`
+  ghost         another portrait on a drawn document, its ghost image left as it was: `clear`, `faint`, or `photographed`
+  punched       photographed with holes of `6 mm`, `5 mm` or `3 mm`
   MRZ           another date of birth with right check digits: `patched`, `OCR-B`, `matched` in ink and blur, `matched, photographed`
   print         photographed print: `laser printer`, `fine laser printer`, `photo printer`
   screen        photographed display: `full`, `half` and `faint` raster
@@ -59,7 +63,7 @@ class Maker:
     """Pictures with what they are: species (None: genuine), strength, specimen and whether it is held out."""
 
     def __init__(self, data, folder, seed, rounds):
-        self.folder, self.seed, self.rounds = Path(folder), seed, rounds
+        self.data, self.folder, self.seed, self.rounds = data, Path(folder), seed, rounds
         self.specimens = species.specimens(data)
         faces = Path(data, "faces", "identity", "face_recognition")
         self.faces = [faces / name for name in ("obama/obama.jpg", "biden/biden.jpg", "obama/obama1.jpg")]
@@ -80,6 +84,7 @@ class Maker:
             for number, specimen in enumerate(self.specimens):
                 self.of_specimen(specimen, turn, number)
         self.drawn()
+        self.ghosts()
         for specimen in self.specimens:
             for first, second in ((50, 92), (60, 85), (75, 90), (80, 95)):
                 once = Image.open(io.BytesIO(species.saved(specimen.image, first)))
@@ -104,6 +109,10 @@ class Maker:
             self.add("date and MRZ", "written", specimen, species.saved(both))
         for strength in ("patched", "written", "copied"):
             self.add("date", strength, specimen, species.saved(species.edited(specimen, strength, rng)))
+        for strength in ("serif", "bold", "larger", "below the line"):
+            self.add("font", strength, specimen, species.saved(species.retyped(specimen, strength, rng)))
+        for at, millimetres in enumerate((6, 5, 3)):
+            self.add("punched", f"{millimetres} mm", specimen, species.punched(specimen, millimetres, rng, shot + 9 + at))
         for strength in ("patched", "OCR-B", "matched"):
             self.add("MRZ", strength, specimen, species.saved(species.rewritten(specimen, strength, rng)))
         self.add("MRZ", "matched, photographed", specimen,
@@ -112,6 +121,23 @@ class Maker:
             self.add("print", strength, specimen, species.printed(image, strength, rng, shot + 3 + at))
         for at, strength in enumerate(("full", "half", "faint")):
             self.add("screen", strength, specimen, species.screened(image, strength, rng, shot + 6 + at))
+
+    def ghosts(self):
+        persons, holders = species.persons(self.data), species.holders(self.seed, 13)
+        for turn in range(self.rounds):
+            for number, person in enumerate(persons):
+                kind, seed = (number + turn) % len(species.GHOSTS), self.seed * 15485863 + (turn * 100 + number) * 4
+                rng = np.random.default_rng([self.seed, turn, 998, number])
+                other = persons[(number + 1 + turn + number % 3) % len(persons)]
+                for species_name, ghost in ((None, person), ("ghost", other)):
+                    for strength, opacity in (("clear", 0.9), ("faint", 0.6)):
+                        image = species.ghosted(kind, holders[number % 13], person, ghost, opacity, seed)
+                        name = strength if species_name else f"{strength} ghost image"
+                        self.add(species_name, name, f"ghost {number}", species.saved(image.resize(
+                            (1200, round(1200 * image.height / image.width)), Image.LANCZOS)))
+                        if strength == "clear":
+                            self.add(species_name, name + ", photographed" if species_name else "photographed ghost image",
+                                     f"ghost {number}", species.photographed(image, rng, seed + 1))
 
     def drawn(self):
         holders = species.holders(self.seed, 6 * self.rounds + 1)

@@ -65,7 +65,10 @@ package final class StageEngine: AnalyzerEngine {
                 side.stepsMs?.merge(clock.steps) { $1 }
                 facts.sides[part.kind] = side
             }
-            if request.elementsEqual(Self.withVIZ) { try self.readVIZ(parts, &facts) }
+            if request.elementsEqual(Self.withVIZ) {
+                try self.readVIZ(parts, &facts)
+                try self.compareGhost(parts, &facts)
+            }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
@@ -115,7 +118,7 @@ package final class StageEngine: AnalyzerEngine {
         return try Self.encode(previews)
     }
 
-    /// The document stage's request that includes reading the VIZ.
+    /// The document stage's request that includes reading the VIZ and comparing the ghost image.
     package static let withVIZ = Array("viz".utf8)
 
     /// Reads the VIZ of the front, or of the back if there is no front: the front identifies the holder.
@@ -131,6 +134,20 @@ package final class StageEngine: AnalyzerEngine {
         facts.sides[part.kind]?.viz = try clock.step("viz") { () throws(InspectError) in
             try VIZStage.facts(
                 self.image(part), side: side, expected: expected, today: today, reader: self.text)
+        }
+        facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
+    }
+
+    /// Searches a front that bears a portrait for its ghost image.
+    private func compareGhost(_ parts: [PartView], _ facts: inout DocumentStageFacts) throws(InspectError) {
+        guard let part = parts.first(where: { $0.kind == PartKind.front.rawValue }), let side = facts.sides[part.kind],
+            let portrait = side.faces.first
+        else { return }
+        var clock = StepClock()
+        facts.sides[part.kind]?.ghost = try clock.step("ghost") { () throws(InspectError) in
+            try self.faces.ghost(
+                of: portrait, in: self.image(part),
+                on: FaceEngine.DocumentSide(outline: side.outline, mrz: side.mrz?.quad, bearsPortrait: true))
         }
         facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
     }

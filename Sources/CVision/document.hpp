@@ -25,6 +25,10 @@ double balanced_chroma(const cv::Mat &bgr);
 /// corners; -1 where table and document look too alike. `view` shows the document with `margin` pixels around it.
 double missing_corner(const cv::Mat &view, cv::Size document, int margin);
 
+/// How much a round patch of the document looks like a hole through which the table is seen, 0 to 1: the surest one. -1 where
+/// table and document look too alike, or the table has many colours. `view` shows the document with `margin` pixels around it.
+double punched_hole(const cv::Mat &view, int margin);
+
 /// Measures of a document's spectrum at the image's own resolution; -1 where the document is smaller than one patch.
 struct Raster {
     double moire =

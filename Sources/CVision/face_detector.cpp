@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
-#include <sstream>
 
 #include "cpu.hpp"
 #include "face_parts.hpp"
@@ -17,14 +16,6 @@
 namespace cvision {
 
 namespace {
-
-dlib::frontal_face_detector embedded_detector() {
-    std::istringstream stream(
-        std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size));
-    dlib::frontal_face_detector detector;
-    dlib::deserialize(detector, stream);
-    return detector;
-}
 
 // dlib numbers the points from the eye on the image's right; cv_face starts on the left.
 constexpr std::array<int, CV_FACE_LANDMARKS> dlib_index = {2, 3, 0, 1, 4};
@@ -68,6 +59,10 @@ FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
 std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) { return this->parts->scanner->detect(gray); }
+
+std::vector<FaceBox> FaceDetector::detect_frontal(const cv::Mat &gray) {
+    return this->parts->scanner->detect_frontal(gray);
+}
 
 struct FaceLandmarker::Parts {
     dlib::shape_predictor predictor;

@@ -373,6 +373,7 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
             const Search document{region, first, last, clear_score, known_turns, 1, false};
             found = search(*engine, *image, document);
         }
+        if (found.empty()) found = cvision::oblique_faces(*engine, *image, *side, known_turns);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
         return CV_OK;

@@ -26,6 +26,8 @@ public:
     ~FaceDetector();
     /// Faces of an 8-bit grey image, best score first, overlaps already suppressed.
     std::vector<FaceBox> detect(const cv::Mat &gray);
+    /// The same for faces that look straight ahead and stand upright, as portraits do, in half the time.
+    std::vector<FaceBox> detect_frontal(const cv::Mat &gray);
 
 private:
     struct Parts;
@@ -73,6 +75,10 @@ void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_f
 
 /// Fills the measures of the surroundings of `face`.
 void measure_background(const cv_image &image, cv_face &face);
+
+/// The portrait of a page that is seen at a low angle, as its MRZ tells: the surest face once the page is stretched, or none.
+std::vector<cv_face> oblique_faces(cv_face_engine &engine, const cv_image &image, const cv_document_side &side,
+                                   int known_turns);
 
 /// The parts of an engine that follow a face over frames.
 FaceDetector &detector_of(cv_face_engine &engine);

@@ -18,6 +18,8 @@ public:
     virtual ~FaceScanner() = default;
     /// Faces of an 8-bit grey image, best score first, overlaps already suppressed.
     virtual std::vector<FaceBox> detect(const cv::Mat &gray) = 0;
+    /// Faces by the first of the five filters alone: those that neither look aside nor are tilted.
+    virtual std::vector<FaceBox> detect_frontal(const cv::Mat &gray) = 0;
 };
 
 /// For every processor.

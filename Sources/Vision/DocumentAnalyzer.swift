@@ -88,7 +88,8 @@ extension QualityFacts {
             documentWidth: quality.document_width, printShare: quality.print_share,
             midtoneShare: quality.midtone_share, moire: assessed(quality.moire),
             occlusion: assessed(quality.occlusion), balancedChroma: quality.balanced_chroma,
-            missingCorner: assessed(quality.missing_corner), halftone: assessed(quality.halftone),
+            missingCorner: assessed(quality.missing_corner),
+            punchedHole: assessed(quality.punched_hole), halftone: assessed(quality.halftone),
             coherence: quality.coherence)
     }
 }

@@ -46,6 +46,7 @@ import Testing
                 occlusion: hasOutline ? max(0, dice.number(-0.06...0.06)) : nil,
                 balancedChroma: dice.chance(0.9) ? dice.number(0...30) : nil,
                 missingCorner: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil,
+                punchedHole: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil,
                 halftone: dice.chance(0.7) ? dice.number(0...1) : nil,
                 coherence: dice.chance(0.9) ? dice.number(0...1) : nil),
             mrz: nil, barcodes: [], faces: [])

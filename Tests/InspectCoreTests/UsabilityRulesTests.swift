@@ -319,6 +319,23 @@ import Testing
         #expect(ImageCheckRules.decide(self.changed { $0.quality.moire = nil }, part: "FRONT").type == .notExecuted)
     }
 
+    @Test func `Another ghost image and a hole are warnings, and alone they do not make an image assessed`() {
+        let other = self.changed { $0.ghost = GhostFacts(detectionScore: 1, interEyeDistance: 40, distance: 0.83) }
+        let decision = ImageCheckRules.decide(other, part: "FRONT")
+        #expect(decision.type == .warning && decision.label == "GHOST_IMAGE_DIFFERENT")
+        #expect(FailedMeasurement.all(ImageCheckRules.measurements(other))?.map(\.name) == ["ghostDistance"])
+        let same = self.changed { $0.ghost = GhostFacts(detectionScore: 1, interEyeDistance: 40, distance: 0.5) }
+        #expect(ImageCheckRules.decide(same, part: "FRONT") == .passed)
+        let punched = self.changed { $0.quality.punchedHole = 0.93 }
+        #expect(ImageCheckRules.decide(punched, part: "BACK").label == "PUNCHED")
+        let whole = self.changed {
+            $0.quality.punchedHole = 0.2
+            $0.quality.moire = nil
+        }
+        #expect(ImageCheckRules.decide(whole, part: "FRONT").type == .notExecuted)
+        #expect(ImageCheckRules.assessed(whole) == ["PUNCHED"])
+    }
+
     @Test func `A patch that was changed is a warning, and what the file says of itself a note`() {
         let edited = self.changed { $0.recompression = 0.37 }
         let decision = ImageCheckRules.decide(edited, part: "FRONT")

@@ -1,8 +1,8 @@
 import Foundation
-import InspectCore
 import TestSupport
 import Testing
 
+@testable import InspectCore
 @testable import Vision
 
 @Suite struct DocumentAnalyzerTests {
@@ -139,6 +139,40 @@ import Testing
         let decision = UsabilityRules.decide(facts, reading: .proven, part: "FRONT")
         // What a rounding or the wear of years may take is no damage.
         #expect(decision.label == (share < 0.1 ? "OK" : "DAMAGED_DOCUMENT"), "\(facts.quality.missingCorner ?? -1)")
+    }
+
+    /// 2.2, 5 and 7 mm on an ID-1 card.
+    @Test(arguments: [0.026, 0.06, 0.08])
+    func `A hole that shows the table is noticed, and what is smaller may be print`(share: Double) throws {
+        func photo(_ colour: Colour) -> TestImage {
+            var card = DocumentImage.card()
+            let (x, y, reach) = (0.2 * Double(card.width), 0.6 * Double(card.height), share * Double(card.width) / 2)
+            card.map { column, row, old in
+                hypot(Double(column) - x, Double(row) - y) < reach ? colour : old
+            }
+            return DocumentImage.photo(of: card, degrees: 6)
+        }
+        let hole = try self.facts(photo(DocumentImage.table))
+        let value = try #require(hole.quality.punchedHole)
+        #expect(Limits.punchedHole.allows(value) == (share < 0.03), "\(value)")
+        if share > 0.03 {
+            let decision = ImageCheckRules.decide(hole, part: "FRONT")
+            #expect(decision.type == .warning && decision.label == "PUNCHED")
+        }
+        // A seal of another colour, and a whole card.
+        let seal = try #require(try self.facts(photo(Colour(190, 30, 40))).quality.punchedHole)
+        #expect(Limits.punchedHole.allows(seal), "\(seal)")
+        let whole = try #require(try self.facts(DocumentImage.photo(degrees: 6)).quality.punchedHole)
+        #expect(Limits.punchedHole.allows(whole), "\(whole)")
+    }
+
+    @Test func `Without a table around it, nothing is said about holes`() throws {
+        let facts = try self.facts(DocumentImage.card())
+        #expect(facts.quality.punchedHole == nil)
+        #expect(ImageCheckRules.notAssessed(facts).contains("PUNCHED"))
+        // On a table that looks like the card, a hole would show nothing.
+        let alike = try self.facts(DocumentImage.photo(table: DocumentImage.paper))
+        #expect(alike.quality.punchedHole == nil)
     }
 
     @Test func `Darkness is noticed`() throws {

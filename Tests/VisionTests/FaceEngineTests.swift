@@ -109,6 +109,23 @@ struct FaceEngineTests {
         #expect(try FaceMatch.compare(#require(portrait.embedding), upright).match)
     }
 
+    @Test func `The portrait of a page seen at a low angle is found, but not compared`() async throws {
+        let image = try await FaceFixtures.derived("oblique.png")
+        func faces(_ mrz: Quad?) throws -> [FaceFacts] {
+            try self.engine.faces(
+                in: image, embeddings: 1, turn: 0,
+                on: FaceEngine.DocumentSide(outline: nil, mrz: mrz, bearsPortrait: true))
+        }
+        let lines = Quad(
+            topLeft: Point(x: 70, y: 410), topRight: Point(x: 1190, y: 410), bottomRight: Point(x: 1190, y: 470),
+            bottomLeft: Point(x: 70, y: 470))
+        let face = try #require(try faces(lines).first)
+        #expect(face.box.x > 60 && face.box.x + face.box.width < 424)
+        #expect(abs(face.box.width / face.box.height - 1.7) < 0.1)
+        #expect(face.embedding == nil)
+        #expect(try faces(nil).isEmpty)
+    }
+
     @Test func `A search for the largest face alone gives nearly the same embedding`() async throws {
         let together = try await FaceFixtures.derived("together.png")
         let all = try self.engine.faces(in: together, embeddings: 1)

@@ -35,6 +35,8 @@ class Shot:
     thumb: tuple[float, float] | None = None
     # A corner that was cut off: its number, clockwise from the top left, and how far along the sides, as a share of the width.
     cut: tuple[int, float] | None = None
+    # Holes punched through the card: centre as shares of the document, and diameter as a share of its width.
+    holes: tuple[tuple[float, float, float], ...] = ()
     desk: str = "wood"
     size: tuple[int, int] = (1600, 1200)
 
@@ -180,6 +182,9 @@ def photograph(card: Image.Image, shot: Shot, seed: int, photocopy: bool = False
         along = card.width - u if corner in (1, 2) else u
         down = card.height - v if corner in (2, 3) else v
         alpha *= ((along + down - share * card.width) / 1.4142 * (shot.fill * width / card.width) + 0.5).clip(0, 1)
+    for x, y, diameter in shot.holes:
+        beyond = np.hypot(u - x * card.width, v - y * card.height) - diameter * card.width / 2
+        alpha *= (beyond * (shot.fill * width / card.width) + 0.5).clip(0, 1)
 
     scene = desk(shot.desk, shot.size, rng)
     shadow = np.roll(_soft(alpha, 9), (7, 5), axis=(0, 1))

@@ -35,6 +35,7 @@ typedef struct {
     double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline; -1: none
     double balanced_chroma;     ///< chroma with the paper's tint removed, 0 to 255
     double missing_corner;      ///< similarity of a corner's tip to the table, 0 to 1; -1: unknown
+    double punched_hole;        ///< likeness of a round patch to a hole that shows the table, 0 to 1; -1: unknown
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 

@@ -26,7 +26,8 @@ struct ConsoleRoute: Sendable {
         self.segments = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     }
 
-    static let all: [ConsoleRoute] = Self.signIns + Self.cases + Self.operations + Self.desk + Self.tasks + Self.oversight
+    static let all: [ConsoleRoute] =
+        Self.signIns + Self.cases + Self.operations + Self.desk + Self.tasks + Self.oversight
 
     /// The routes of a path with the values of its names. A literal segment goes before a name.
     static func find(_ segments: [String]) -> (routes: [ConsoleRoute], values: [String: String]) {

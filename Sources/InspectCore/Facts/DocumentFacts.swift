@@ -46,8 +46,8 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var faces: [FaceFacts]
     /// Whether a part of an MRZ is illegible, under glare for example; `nil` in facts stored by earlier versions.
     package var hasIllegibleZone: Bool?
-    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`; `nil` where it was not
-    /// measured.
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`, `file`, `ghost`; `nil` where it was
+    /// not measured.
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.
     package var viz: VIZFacts?
@@ -58,6 +58,9 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     /// How strongly a patch contradicts the JPEG compression that the rest of the image had before (0–1); `nil` where the file
     /// shows no earlier compression.
     package var recompression: Double?
+    /// The search for a ghost image; `nil` where none could be compared, because there is no portrait or it is too small, or none
+    /// was sought.
+    package var ghost: GhostFacts?
 
     package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
@@ -70,6 +73,27 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
         self.barcodes = barcodes
         self.faces = faces
         self.viz = viz
+    }
+}
+
+/// What the search for a document's second, smaller portrait found.
+package struct GhostFacts: Codable, Sendable, Hashable {
+    /// The surest face beside the portrait; `nil`: none was seen.
+    package var box: Box?
+    /// The detector's score of that face.
+    package var detectionScore: Double?
+    /// Pixels between its eyes.
+    package var interEyeDistance: Double?
+    /// Distance of the embeddings of portrait and ghost image by dlib's network; `nil` where it was not computed.
+    package var distance: Double?
+
+    package init(
+        box: Box? = nil, detectionScore: Double? = nil, interEyeDistance: Double? = nil, distance: Double? = nil
+    ) {
+        self.box = box
+        self.detectionScore = detectionScore
+        self.interEyeDistance = interEyeDistance
+        self.distance = distance
     }
 }
 

@@ -92,6 +92,9 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be
     /// measured.
     package var missingCorner: Double?
+    /// How much a round patch looks like a hole that shows the table (0–1); `nil` where that cannot be told, or an earlier version
+    /// measured.
+    package var punchedHole: Double?
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
     /// colours; `nil` where the document is smaller than a patch.
     package var halftone: Double?
@@ -103,7 +106,8 @@ package struct QualityFacts: Codable, Sendable, Hashable {
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
         midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,
-        balancedChroma: Double? = nil, missingCorner: Double? = nil, halftone: Double? = nil,
+        balancedChroma: Double? = nil, missingCorner: Double? = nil, punchedHole: Double? = nil,
+        halftone: Double? = nil,
         coherence: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance
@@ -120,6 +124,7 @@ package struct QualityFacts: Codable, Sendable, Hashable {
         self.occlusion = occlusion
         self.balancedChroma = balancedChroma
         self.missingCorner = missingCorner
+        self.punchedHole = punchedHole
         self.halftone = halftone
         self.coherence = coherence
     }

@@ -26,6 +26,8 @@ extension DecisionLabel {
         case .sample: "the document is a specimen"
         case .mismatchFrontBack: "front and back are of different documents"
         case .manipulatedDocument: "a part of the image file was changed after the rest"
+        case .ghostImageDifferent: "the second, smaller portrait seems to show another person"
+        case .punched: "the document seems to have a punched hole"
         case .nfcCertificate:
             "the chip's files are not authentic, their signer is not valid, or nothing proves the only source"
         case .mrzChecksum: "a check digit is wrong"
@@ -45,7 +47,7 @@ extension DecisionLabel {
         case .challengeTimeout: "the frames end before everything was seen"
         case .livenessUndetermined: "liveness is not proven"
         case .notEnrolled: "the face was not enrolled; data.reasons says why"
-        case .punched, .watermark, .ghostImageDifferent, .fake: "never given"
+        case .watermark, .fake: "never given"
         }
     }
 

@@ -25,6 +25,8 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case sample = "SAMPLE"
     case mismatchFrontBack = "MISMATCH_FRONT_BACK"
     case manipulatedDocument = "MANIPULATED_DOCUMENT"
+    case ghostImageDifferent = "GHOST_IMAGE_DIFFERENT"
+    case punched = "PUNCHED"
 
     // What the document says.
     case nfcCertificate = "NFC_CERTIFICATE"
@@ -49,9 +51,7 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
     case notEnrolled = "NOT_ENROLLED"
 
     // Image checks that this version does not make.
-    case punched = "PUNCHED"
     case watermark = "WATERMARK"
-    case ghostImageDifferent = "GHOST_IMAGE_DIFFERENT"
     case fake = "FAKE"
 }
 
@@ -59,7 +59,7 @@ extension DecisionLabel {
     /// Whether this version can assign it.
     var isGiven: Bool {
         switch self {
-        case .punched, .watermark, .ghostImageDifferent, .fake: false
+        case .watermark, .fake: false
         default: true
         }
     }

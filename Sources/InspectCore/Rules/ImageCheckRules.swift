@@ -10,9 +10,17 @@ package enum ImageCheckRules {
                 type: .rejected, label: .digitalCopy, reasons: [RejectReason(.digitalCopy, part: part)])
         }
         if self.showsEdit(facts) { return CapabilityDecision(type: .warning, label: .manipulatedDocument) }
+        if let distance = facts.ghost?.distance, !Limits.ghostDistance.allows(distance) {
+            return CapabilityDecision(type: .warning, label: .ghostImageDifferent)
+        }
+        if let hole = facts.quality.punchedHole, !Limits.punchedHole.allows(hole) {
+            return CapabilityDecision(type: .warning, label: .punched)
+        }
         // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
-        return self.assessed(facts).isEmpty || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
+        // That portraits agree and nothing is punched says nothing about copies.
+        let isAssessed = facts.quality.moire != nil || facts.viz != nil || facts.recompression != nil
+        return !isAssessed || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
     }
 
     /// Whether a side that should have colours was sent in one channel of grey, as infrared images are.
@@ -40,6 +48,8 @@ package enum ImageCheckRules {
         let labels: [DecisionLabel] =
             (facts.quality.moire == nil ? [] : [.digitalCopy]) + (facts.viz == nil ? [] : [.sample])
             + (facts.recompression == nil ? [] : [.manipulatedDocument])
+            + (facts.ghost?.distance == nil ? [] : [.ghostImageDifferent])
+            + (facts.quality.punchedHole == nil ? [] : [.punched])
         return labels.map(\.rawValue)
     }
 
@@ -64,6 +74,27 @@ package enum ImageCheckRules {
             Measurement(
                 "recompression", facts.recompression, Limits.recompression,
                 note: "the file shows no earlier compression that an edit would have interrupted"),
+            Measurement("ghostDistance", facts.ghost?.distance, Limits.ghostDistance, note: self.noGhost(facts)),
+            Measurement(
+                "punchedHole", facts.quality.punchedHole, Limits.punchedHole,
+                note: facts.outline == nil
+                    ? "no outline was found, and a hole is told by what is seen beside the document"
+                    : "the document looks like what it lies on, or that has many colours"),
         ]
+    }
+
+    /// Why portrait and ghost image were not compared.
+    private static func noGhost(_ facts: DocumentFacts) -> String {
+        guard let ghost = facts.ghost else {
+            return facts.faces.isEmpty
+                ? "no portrait was found"
+                : "the side was not searched: it is a back, or its portrait is too small for a smaller one to be compared"
+        }
+        guard let score = ghost.detectionScore, let eyes = ghost.interEyeDistance else {
+            return "no second portrait was seen"
+        }
+        if !Limits.ghostEyeDistance.allows(eyes) { return "the second portrait has too few pixels" }
+        return Limits.ghostScore.allows(score)
+            ? "the second portrait has no usable features" : "the second portrait is too faint"
     }
 }

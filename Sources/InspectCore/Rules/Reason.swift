@@ -19,6 +19,8 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
     case sample = "SAMPLE"
     case mismatchFrontBack = "MISMATCH_FRONT_BACK"
     case manipulatedDocument = "MANIPULATED_DOCUMENT"
+    case ghostImageDifferent = "GHOST_IMAGE_DIFFERENT"
+    case punched = "PUNCHED"
     case chipNotAuthentic = "CHIP_NOT_AUTHENTIC"
     case mrzChecksum = "MRZ_CHECKSUM"
     case mismatchingData = "MISMATCHING_DATA"
@@ -76,6 +78,12 @@ package enum Reason: String, Codable, Sendable, CaseIterable {
                 [.manipulatedDocument], [.front, .back],
                 "Photograph the document itself, and send the photo as the camera took it."
             )
+        case .ghostImageDifferent:
+            (
+                [.ghostImageDifferent], [.front],
+                "Photograph the document again, sharp and without reflections. If this repeats, use another document."
+            )
+        case .punched: ([.punched], [.front, .back], "Use a document that is valid and has no holes.")
         case .chipNotAuthentic:
             (
                 [.nfcCertificate], [.dg1, .dg2, .dg7, .dg11, .dg12, .sod],

@@ -1,0 +1,109 @@
+// Holes that were punched through a document: round patches that look like the table that it lies on.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <opencv2/imgproc.hpp>
+#include <vector>
+
+#include "document.hpp"
+
+namespace cvision {
+namespace {
+
+/// Diameters over the document's longer side: 2.6 to 7.7 mm on an ID-1 card, 3.8 to 11 mm on a passport's page. Smaller ones
+/// cannot be told from print.
+constexpr double smallest = 0.03, largest = 0.09;
+/// A hole shows the table in the card's shadow: its colour times a number from this to 1, and a little more under another light.
+constexpr double deepest_shadow = 0.55, brightest = 1.08;
+/// Of 255, between a hole and the print around it: what differs less cannot be told from the table.
+constexpr double least_contrast = 30;
+/// Of 255: how far the table's own pixels may lie from one colour; on a table of many colours everything looks like it.
+constexpr double most_uneven = 45;
+
+/// The table beside the document: its mean colour, and how far 95 % of its pixels lie from that.
+struct Table {
+    cv::Vec3d colour;
+    double spread;
+};
+
+/// Distance of a colour from the table's, in light or shadow.
+double distance(const cv::Vec3b &pixel, const cv::Vec3d &table) {
+    const cv::Vec3d p(pixel[0], pixel[1], pixel[2]);
+    const double light = std::clamp(p.dot(table) / std::max(1.0, table.dot(table)), deepest_shadow, brightest);
+    return cv::norm(p - light * table);
+}
+
+Table table_around(const cv::Mat &view, const cv::Rect &document) {
+    cv::Mat outside(view.size(), CV_8U, cv::Scalar(255));
+    const int gap = std::max(4, view.cols / 60);
+    outside(cv::Rect(document.x - gap, document.y - gap, document.width + 2 * gap, document.height + 2 * gap) &
+            cv::Rect(cv::Point(), view.size()))
+        .setTo(0);
+    const cv::Scalar mean = cv::mean(view, outside);
+    const cv::Vec3d colour(mean[0], mean[1], mean[2]);
+    std::vector<double> distances;
+    for (int y = 0; y < view.rows; ++y)
+        for (int x = 0; x < view.cols; ++x)
+            if (outside.at<uint8_t>(y, x) != 0) distances.push_back(distance(view.at<cv::Vec3b>(y, x), colour));
+    if (distances.empty()) return {colour, 255};
+    const auto most = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() * 19 / 20);
+    std::nth_element(distances.begin(), most, distances.end());
+    return {colour, *most};
+}
+
+}  // namespace
+
+double punched_hole(const cv::Mat &view, int margin) {
+    const cv::Rect document(margin, margin, view.cols - 2 * margin, view.rows - 2 * margin);
+    const double side = std::max(document.width, document.height);
+    if (margin < 0.03 * side || side < 200) return -1;
+    const Table table = table_around(view, document);
+    if (table.spread > most_uneven) return -1;
+
+    cv::Mat away(document.size(), CV_32F);
+    for (int y = 0; y < document.height; ++y)
+        for (int x = 0; x < document.width; ++x)
+            away.at<float>(y, x) =
+                static_cast<float>(distance(view.at<cv::Vec3b>(y + margin, x + margin), table.colour));
+    std::vector<float> sorted(away.begin<float>(), away.end<float>());
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    // Where most of the document looks like the table, a hole shows nothing.
+    const double limit = std::max(15.0, table.spread);
+    if (*middle < limit + least_contrast) return -1;
+
+    cv::Mat like, labels, stats, centroids;
+    // The table's grain leaves gaps in a hole; thin print is none.
+    cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
+    cv::morphologyEx(like, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {7, 7}));
+    const int count = cv::connectedComponentsWithStats(like, labels, stats, centroids);
+    double best = 0;
+    for (int index = 1; index < count; ++index) {
+        const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
+                           stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+        const double diameter = (box.width + box.height) / 2.0;
+        if (diameter < smallest * side || diameter > largest * side) continue;
+        // What touches the border is the table itself, or a corner.
+        if (box.x <= 1 || box.y <= 1 || box.br().x >= like.cols - 1 || box.br().y >= like.rows - 1) continue;
+        const double shape = std::min(box.width, box.height) / static_cast<double>(std::max(box.width, box.height));
+        const double disc = CV_PI / 4 * box.width * box.height;
+        const double area = stats.at<int>(index, cv::CC_STAT_AREA);
+        const double filled = std::min(area / disc, disc / area);
+        // The print around it, all the way.
+        const cv::Point2d centre(centroids.at<double>(index, 0), centroids.at<double>(index, 1));
+        int other = 0, steps = 0;
+        double contrast = 0;
+        for (double angle = 0; angle < 2 * CV_PI; angle += CV_PI / 24) {
+            const cv::Point at(cvRound(centre.x + 0.75 * diameter * std::cos(angle)),
+                               cvRound(centre.y + 0.75 * diameter * std::sin(angle)));
+            if (at.x < 0 || at.y < 0 || at.x >= away.cols || at.y >= away.rows) continue;
+            const double beyond = away.at<float>(at);
+            ++steps, other += beyond > limit + least_contrast / 2 ? 1 : 0, contrast += beyond;
+        }
+        if (steps < 36 || contrast / steps < limit + least_contrast) continue;
+        best = std::max(best, shape * filled * other / steps);
+    }
+    return best;
+}
+
+}  // namespace cvision

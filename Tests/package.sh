@@ -3,7 +3,9 @@
 # the older one on a minimal Debian 12 and finds its dependencies; the program inspects a passport with a real database; the package is
 # upgraded, removed and purged. In the end nothing is left but what deploy/DEPLOYING.md ("Package") names.
 #
-# Usage: Tests/package.sh --bin DIR     the folder with inspectd; as root, with mmdebstrap and a network; under a minute, the first time two
+# Usage: Tests/package.sh --bin DIR [--boot]     as root, with mmdebstrap and a network; about a minute, the first time two
+#   --bin DIR    the folder with inspectd
+#   --boot       the services under a systemd that boots, too; needs systemd-container
 #
 # The minimal Debian and what apt fetched are kept in .build/package-root for a week. Nothing is mounted but in namespaces that end with
 # each command. Prints one JSON line; exit status 0 if all is as described, 3 where this machine does not allow it.
@@ -11,8 +13,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 source deploy/lib.sh
-[ "${1-}" = --bin ] && [ $# -eq 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
-bin=$(cd "$2" && pwd)
+bin='' boot=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --bin) bin=$(cd "${2:?--bin needs a folder}" && pwd); shift 2 ;;
+    --boot) boot=yes; shift ;;
+    *) bin=''; break ;;
+    esac
+done
+[ -n "$bin" ] || { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 # A disk takes as long as everything else together, and all of it is thrown away.
 if [ "$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 4000 ] && ! grep -E '^\S+ /dev/shm .*\b(noexec|nodev)\b' /proc/mounts >/dev/null; then
@@ -22,6 +31,10 @@ begin package
 export LC_ALL=C
 if [ "$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null || ! unshare --mount --pid --fork true 2>/dev/null; then
     echo "package: needs root, mmdebstrap and namespaces; nothing was tried" >&2
+    exit 3
+fi
+if [ -n "$boot" ] && ! command -v systemd-nspawn >/dev/null; then
+    echo "package: --boot needs systemd-container; nothing was tried" >&2
     exit 3
 fi
 wrong() {
@@ -163,5 +176,46 @@ sed -E 's|^/||; s|^lib|usr/lib|' "$root"/var/lib/dpkg/info/*.list | cat - "$scra
 left=$(comm -13 "$scratch/known" "$scratch/after" | grep -vE '^(etc/(g?shadow-$|passwd-$|group-$|alternatives|ssl/certs|ca-certificates)|usr/local/share/ca-certificates$|run/adduser$|usr/lib/[^/]+/lib(blas|lapack|openblas)\.so)' || true)
 [ -z "$left" ] || wrong "left by no package: $left"
 
-printf '{"result":"pass","version":"%s","dependencies":%d,"seconds":%d}\n' "$(version "$new")" \
-    "$(dpkg-deb -f "$scratch/packages/$new" Depends | tr ',' '\n' | wc -l)" "$SECONDS"
+booted=false
+if [ -n "$boot" ]; then
+    say "the services under systemd"
+    apt install systemd dbus
+    cp -r "$scratch/packages" Tests/Deployment/package-host.sh "$root/root/"
+    rm "$root/root/packages/$old"
+    cat >"$root/etc/systemd/system/check.service" <<'UNIT'
+[Unit]
+After=multi-user.target
+SuccessAction=poweroff-force
+FailureAction=poweroff-force
+[Service]
+Type=oneshot
+TimeoutStartSec=300
+ExecStart=/root/package-host.sh /root/packages
+StandardOutput=file:/root/result
+StandardError=file:/root/log
+[Install]
+WantedBy=graphical.target
+UNIT
+    inside systemctl enable check >/dev/null 2>&1
+    options=()
+    if [ ! -d /run/systemd/system ]; then options=(--register=no --keep-unit); fi
+    timeout --kill-after=10 400 unshare --mount --propagation private systemd-nspawn --quiet --directory="$root" --boot --private-network \
+        --machine="inspectd-$$" ${options[@]+"${options[@]}"} >"$scratch/console.log" 2>&1 &
+    remember $!
+    wait $! || true
+    forget $!
+    # nspawn leaves the groups of what it ran, where no systemd looks after them.
+    if [ ! -d /run/systemd/system ]; then
+        while IFS=: read -r _ controllers path; do
+            case $controllers in name=systemd) path=/sys/fs/cgroup/systemd$path ;; "") path=/sys/fs/cgroup/unified$path ;; *) continue ;; esac
+            find "$path/payload" "$path/supervisor" -depth -type d -exec rmdir {} + 2>/dev/null || true
+        done </proc/self/cgroup
+        rmdir "/run/systemd/nspawn/propagate/inspectd-$$" 2>/dev/null || true
+    fi
+    [ -e "$root/root/log" ] || wrong "systemd does not boot here: $(tail -n 1 "$scratch/console.log")"
+    [ "$(cat "$root/root/result")" = pass ] || { tail -n 40 "$root/root/log" >&2; wrong "the services under systemd"; }
+    booted=true
+fi
+
+printf '{"result":"pass","version":"%s","dependencies":%d,"booted":%s,"seconds":%d}\n' "$(version "$new")" \
+    "$(dpkg-deb -f "$scratch/packages/$new" Depends | tr ',' '\n' | wc -l)" "$booted" "$SECONDS"

@@ -5,11 +5,10 @@
 CREATE OR REPLACE FUNCTION insp.record_each(p_action text, p_subjects text[], p_details jsonb[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     INSERT INTO insp.record (chain, actor, action, subject, detail, words, words_salt, words_sha256)
-    SELECT 'operator', a.actor, p_action, u.subject, u.detail - insp.record_words(), s.words, s.salt,
+    SELECT 'operator', (SELECT insp.actor()), p_action, u.subject, u.detail - insp.record_words(), s.words, s.salt,
         CASE WHEN s.words IS NOT NULL THEN insp.words_digest(s.salt, s.words) END
-    FROM (SELECT insp.actor() AS actor) a
-        CROSS JOIN (SELECT x.subject, jsonb_strip_nulls(coalesce(x.detail, '{}')) AS detail, x.n
-            FROM unnest(p_subjects, p_details) WITH ORDINALITY AS x (subject, detail, n)) u
+    FROM (SELECT x.subject, jsonb_strip_nulls(coalesce(x.detail, '{}')) AS detail, x.n
+            FROM unnest(p_subjects, p_details) WITH ORDINALITY AS x (subject, detail, n) OFFSET 0) u
         LEFT JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
             FROM jsonb_each(u.detail) e WHERE e.key = ANY (insp.record_words())) s ON u.detail ?| insp.record_words()
@@ -208,7 +207,7 @@ BEGIN
                 JOIN insp.job x ON x.id = ANY (ARRAY[u.old])) w) q
             ON q.lane = o.lane AND q.partner_id = o.partner_id AND q.place = n.place
     ORDER BY n.n;
-    UPDATE insp.dead d SET resolved_at = now(), resolved_by = a.actor FROM (SELECT insp.actor() AS actor) a
+    UPDATE insp.dead d SET resolved_at = now(), resolved_by = (SELECT insp.actor())
     WHERE d.ctid = ANY (CASE WHEN done < cardinality(free) THEN ARRAY(
         SELECT u.row FROM unnest(rows, free) AS u (row, job_id) WHERE u.job_id = ANY (olds)) ELSE rows END);
     PERFORM insp.record_each('rerun', array_agg(o.public_id::text ORDER BY n.n),
@@ -243,7 +242,7 @@ BEGIN
     done := cardinality(jobs);
     refusals := insp.tally(refusals, 'ROW_LOCKED', cardinality(free) - done);
     IF done > 0 THEN
-        UPDATE insp.dead d SET resolved_at = now(), resolved_by = a.actor FROM (SELECT insp.actor() AS actor) a WHERE d.job_id = ANY (jobs);
+        UPDATE insp.dead d SET resolved_at = now(), resolved_by = (SELECT insp.actor()) WHERE d.job_id = ANY (jobs);
         PERFORM insp.record_each('resolve_dead', ids, ARRAY(
             -- Texts about a person who was erased.
             SELECT jsonb_build_object('note', CASE WHEN NOT u.is_bare THEN p_note END)

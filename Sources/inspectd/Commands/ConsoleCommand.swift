@@ -191,11 +191,14 @@ private struct ConsoleProcess {
             ])
         if let link { Output.line("http://127.0.0.1:\(server.port)\(link.path)") }
         let starting = Task { await self.analyzers?.start() }
-        let tasks = Task {
-            while !Task.isCancelled {
-                // A database that does not answer is asked again; so is one without an open task, which also shows that it answers.
-                let isBusy = (try? await store.step()) ?? false
-                if !isBusy { try await Task.sleep(for: .seconds(1)) }
+        // Two batches at once: one waits for its commit while the other one works.
+        let tasks = (0..<2).map { _ in
+            Task {
+                while !Task.isCancelled {
+                    // A database that does not answer is asked again; so is one without an open task, which also shows that it answers.
+                    let isBusy = (try? await store.step()) ?? false
+                    if !isBusy { try await Task.sleep(for: .seconds(1)) }
+                }
             }
         }
         await stop.requested()
@@ -203,8 +206,8 @@ private struct ConsoleProcess {
         log.info("console stopping", ["requests": .integer(Int64(server.requestsInFlight))])
         service.close()
         await server.stop(within: self.stopAfter)
-        tasks.cancel()
-        _ = try? await tasks.value
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = try? await task.value }
         await starting.value
         await self.analyzers?.stop()
         await store.close()

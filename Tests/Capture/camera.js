@@ -3,6 +3,8 @@
 //   subject  live, still (one frame, held), print (flat, before a screen), replay (a recording of another challenge)
 //   front, back  the documents that lie before the camera
 (() => {
+    // A blank page that comes before the link's has none.
+    if (!navigator.mediaDevices) return;
     const WIDTH = 640;
     const HEIGHT = 480;
     const scene = window.scene;

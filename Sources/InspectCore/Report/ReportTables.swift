@@ -41,8 +41,12 @@ enum ReportTables {
                 ["quality (ISO/IEC 29794-5)", "native", "score", "of 100", "note"],
                 assessment.measures.map { measure in
                     let bar: Markup =
-                        measure.score.map { "<progress max='100' value='\(Markup.number(Double($0)))' aria-label='\(self.spaced(measure.name))'></progress>" }
-                        ?? ""
+                        measure.score.map { score in
+                            """
+                            <progress max='100' value='\(Markup.number(Double(score)))' \
+                            aria-label='\(self.spaced(measure.name))'></progress>
+                            """
+                        } ?? ""
                     return """
                         <tr><td>\(self.spaced(measure.name))</td>\
                         <td class='number'>\(measure.native.map { Markup.number($0) } ?? "—")</td>\

@@ -3,8 +3,6 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    private static let seeing: Access = .roles([.operator, .auditor])
-
     /// History beside a case, plots, workers, and what keeps open pages up to date.
     static let desk: [ConsoleRoute] = [
         ConsoleRoute("GET", "/cases/{id}/history", .roles([.reviewer])) { call, _ in

@@ -38,7 +38,7 @@ extension ConsoleRoute {
             let session = try call.signedIn()
             return LimitsPage(
                 session: session, rows: try await call.store.limits(session, after: call.parameter("after")),
-                lanes: try await call.store.lanes(session)
+                lanes: try await call.store.queue(session).lanes
             ).response
         },
         ConsoleRoute("GET", "/limits/change", .roles([.operator])) { call, _ in

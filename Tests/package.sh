@@ -46,15 +46,16 @@ say "packages of an older version and of the tree"
 # Not compressed: they live for a minute.
 export DPKG_DEB_COMPRESSOR_TYPE=none
 pack() { quietly "deploy/package.sh" deploy/package.sh --program "$bin/inspectd" --out "$scratch/packages" "$@"; }
-pack --version 0.2.0~0
+release=$("$bin/inspectd" --version | sed 's/.* //; s/-dev$//')
+pack --version "$release~0"
 pack
-mapfile -t packages < <(find "$scratch/packages" -name 'inspectd_*.deb' -printf '%P\n' | grep -vF '0.2.0~0_')
-old=$(cd "$scratch/packages" && echo inspectd_0.2.0~0_*.deb)
+mapfile -t packages < <(find "$scratch/packages" -name 'inspectd_*.deb' -printf '%P\n' | grep -vF "_$release~0_")
+old=$(cd "$scratch/packages" && echo "inspectd_$release~0_"*.deb)
 new=${packages[0]}
 [ "${#packages[@]}" -eq 1 ] || wrong "one package of the tree was expected, not ${packages[*]-none}"
 version() { dpkg-deb -f "$scratch/packages/$1" Version; }
 dpkg --compare-versions "$(version "$old")" lt "$(version "$new")" || wrong "the tree's version $(version "$new") is not newer"
-dpkg --compare-versions "$(version "$new")" lt 0.2.0+ || wrong "the tree's version $(version "$new") is newer than its release"
+dpkg --compare-versions "$(version "$new")" le "$release" || wrong "the tree's version $(version "$new") is newer than its release"
 cmp <(ar p "$scratch/packages/$old" data.tar) <(ar p "$scratch/packages/$new" data.tar) || wrong "the same files gave other bytes"
 
 say "a minimal Debian"
@@ -63,6 +64,7 @@ mkdir -p "$kept/archives/partial" "$kept/lists/partial"
 exec 8>"$kept/.lock"
 flock 8
 find "$kept" -maxdepth 1 -name base.tar -mtime +7 -delete
+find "$kept/archives" -name '*.deb' -ctime +7 -delete
 if [ ! -s "$kept/base.tar" ]; then
     sources=/etc/apt/sources.list
     [ ! -s /etc/apt/sources.list.d/debian.sources ] || sources=/etc/apt/sources.list.d/debian.sources

@@ -133,6 +133,8 @@ DECLARE
     f constant jsonb := insp.console_filter(p_kind, p_filter);
     actions constant text[] := CASE p_kind WHEN 'dead' THEN ARRAY['rerun', 'resolve'] WHEN 'jobs' THEN ARRAY['cancel']
         WHEN 'callbacks' THEN ARRAY['replay'] ELSE ARRAY['pause', 'resume', 'enable'] END;
+    -- To enable an endpoint frees all callbacks that it holds.
+    size constant integer := CASE p_kind WHEN 'endpoints' THEN 20 ELSE 1000 END;
     s record;
     t insp.console_task;
 BEGIN
@@ -149,9 +151,9 @@ BEGIN
         FROM insp.console_selection(p_kind, s.partners, f, t.before, 1000000) x
     ), batches AS (
         INSERT INTO insp.console_batch (task_id, number, targets, queue, first, last)
-        SELECT t.id, row_number() OVER (ORDER BY c.queue, (c.n - 1) / 1000), array_agg(c.target ORDER BY c.n), c.queue, min(c.place),
+        SELECT t.id, row_number() OVER (ORDER BY c.queue, (c.n - 1) / size), array_agg(c.target ORDER BY c.n), c.queue, min(c.place),
             max(c.place)
-        FROM chosen c GROUP BY c.queue, (c.n - 1) / 1000
+        FROM chosen c GROUP BY c.queue, (c.n - 1) / size
     )
     UPDATE insp.console_task x SET total = c.total, ended_at = CASE WHEN c.total = 0 THEN clock_timestamp() END
     FROM (SELECT count(*)::integer AS total FROM chosen) c WHERE x.id = t.id RETURNING x.* INTO t;

@@ -3,7 +3,7 @@
 # times, one after the other, and prints the server's own time for each route.
 #
 # Usage: Tests/console-pages.sh [--jobs N] [--rounds N] [--bin DIR] [--sql]
-#   --jobs N     jobs in the database [1000000]; 10000000 take some 15 GB and half an hour
+#   --jobs N     jobs in the database [1000000]; 10000000 take some 18 GB of disk and a quarter of an hour
 #   --rounds N   requests of each page [100]
 #   --bin DIR    the folder with inspectd; else a release build is made
 #   --sql        only the statements behind the pages, timed in the database

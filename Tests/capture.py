@@ -277,7 +277,7 @@ class Capture(Visit):
         self.desk.decide(self.launched(play), job)
         self.judge_passed(self.job(link, self.desk.bearer), f"in {self.engine} a person whom a reviewer confirms")
         told = self.desk.callback(job)
-        self.expect(told["status"] == 128 and told["id"] == job, f"the callback says {told}")
+        self.expect(told["id"] == job and told["decision"] == "PASSED", f"the callback says {told}")
 
     def held(self, link):
         """The id of a link's job, once it waits for a reviewer."""

@@ -261,8 +261,10 @@ class Capture(Visit):
 
     def goes_the_whole_way(self, play):
         """From a link to a callback that is verified, by way of a reviewer who signs in at the organisation's provider."""
-        link = self.link(self.desk.bearer, workflow="id_identity", documentFormat="TD3", locale="en", userReference="u-2")
-        context = self.browser(play, documents=["passport.jpg"])
+        # By motion in Firefox, in which a camera is drawn too slowly for the light of each colour.
+        challenge = "colour_flash" if self.engine == "chromium" else "motion"
+        link = self.link(self.desk.bearer, workflow="id_identity", documentFormat="TD3", locale="en", challenge=challenge)
+        context = self.browser(play, documents=["passport.jpg"], motions=challenge == "motion")
         page = self.open(context, link)
         self.agree(page)
         self.photograph(page, "way-document")
@@ -277,7 +279,7 @@ class Capture(Visit):
         self.desk.decide(self.launched(play), job)
         self.judge_passed(self.job(link, self.desk.bearer), f"in {self.engine} a person whom a reviewer confirms")
         told = self.desk.callback(job)
-        self.expect(told["status"] == 128 and told["id"] == job, f"the callback says {told}")
+        self.expect(told["id"] == job and told["decision"] == "PASSED", f"the callback says {told}")
 
     def held(self, link):
         """The id of a link's job, once it waits for a reviewer."""

@@ -250,34 +250,28 @@ Sight find_blocks(const cv::Mat &gray, cv::Rect all, double longer_side) {
         const double seen_pitch = pitch * scale;
         sight.finest = blocks.empty() ? seen_pitch : std::min(sight.finest, seen_pitch);
         if (seen_pitch < trusted_pitch || seen_pitch > 20 || fused || group.size() == 1) {
-            block.around = around(group, gray);
-            block.pitch = pitch;
+            const cv::Rect region = around(group, gray);
+            const double zoom =
+                std::min({wanted_pitch / pitch, 3.0, closest_side / std::max(region.width, region.height)});
+            auto closer = grouped(strands_of(look(gray, region, zoom), 4 / zoom));
+            if (!closer.empty()) {
+                const auto best = std::max_element(closer.begin(), closer.end(), [](const auto &a, const auto &b) {
+                    const auto cells_of = [](const std::vector<Strand> &g) {
+                        return std::accumulate(g.begin(), g.end(), 0.0,
+                                               [](double sum, const Strand &s) { return sum + s.line.cells; });
+                    };
+                    return cells_of(a) < cells_of(b);
+                });
+                Block second = assemble(*best);
+                if (second.mass > 0.6 * block.mass) {
+                    block = std::move(second);
+                }
+            }
         }
         blocks.push_back(std::move(block));
     }
     std::sort(blocks.begin(), blocks.end(), [](const Block &a, const Block &b) { return a.mass > b.mass; });
     return sight;
-}
-
-Block seen_closer(const cv::Mat &gray, const Block &block) {
-    if (block.around.empty()) {
-        return block;
-    }
-    const double zoom =
-        std::min({wanted_pitch / block.pitch, 3.0, closest_side / std::max(block.around.width, block.around.height)});
-    const auto closer = grouped(strands_of(look(gray, block.around, zoom), 4 / zoom));
-    if (closer.empty()) {
-        return block;
-    }
-    const auto best = std::max_element(closer.begin(), closer.end(), [](const auto &a, const auto &b) {
-        const auto cells_of = [](const std::vector<Strand> &g) {
-            return std::accumulate(g.begin(), g.end(), 0.0,
-                                   [](double sum, const Strand &s) { return sum + s.line.cells; });
-        };
-        return cells_of(a) < cells_of(b);
-    });
-    Block second = assemble(*best);
-    return second.mass > 0.6 * block.mass ? second : block;
 }
 
 }  // namespace cvision::mrz

@@ -11,8 +11,6 @@ namespace cvision::mrz {
 struct Block {
     std::vector<LineModel> lines;
     double mass = 0;  // weight of the evidence, in character cells
-    cv::Rect around;  // where to look closer; empty where the lines are seen well
-    double pitch = 0;
 };
 
 struct Sight {
@@ -23,10 +21,6 @@ struct Sight {
 
 /// Candidate blocks of lines in `region`, scaled so that its longer side has `side` pixels; none when nothing looks like an MRZ.
 Sight find_blocks(const cv::Mat &gray, cv::Rect region, double side);
-
-/// The block as an enlarged pass over its surroundings sees it, where its lines were not seen well. Costs as much as finding the
-/// blocks, so that only a block which is read is worth it.
-Block seen_closer(const cv::Mat &gray, const Block &block);
 
 /// The longer side of a region as the detector sees it, at most: small images are not enlarged further.
 double largest_side(cv::Rect region);

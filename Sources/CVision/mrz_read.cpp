@@ -166,7 +166,7 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *r
             if (read >= most_read || ++glanced > most_glanced || (!best.empty() && best.front().score > certain)) {
                 break;
             }
-            std::vector<MRZReading> readings = read_block(pass.view.gray, seen_closer(pass.view.gray, block));
+            std::vector<MRZReading> readings = read_block(pass.view.gray, block);
             read += readings.empty() ? 0 : 1;
             if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
                 best = std::move(readings);
@@ -196,7 +196,7 @@ cv_status glance(const cv::Mat &gray, const cv_outline *outline, cv_mrz_sight *s
     }
     const Sight seen = find_blocks(gray, region, glance_side);
     if (!seen.blocks.empty()) {
-        const std::vector<LineModel> lines = seen_closer(gray, seen.blocks.front()).lines;
+        const std::vector<LineModel> &lines = seen.blocks.front().lines;
         sight->line_count = int32_t(lines.size());
         for (const LineModel &line : lines) {
             sight->cells += line.cells / double(lines.size());

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
+#include <sstream>
 
 #include "cpu.hpp"
 #include "face_parts.hpp"
@@ -155,8 +156,12 @@ cv::Mat face_chip(const cv::Mat &bgr, const Landmarks &landmarks) {
 }  // namespace cvision
 
 bool cv_face_detector_is_dlibs(void) {
+    std::istringstream embedded(
+        std::string(reinterpret_cast<const char *>(cvision_face_detector), cvision_face_detector_size));
+    dlib::frontal_face_detector detector;
+    dlib::deserialize(detector, embedded);
     std::ostringstream ours, theirs;
-    dlib::serialize(cvision::embedded_detector(), ours);
+    dlib::serialize(detector, ours);
     dlib::serialize(dlib::get_frontal_face_detector(), theirs);
     return ours.str() == theirs.str();
 }

@@ -58,7 +58,9 @@ BEGIN
         because := ARRAY(SELECT DISTINCT e ->> 'label' FROM jsonb_array_elements(
             CASE jsonb_typeof(one.summary -> 'labels') WHEN 'array' THEN one.summary -> 'labels' ELSE '[]' END) e
             WHERE e ->> 'label' IS NOT NULL ORDER BY 1);
-        CONTINUE WHEN NOT (w.is_all OR one.partner_id = ANY (w.partners)) OR one.name <> p_partner OR p_reason <> ALL (because);
+        -- A case may have no reason: NULL <> ALL ('{}') is true.
+        CONTINUE WHEN NOT (w.is_all OR one.partner_id = ANY (w.partners)) OR one.name <> p_partner
+            OR (p_reason IS NOT NULL AND p_reason <> ALL (because));
         listed := listed + 1;
         partner := one.name;
         workflow := one.workflow;

@@ -157,8 +157,8 @@ sql_style() {
 if [ -z "$filter" ]; then check "SQL scripts" sql_style; fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time. No debug information, which
-# takes an eighth of the compiler's time (a trap names its file and line without it), and no index for editors, which takes a tenth.
-flags=(--scratch-path .build/tests --disable-index-store -Xswiftc -gnone -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
+# takes an eighth of the compiler's time: a trap names its file and line without it.
+flags=(--scratch-path .build/tests -Xswiftc -gnone -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
 say "build, warnings are errors"
 begun=$SECONDS
 if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then

@@ -389,6 +389,15 @@ CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
     SET lock_timeout TO '5s'
     AS ...
 
+CREATE FUNCTION insp.cancel_each(p_jobs bigint[], p_queue integer, p_first bigint, p_last bigint, OUT done integer, OUT refusals jsonb) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.cancel_erased(p_jobs bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -418,6 +427,8 @@ CREATE TABLE insp.capture_session (
     return_url text,
     sealed bytea,
     user_index bytea,
+    idempotency_key bytea,
+    request_digest bytea,
     parts text[] NOT NULL,
     challenge text NOT NULL,
     fallback text NOT NULL,
@@ -435,6 +446,8 @@ CREATE TABLE insp.capture_session (
     CONSTRAINT capture_session_browser_sha256_check CHECK ((length(browser_sha256) = 32)),
     CONSTRAINT capture_session_challenge_check CHECK ((challenge = ANY (ARRAY['none'::text, 'colour_flash'::text, 'motion'::text]))),
     CONSTRAINT capture_session_fallback_check CHECK ((fallback = ANY (ARRAY['none'::text, 'review'::text]))),
+    CONSTRAINT capture_session_idempotency_key_check CHECK ((length(idempotency_key) = 32)),
+    CONSTRAINT capture_session_request_digest_check CHECK ((length(request_digest) = 32)),
     CONSTRAINT capture_session_token_sha256_check CHECK ((length(token_sha256) = 32))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
@@ -481,6 +494,7 @@ CREATE TABLE insp.partner (
     decision_version integer DEFAULT 0 NOT NULL,
     vendor jsonb,
     capture_hosts text[],
+    second_review boolean DEFAULT false NOT NULL,
     CONSTRAINT partner_callback_hosts_check CHECK (((cardinality(callback_hosts) >= 1) AND (cardinality(callback_hosts) <= 64))),
     CONSTRAINT partner_capture_hosts_check CHECK (((cardinality(capture_hosts) >= 1) AND (cardinality(capture_hosts) <= 64))),
     CONSTRAINT partner_consent_policy_url_check CHECK ((length(consent_policy_url) <= 255)),
@@ -511,7 +525,7 @@ CREATE FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zo
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb DEFAULT '{}'::jsonb, p_sealed bytea DEFAULT NULL::bytea, OUT token text, OUT expires_at text) RETURNS record
+CREATE FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb DEFAULT '{}'::jsonb, p_sealed bytea DEFAULT NULL::bytea, p_idempotency bytea DEFAULT NULL::bytea, p_digest bytea DEFAULT NULL::bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -548,6 +562,11 @@ CREATE FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge t
 
 CREATE FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.capture_repeat(p_credential bigint, p_idempotency bytea, p_digest bytea, p_token_sha256 bytea) RETURNS insp.capture_session
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -843,26 +862,22 @@ CREATE FUNCTION insp.console_actor(p_token_sha256 bytea) RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.console_begin(p_actor text) RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text) RETURNS bigint
+CREATE FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) RETURNS record
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET jit TO 'off'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    AS ...
-
-CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_minutes integer DEFAULT 0, p_after_since bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, decision text, waits double precision, remains double precision, because text[], holder text, is_mine boolean, since bigint)
+CREATE FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -871,12 +886,16 @@ CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT 
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) RETURNS record
+CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_minutes integer DEFAULT 0, p_after_since bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, decision text, waits double precision, remains double precision, because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
+CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -886,6 +905,11 @@ CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT N
     AS ...
 
 CREATE FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) RETURNS TABLE(kid text, workers bigint, is_listed boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -905,6 +929,20 @@ CREATE FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) RETURNS TA
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.console_filter(p_kind text, p_filter jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE(id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) RETURNS insp.job
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -917,8 +955,25 @@ CREATE FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uui
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_lanes(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, paused boolean, waiting bigint, is_estimate boolean, oldest double precision, delayed bigint, running bigint)
+CREATE FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text DEFAULT NULL::text, p_partner text DEFAULT NULL::text) RETURNS TABLE(partner text, enabled boolean, paused boolean, pause_reason text, max_running integer, running bigint, rate_per_second double precision, rate_burst integer, max_waiting bigint, waiting bigint, max_bytes bigint, bytes bigint, may_change boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_overseer(p_token_sha256 bytea, p_roles text[]) RETURNS text
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -934,7 +989,54 @@ CREATE FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_pa
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_queues(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, partner text, waiting bigint, oldest double precision, why text, remedy text)
+CREATE FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS ...
+
+CREATE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE(at double precision, lane text, waiting double precision, oldest double precision, running double precision, finished double precision, failed double precision, delivered double precision, undelivered double precision)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_proposals(p_token_sha256 bytea) RETURNS TABLE(id bigint, action text, arguments text, proposed_by text, proposed double precision, expires double precision, state text, decided_by text, decided double precision, is_own boolean, returns_secret boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) RETURNS TABLE(subject text, stamp text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE(region text, lane text, partner text, paused boolean, waiting bigint, is_estimate boolean, oldest double precision, delayed bigint, running bigint, why text, remedy text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL::bigint, p_to bigint DEFAULT NULL::bigint, p_actor text DEFAULT NULL::text, p_action text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, at double precision, who text, action text, object text, purpose text, detail text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -944,17 +1046,23 @@ CREATE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS bo
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_selection(p_partners integer[], p_code text, p_before timestamp with time zone, p_last bigint, p_limit integer) RETURNS TABLE(job_id bigint, id uuid)
-    LANGUAGE sql STABLE
+CREATE FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filter jsonb, p_before timestamp with time zone, p_limit integer) RETURNS TABLE(target bigint, queue integer, place bigint)
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_session_of(p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) RETURNS record
+CREATE FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) RETURNS void
@@ -967,10 +1075,16 @@ CREATE FUNCTION insp.console_sign_out(p_token_sha256 bytea) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_step(p_limit integer DEFAULT 100) RETURNS boolean
+CREATE FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '200ms'
+    AS ...
+
+CREATE FUNCTION insp.console_step() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET lock_timeout TO '1s'
+    SET lock_timeout TO '200ms'
     AS ...
 
 CREATE FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) RETURNS boolean
@@ -983,7 +1097,7 @@ CREATE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS times
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, action text, partner text, code text, reason text, began double precision, total integer, done integer, refused integer, ended double precision, ended_by text)
+CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1000,6 +1114,14 @@ CREATE FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) RETURNS T
 CREATE FUNCTION insp.console_who(p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL::bigint) RETURNS TABLE(worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.console_workers(p_token_sha256 bytea) RETURNS TABLE(id bigint, host text, process integer, version text, region text, slots integer, busy integer, leases bigint, state text, silent double precision)
@@ -1559,13 +1681,18 @@ CREATE FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_queues i
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '00:01:00'::interval, p_pages integer DEFAULT 64) RETURNS TABLE(region smallint, lane smallint, finished bigint)
+CREATE FUNCTION insp.finished_by_partner(p_within interval DEFAULT '00:01:00'::interval, p_pages integer DEFAULT 64) RETURNS TABLE(partner_id integer, region smallint, lane smallint, finished bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '00:01:00'::interval, p_pages integer DEFAULT 64) RETURNS TABLE(region smallint, lane smallint, finished bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.follow_partner() RETURNS trigger
@@ -2047,6 +2174,27 @@ CREATE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETU
     LANGUAGE sql IMMUTABLE
     AS ...
 
+CREATE TABLE insp.proposal (
+    id bigint NOT NULL,
+    action text NOT NULL,
+    arguments jsonb NOT NULL,
+    proposed_by text NOT NULL,
+    role oid NOT NULL,
+    proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    approving xid8,
+    outcome text,
+    decided_by text,
+    decided_at timestamp with time zone,
+    CONSTRAINT proposal_check CHECK ((((outcome IS NULL) = (decided_by IS NULL)) AND ((outcome IS NULL) = (decided_at IS NULL)))),
+    CONSTRAINT proposal_outcome_check CHECK ((outcome = ANY (ARRAY['approved'::text, 'rejected'::text])))
+);
+
+CREATE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS boolean
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2067,6 +2215,10 @@ CREATE FUNCTION insp.is_sealed(id uuid) RETURNS boolean
 CREATE FUNCTION insp.is_staff() RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.is_uuid(p_text text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.is_within_year(p_interval interval) RETURNS boolean
@@ -2444,22 +2596,6 @@ CREATE FUNCTION insp.oldest_unnumbered() RETURNS double precision
     SET enable_bitmapscan TO 'off'
     AS ...
 
-CREATE TABLE insp.proposal (
-    id bigint NOT NULL,
-    action text NOT NULL,
-    arguments jsonb NOT NULL,
-    proposed_by text NOT NULL,
-    role oid NOT NULL,
-    proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    approving xid8,
-    outcome text,
-    decided_by text,
-    decided_at timestamp with time zone,
-    CONSTRAINT proposal_check CHECK ((((outcome IS NULL) = (decided_by IS NULL)) AND ((outcome IS NULL) = (decided_at IS NULL)))),
-    CONSTRAINT proposal_outcome_check CHECK ((outcome = ANY (ARRAY['approved'::text, 'rejected'::text])))
-);
-
 CREATE FUNCTION insp.open_proposal(p_number bigint) RETURNS insp.proposal
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2768,6 +2904,11 @@ CREATE FUNCTION insp.record_checkpoints(p_after bigint DEFAULT 0, p_limit intege
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.record_each(p_action text, p_subjects text[], p_details jsonb[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.record_guard() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2840,6 +2981,13 @@ CREATE FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.record_since(p_chain text, p_time timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.record_strays() RETURNS TABLE(chain text, seq bigint)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2851,6 +2999,10 @@ CREATE FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zon
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.record_words() RETURNS text[]
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
@@ -2925,6 +3077,15 @@ CREATE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS bigint
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.replay_each(p_callbacks bigint[], OUT done integer, OUT refusals jsonb) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.request_lane(p jsonb) RETURNS smallint
     LANGUAGE plpgsql STABLE
     AS ...
@@ -2979,6 +3140,24 @@ CREATE FUNCTION insp.rerun(id uuid) RETURNS uuid
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.rerun_checks(p_jobs bigint[], partner insp.partner) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.rerun_each(p_jobs bigint[], OUT done integer, OUT refusals jsonb) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.rescue(p_dead_after interval DEFAULT '00:00:15'::interval, p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3, p_limit integer DEFAULT 1000, p_thorough boolean DEFAULT true, p_elapsed interval DEFAULT NULL::interval, OUT requeued integer, OUT dead_lettered integer, OUT workers integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -2993,6 +3172,15 @@ CREATE FUNCTION insp.rescue(p_dead_after interval DEFAULT '00:00:15'::interval, 
 CREATE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.resolve_each(p_jobs bigint[], p_note text, OUT done integer, OUT refusals jsonb) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
@@ -3053,6 +3241,10 @@ CREATE FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds d
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.returns_secret(p_action text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
 CREATE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL::text, note text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3094,6 +3286,15 @@ CREATE FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secr
 CREATE FUNCTION insp.sample_nothing() RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.sample_partners(p_most integer DEFAULT 200) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.sample_queue() RETURNS integer
@@ -3308,6 +3509,11 @@ CREATE FUNCTION insp.set_retention(partner text DEFAULT NULL::text, keep_parts i
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.set_second_review(partner text, needed boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval DEFAULT '00:00:00'::interval) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3436,6 +3642,16 @@ CREATE FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.take_waiting_of_many(p_partner integer, p_max bigint, p_jobs integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.tally(p_tally jsonb, p_code text, p_count integer DEFAULT 1) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
@@ -3726,6 +3942,16 @@ CREATE TABLE insp.console_act (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
+CREATE TABLE insp.console_batch (
+    task_id bigint NOT NULL,
+    number integer NOT NULL,
+    targets bigint[] NOT NULL,
+    queue integer,
+    first bigint,
+    last bigint
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
 CREATE TABLE insp.console_grant (
     session_id bigint NOT NULL,
     role text NOT NULL,
@@ -3757,19 +3983,21 @@ ALTER TABLE insp.console_session ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTIT
 CREATE TABLE insp.console_task (
     id bigint NOT NULL,
     actor text NOT NULL,
+    kind text NOT NULL,
     action text NOT NULL,
     partners integer[],
-    code text,
+    filter jsonb DEFAULT '{}'::jsonb NOT NULL,
     reason text NOT NULL,
     began_at timestamp with time zone DEFAULT now() NOT NULL,
     before timestamp with time zone DEFAULT now() NOT NULL,
-    last bigint DEFAULT 0 NOT NULL,
     total integer NOT NULL,
     done integer DEFAULT 0 NOT NULL,
     refused integer DEFAULT 0 NOT NULL,
+    refusals jsonb DEFAULT '{}'::jsonb NOT NULL,
     ended_at timestamp with time zone,
     ended_by text,
-    CONSTRAINT console_task_action_check CHECK ((action = ANY (ARRAY['rerun'::text, 'resolve'::text]))),
+    CONSTRAINT console_task_action_check CHECK ((action = ANY (ARRAY['rerun'::text, 'resolve'::text, 'cancel'::text, 'replay'::text, 'pause'::text, 'resume'::text, 'enable'::text]))),
+    CONSTRAINT console_task_kind_check CHECK ((kind = ANY (ARRAY['dead'::text, 'jobs'::text, 'callbacks'::text, 'endpoints'::text]))),
     CONSTRAINT console_task_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 200)))
 );
 ALTER TABLE insp.console_task ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -4220,6 +4448,18 @@ CREATE TABLE insp.partner_policy (
     policy jsonb NOT NULL
 );
 
+CREATE TABLE insp.partner_sample (
+    partner_id integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    waiting integer NOT NULL,
+    oldest integer NOT NULL,
+    running integer NOT NULL,
+    finished integer NOT NULL,
+    failed integer NOT NULL,
+    delivered integer NOT NULL,
+    undelivered integer NOT NULL
+);
+
 CREATE TABLE insp.partner_tokens (
     partner_id integer NOT NULL,
     tokens double precision NOT NULL,
@@ -4439,7 +4679,13 @@ WITH (fillfactor='50');
 
 CREATE TABLE insp.review_wait (
     job_id bigint NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    decided_by text,
+    decision text,
+    label text,
+    decided_at timestamp with time zone,
+    CONSTRAINT review_wait_check CHECK ((num_nulls(decided_by, decision, label, decided_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT review_wait_decision_check CHECK ((decision = ANY (ARRAY['PASSED'::text, 'WARNING'::text, 'REJECTED'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
 
@@ -5064,7 +5310,10 @@ CREATE VIEW insp.v_review AS
                     END) l(value))
             ELSE 'damaged: its decision is missing, and only insp.cancel ends it'::text
         END AS because,
-    w.job_id
+    w.job_id,
+    w.decided_by AS first_by,
+    w.decision AS first_decision,
+    w.label AS first_label
    FROM (((insp.review_wait w
      JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
      JOIN insp.partner p ON ((p.id = j.partner_id)))
@@ -5283,6 +5532,8 @@ ALTER TABLE ONLY insp.client_authorization
     ADD CONSTRAINT client_authorization_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.console_act
     ADD CONSTRAINT console_act_pkey PRIMARY KEY (transaction);
+ALTER TABLE ONLY insp.console_batch
+    ADD CONSTRAINT console_batch_pkey PRIMARY KEY (task_id, number);
 ALTER TABLE ONLY insp.console_session
     ADD CONSTRAINT console_session_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.console_session
@@ -5379,6 +5630,8 @@ ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.partner_policy
     ADD CONSTRAINT partner_policy_pkey PRIMARY KEY (partner_id, version);
+ALTER TABLE ONLY insp.partner_sample
+    ADD CONSTRAINT partner_sample_pkey PRIMARY KEY (partner_id, at);
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.person_gone
@@ -5472,16 +5725,18 @@ CREATE INDEX callback_waiting_order ON insp.callback_waiting USING btree (endpoi
 CREATE INDEX callback_waiting_retry ON insp.callback_waiting USING btree (due_at) WHERE ((attempts > 0) AND (state = 'pending'::text));
 CREATE INDEX capture_session_expires ON insp.capture_session USING btree (expires_at);
 CREATE INDEX capture_session_job ON insp.capture_session USING btree (job_id) WHERE (job_id IS NOT NULL);
+CREATE UNIQUE INDEX capture_session_key ON insp.capture_session USING btree (credential_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX capture_session_user ON insp.capture_session USING btree (partner_id, user_index) WHERE (user_index IS NOT NULL);
 CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
 CREATE UNIQUE INDEX client_authorization_name ON insp.client_authorization USING btree (partner_id, name);
 CREATE UNIQUE INDEX console_grant_once ON insp.console_grant USING btree (session_id, role, COALESCE(partner_id, 0));
 CREATE INDEX console_session_expires ON insp.console_session USING btree (expires_at);
-CREATE INDEX console_task_open ON insp.console_task USING btree (id) WHERE (ended_at IS NULL);
 CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
 CREATE INDEX credential_token_credential ON insp.credential_token USING btree (credential_id);
 CREATE INDEX credential_token_expires ON insp.credential_token USING btree (expires_at);
 CREATE INDEX dead_died ON insp.dead USING btree (died_at);
+CREATE INDEX dead_open ON insp.dead USING btree (died_at, job_id) WHERE (resolved_at IS NULL);
+CREATE INDEX dead_open_code ON insp.dead USING btree (code, died_at, job_id) WHERE (resolved_at IS NULL);
 CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
 CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization USING btree (authorization_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
@@ -5515,6 +5770,7 @@ CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
 CREATE INDEX object_gone_since ON insp.object_gone USING btree (since);
 CREATE INDEX partner_keeps_no_parts ON insp.partner USING btree (id) WHERE (keep_parts = '00:00:00'::interval);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
+CREATE INDEX partner_sample_at ON insp.partner_sample USING brin (at) WITH (pages_per_range='16', autosummarize='on');
 CREATE UNIQUE INDEX partner_test_of ON insp.partner USING btree (test_of) WHERE (test_of IS NOT NULL);
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 CREATE INDEX person_gone_due ON insp.person_gone USING btree (due_at);
@@ -5765,6 +6021,7 @@ GRANT ALL ON FUNCTION insp.callback_use_authorization(p_endpoint bigint, p_name 
 REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel_each(p_jobs bigint[], p_queue integer, p_first bigint, p_last bigint, OUT done integer, OUT refusals jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.cancel_erased(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer, OUT cancelled integer, OUT kept integer) TO insp_operator;
@@ -5806,8 +6063,8 @@ REVOKE ALL ON FUNCTION insp.capture_check_open(s insp.capture_session) FROM PUBL
 GRANT SELECT ON TABLE insp.partner TO insp_operator;
 GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.capture_consent(p insp.partner, p_at timestamp with time zone) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, OUT token text, OUT expires_at text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, OUT token text, OUT expires_at text) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.capture_create(p_credential bigint, p_secret_sha256 bytea, p_id uuid, p_payload jsonb, p_options jsonb, p_sealed bytea, p_idempotency bytea, p_digest bytea, OUT token text, OUT expires_at text, OUT id uuid, OUT repeated boolean) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_find(p_token_sha256 bytea, p_browser_sha256 bytea, OUT id uuid, OUT partner text, OUT partner_id integer, OUT state text, OUT is_mine boolean, OUT request jsonb, OUT return_url text, OUT sealed bytea, OUT parts text[], OUT challenge text, OUT fallback text, OUT shows_result boolean, OUT locale text, OUT embed_origin text, OUT expires_in integer, OUT consent jsonb, OUT policy_url text, OUT policy_version text, OUT purposes text[], OUT tries jsonb, OUT job uuid, OUT job_status smallint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_judge(p_token_sha256 bytea, p_browser_sha256 bytea, p_kind text, p_language text, OUT attempt integer, OUT advice jsonb) FROM PUBLIC;
@@ -5817,6 +6074,7 @@ REVOKE ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 
 GRANT ALL ON FUNCTION insp.capture_open(p_token_sha256 bytea, p_browser_sha256 bytea, p_policy_version text, p_text text) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_payload(s insp.capture_session, p_payload jsonb, p_kinds text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.capture_repeat(p_credential bigint, p_idempotency bytea, p_digest bytea, p_token_sha256 bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.capture_result(p_token_sha256 bytea, p_browser_sha256 bytea) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.capture_submit(p_token_sha256 bytea, p_browser_sha256 bytea, p_payload jsonb, p_kinds text[], p_contents bytea[], p_sealed bytea, p_request_hmac bytea, p_locations text[], p_digests bytea[], p_sizes integer[], OUT id uuid, OUT repeated boolean) FROM PUBLIC;
@@ -5894,45 +6152,71 @@ GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operato
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_actor(p_token_sha256 bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_action text, p_partner text, p_code text, p_edge bigint, p_reason text) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_count(p_token_sha256 bytea, p_partner text, p_code text, OUT letters bigint, OUT before bigint) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_decryption_keys(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_end() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_endpoints(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_explain(p_token_sha256 bytea, p_id uuid) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_filter(p_kind text, p_filter jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_lanes(p_token_sha256 bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_lanes(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_keys(p_token_sha256 bytea, OUT key_store text, OUT wrapping_key text, OUT former_key text, OUT changed double precision, OUT keys bigint, OUT keys_oldest double precision, OUT persons bigint, OUT persons_oldest double precision, OUT faces bigint, OUT objects bigint, OUT objects_oldest double precision, OUT checkpoint bigint, OUT signer text, OUT signed double precision) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text, p_partner text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_overseer(p_token_sha256 bytea, p_roles text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_part(p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer, OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_partners(p_token_sha256 bytea, p_roles text[], p_partner text, OUT actor text, OUT partners integer[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_queues(p_token_sha256 bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_queues(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_pause(p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_to bigint, p_actor text, p_action text, p_object text, p_edge bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_to bigint, p_actor text, p_action text, p_object text, p_edge bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_selection(p_partners integer[], p_code text, p_before timestamp with time zone, p_last bigint, p_limit integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filter jsonb, p_before timestamp with time zone, p_limit integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_step(p_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_step(p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_step() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_step() TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -5942,6 +6226,8 @@ GRANT ALL ON FUNCTION insp.console_tasks(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_who(p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_workers(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_workers(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
@@ -6098,6 +6384,7 @@ REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summari
 REVOKE ALL ON FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_spent(p_jobs bigint[], p_fences bigint[], p_queues integer[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finished_by_partner(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.follow_partner() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
@@ -6248,12 +6535,16 @@ REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_listed_host(p_url text, p_hosts text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.proposal TO insp_operator;
+GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.is_proposer(p insp.proposal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_sealed(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.is_staff() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_uuid(p_text text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_within_year(p_interval interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.job_result(p_id uuid, p_purpose text) FROM PUBLIC;
@@ -6346,8 +6637,6 @@ GRANT ALL ON FUNCTION insp.objects_of_no_part(p_locations text[]) TO insp_operat
 REVOKE ALL ON FUNCTION insp.objects_swept(p_to text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.objects_swept(p_to text) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.oldest_unnumbered() FROM PUBLIC;
-GRANT SELECT ON TABLE insp.proposal TO insp_operator;
-GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.open_proposal(p_number bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_counts(p_parts bigint[], p_results bigint[], p_requests bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
@@ -6422,6 +6711,7 @@ REVOKE ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) 
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_auditor;
 GRANT ALL ON FUNCTION insp.record_checkpoints(p_after bigint, p_limit integer) TO insp_signer;
+REVOKE ALL ON FUNCTION insp.record_each(p_action text, p_subjects text[], p_details jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.record TO insp_operator;
 GRANT SELECT ON TABLE insp.record TO insp_auditor;
@@ -6444,6 +6734,7 @@ GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit int
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_auditor;
 GRANT ALL ON FUNCTION insp.record_rows(p_chain text, p_after bigint, p_limit integer, p_words boolean) TO insp_signer;
 REVOKE ALL ON FUNCTION insp.record_search(p_action text, p_partner text, p_purpose text, p_is_needed boolean, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_since(p_chain text, p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_strays() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.record_strays() TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_strays() TO insp_auditor;
@@ -6452,6 +6743,7 @@ REVOKE ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with t
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_operator;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_auditor;
 GRANT ALL ON FUNCTION insp.record_waits(p_chain text, p_before timestamp with time zone) TO insp_signer;
+REVOKE ALL ON FUNCTION insp.record_words() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text, p_field text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
@@ -6465,6 +6757,7 @@ REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_pulls(p_callbacks bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean, OUT jobs bigint[], OUT words integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.replay_each(p_callbacks bigint[], OUT done integer, OUT refusals jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_lane(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_partner(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_personal(p jsonb) FROM PUBLIC;
@@ -6479,10 +6772,13 @@ REVOKE ALL ON FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text,
 REVOKE ALL ON FUNCTION insp.rerun(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.rerun_checks(p_jobs bigint[], partner insp.partner) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.rerun_each(p_jobs bigint[], OUT done integer, OUT refusals jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT dead_lettered integer, OUT workers integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT dead_lettered integer, OUT workers integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.resolve_dead(id uuid, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.resolve_each(p_jobs bigint[], p_note text, OUT done integer, OUT refusals jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.result_document(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.result_frame(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
@@ -6493,6 +6789,7 @@ REVOKE ALL ON FUNCTION insp.retire_callbacks(p_ids bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retire_record(p_chain text, p_before timestamp with time zone, p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.returns_secret(p_action text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_reviewer;
@@ -6505,6 +6802,7 @@ REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.sample_partners(p_most integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.seal_of(p_bytes bytea) FROM PUBLIC;
@@ -6578,6 +6876,8 @@ REVOKE ALL ON FUNCTION insp.set_regions(regions text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_regions(regions text[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_second_review(partner text, needed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_second_review(partner text, needed boolean) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.set_vendor(partner text, vendor jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_vendor(partner text, vendor jsonb) TO insp_operator;
@@ -6611,6 +6911,8 @@ GRANT ALL ON FUNCTION insp.sweep(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.take_waiting_of_many(p_partner integer, p_max bigint, p_jobs integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.tally(p_tally jsonb, p_code text, p_count integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_mark(p_partner integer) FROM PUBLIC;
@@ -6696,6 +6998,8 @@ GRANT SELECT(consumed_at) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(consumed_at) ON TABLE insp.challenge TO insp_auditor;
 GRANT SELECT(job_id) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(job_id) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT ON TABLE insp.console_batch TO insp_operator;
+GRANT SELECT ON TABLE insp.console_batch TO insp_auditor;
 GRANT SELECT ON TABLE insp.console_grant TO insp_operator;
 GRANT SELECT ON TABLE insp.console_grant TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.console_session TO insp_operator;
@@ -6776,6 +7080,8 @@ GRANT SELECT ON TABLE insp.partner_key TO insp_operator;
 GRANT SELECT ON TABLE insp.partner_key TO insp_auditor;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_auditor;
+GRANT SELECT ON TABLE insp.partner_sample TO insp_operator;
+GRANT SELECT ON TABLE insp.partner_sample TO insp_auditor;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
 GRANT SELECT ON TABLE insp.pull_cursor TO insp_operator;

@@ -146,7 +146,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('PURPOSE_MISSING', 'IN156', 'reading personal data requires a purpose', false, NULL,
         'A purpose is review, support, export or delivery.'),
     ('APPROVAL_NEEDED', 'IN157', 'the change needs the approval of a second login', false, NULL, NULL),
-    ('APPROVAL_REFUSED', 'IN158', 'the proposal cannot be approved', false, NULL, NULL),
+    ('APPROVAL_REFUSED', 'IN158', 'the proposal cannot be approved', false, 409, NULL),
     ('PARTS_TOO_LARGE', 'IN145', 'all parts of the job together are larger than the limit', false, 413, NULL),
     ('KEYS_UNAVAILABLE', 'IN150', 'the key store, or the wrapping key''s token or KMS, does not respond', true, 503, NULL),
     ('OBJECT_STORE_UNAVAILABLE', 'IN170', 'the object store does not respond properly', true, 503, NULL),

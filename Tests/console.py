@@ -54,7 +54,7 @@ def prepare():
     sql("INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'TIMED_OUT', 8, 0 FROM insp.job WHERE status = 128")
     # An image of each case, as the worker's first stage stores it, and a minute of plots.
     image = {"format": "JPEG", "width": 1500, "height": 1000, "orientation": 6, "storedWidth": 1000, "storedHeight": 1500}
-    facts = json.dumps({"images": {"FRONT": image}})
+    facts = json.dumps({"images": {"FRONT": image}, "cpuMs": 1})
     sql(f"INSERT INTO insp.step (job_id, status, fence, seal, body) SELECT job_id, 4, 1, 0, convert_to('{facts}', 'UTF8') FROM insp.review_wait")
     sql("SELECT insp.sample_queue()")
     return sql("SELECT string_agg(id::text, ' ' ORDER BY since DESC) FROM insp.v_review").split()

@@ -110,7 +110,7 @@ DECLARE
     w record;
     s record;
     step interval;
-    origin constant timestamptz := 'epoch';
+    origin constant timestamptz := timestamptz 'epoch';
     -- Every minute of a day, and every seventh of a week.
     points timestamptz[];
     since timestamptz;

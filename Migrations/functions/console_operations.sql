@@ -146,7 +146,7 @@ DECLARE
     scanned constant integer := 1000;
     seen integer := 0;
     listed integer := 0;
-    from_died timestamptz := 'infinity';
+    from_died timestamptz := timestamptz 'infinity';
     from_job bigint := 9223372036854775807;
     last_id uuid;
     last_died bigint;

@@ -87,7 +87,7 @@ COMMENT ON FUNCTION insp.record_since(text, timestamptz) IS
     'The number of a chain below which rows are older than a time; inexact by moments, since rows are numbered as they are written';
 
 CREATE OR REPLACE FUNCTION insp.console_record(
-    p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL, p_to bigint DEFAULT NULL, p_actor text DEFAULT NULL,
+    p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL, p_until bigint DEFAULT NULL, p_actor text DEFAULT NULL,
     p_action text DEFAULT NULL, p_object text DEFAULT NULL, p_edge bigint DEFAULT NULL
 ) RETURNS TABLE (id bigint, at double precision, who text, action text, object text, purpose text, detail text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -95,8 +95,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 #variable_conflict use_column
 DECLARE
     me constant text := insp.console_overseer(p_token_sha256, ARRAY['operator', 'auditor']);
-    since constant timestamptz := 'epoch'::timestamptz + p_from * interval '1 second';
-    until constant timestamptz := 'epoch'::timestamptz + p_to * interval '1 second';
+    since timestamptz;
+    until timestamptz;
     low bigint := 0;
     high bigint := coalesce(p_edge, 9223372036854775807);
     -- As many as a page answers at once.
@@ -107,13 +107,15 @@ DECLARE
 BEGIN
     PERFORM insp.require(EXISTS (SELECT FROM insp.record_chain c WHERE c.chain = p_chain), 'chain',
         (SELECT format('Chains are %s.', string_agg(c.chain, ', ' ORDER BY c.chain)) FROM insp.record_chain c));
-    PERFORM insp.require(coalesce(p_from, 0) BETWEEN 0 AND 253402300799 AND coalesce(p_to, 0) BETWEEN 0 AND 253402300799,
+    PERFORM insp.require(coalesce(p_from, 0) BETWEEN 0 AND 253402300799 AND coalesce(p_until, 0) BETWEEN 0 AND 253402300799,
         'time', 'A time is between 1970 and 9999.');
     PERFORM insp.require(greatest(length(p_actor), length(p_action), length(p_object), 0) <= 200, 'filter', 'At most 200 characters.');
+    since := 'epoch'::timestamptz + p_from * interval '1 second';
+    until := 'epoch'::timestamptz + p_until * interval '1 second';
     IF p_from IS NOT NULL THEN
         low := coalesce(insp.record_since(p_chain, since - interval '1 minute'), 0);
     END IF;
-    IF p_to IS NOT NULL THEN
+    IF p_until IS NOT NULL THEN
         high := least(high, coalesce(insp.record_since(p_chain, until + interval '1 minute'), high));
     END IF;
     FOR one IN

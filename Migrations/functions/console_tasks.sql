@@ -30,7 +30,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     known constant text[] := CASE p_kind WHEN 'dead' THEN ARRAY['partner', 'code'] WHEN 'jobs' THEN ARRAY['partner', 'lane', 'state']
         WHEN 'callbacks' THEN ARRAY['partner', 'endpoint'] WHEN 'endpoints' THEN ARRAY['partner', 'state'] END;
-    f jsonb := '{}';
+    f jsonb := jsonb '{}';
 BEGIN
     PERFORM insp.require(coalesce(jsonb_typeof(p_filter), 'object') = 'object', 'filter', 'It is a JSON object.');
     f := jsonb_strip_nulls(coalesce(p_filter, '{}'));

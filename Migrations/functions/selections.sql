@@ -83,10 +83,10 @@ DECLARE
     good bigint[];
     seen integer := 0;
     -- Jobs that can run again, by partner.
-    olds bigint[] := '{}';
-    owners integer[] := '{}';
-    places smallint[] := '{}';
-    stamps jsonb[] := '{}';
+    olds bigint[] := ARRAY[]::bigint[];
+    owners integer[] := ARRAY[]::integer[];
+    places smallint[] := ARRAY[]::smallint[];
+    stamps jsonb[] := ARRAY[]::jsonb[];
     numbers bigint[];
     fresh uuid[];
     prefix constant text := insp.id_prefix();

@@ -158,7 +158,7 @@ extension ErrorCode {
                 "IN156", "reading personal data requires a purpose", status: nil,
                 hint: "A purpose is review, support, export or delivery.")
         case .approvalNeeded: refusal("IN157", "the change needs the approval of a second login", status: nil)
-        case .approvalRefused: refusal("IN158", "the proposal cannot be approved", status: nil)
+        case .approvalRefused: refusal("IN158", "the proposal cannot be approved", status: 409)
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .caseTaken:
             refusal(

@@ -30,7 +30,7 @@ constexpr int space = static_cast<int>(letters.find(U' '));
 constexpr int foreign = static_cast<int>(letters.size()), blank = foreign + 1, classes = blank + 1;
 constexpr int strip_rows = 32, window = 129, ends = 8;
 /// Of the shares: half of the lines trained on are hardly legible, so the network doubts what it reads rightly.
-constexpr float sharpness = 3.5f;
+constexpr float sharpness = 2.5f;
 
 struct Mark {
     char32_t mark;

@@ -98,7 +98,7 @@ extension OpenAPIExample.Values {
                     ],
                     "linesRead": 25,
                     "linesFound": 31,
-                    "modelSHA256": "128420eaef2ee1816d6da4d0ccab15b1a0e8d15280e559ffc5bcc269c56074bd",
+                    "modelSHA256": "141b7ec50352c2fabec6bdd52f77a0e482bf3c57fd963f9d70a327f57e8792bc",
                     "comparedWith": "FRONT"
                   },
                   "type": "PASSPORT",

@@ -1027,7 +1027,7 @@ CREATE FUNCTION insp.console_queue(p_token_sha256 bytea) RETURNS TABLE(region te
     SET jit TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint, p_actor text DEFAULT NULL::text, p_action text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, at double precision, who text, action text, object text, purpose text, detail text)
+CREATE FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL::bigint, p_end bigint DEFAULT NULL::bigint, p_actor text DEFAULT NULL::text, p_action text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, at double precision, who text, action text, object text, purpose text, detail text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -6199,8 +6199,8 @@ REVOKE ALL ON FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) FROM P
 GRANT ALL ON FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_until bigint, p_actor text, p_action text, p_object text, p_edge bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_until bigint, p_actor text, p_action text, p_object text, p_edge bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_end bigint, p_actor text, p_action text, p_object text, p_edge bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_end bigint, p_actor text, p_action text, p_object text, p_edge bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;

@@ -87,7 +87,7 @@ COMMENT ON FUNCTION insp.record_since(text, timestamptz) IS
     'The number of a chain below which rows are older than a time; inexact by moments, since rows are numbered as they are written';
 
 CREATE OR REPLACE FUNCTION insp.console_record(
-    p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL, p_until bigint DEFAULT NULL, p_actor text DEFAULT NULL,
+    p_token_sha256 bytea, p_chain text, p_from bigint DEFAULT NULL, p_end bigint DEFAULT NULL, p_actor text DEFAULT NULL,
     p_action text DEFAULT NULL, p_object text DEFAULT NULL, p_edge bigint DEFAULT NULL
 ) RETURNS TABLE (id bigint, at double precision, who text, action text, object text, purpose text, detail text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -107,15 +107,15 @@ DECLARE
 BEGIN
     PERFORM insp.require(EXISTS (SELECT FROM insp.record_chain c WHERE c.chain = p_chain), 'chain',
         (SELECT format('Chains are %s.', string_agg(c.chain, ', ' ORDER BY c.chain)) FROM insp.record_chain c));
-    PERFORM insp.require(coalesce(p_from, 0) BETWEEN 0 AND 253402300799 AND coalesce(p_until, 0) BETWEEN 0 AND 253402300799,
+    PERFORM insp.require(coalesce(p_from, 0) BETWEEN 0 AND 253402300799 AND coalesce(p_end, 0) BETWEEN 0 AND 253402300799,
         'time', 'A time is between 1970 and 9999.');
     PERFORM insp.require(greatest(length(p_actor), length(p_action), length(p_object), 0) <= 200, 'filter', 'At most 200 characters.');
     since := 'epoch'::timestamptz + p_from * interval '1 second';
-    until := 'epoch'::timestamptz + p_until * interval '1 second';
+    until := 'epoch'::timestamptz + p_end * interval '1 second';
     IF p_from IS NOT NULL THEN
         low := coalesce(insp.record_since(p_chain, since - interval '1 minute'), 0);
     END IF;
-    IF p_until IS NOT NULL THEN
+    IF p_end IS NOT NULL THEN
         high := least(high, coalesce(insp.record_since(p_chain, until + interval '1 minute'), high));
     END IF;
     FOR one IN

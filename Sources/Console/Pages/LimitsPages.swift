@@ -39,7 +39,8 @@ struct LimitsPage {
         content.append(
             ConsolePage.table(
                 "Partners' limits, and what of them is used",
-                ["Partner", "", "Running", "Rate", "Waiting", "Bytes of parts"], rows, empty: "There is no partner."))
+                ["Partner", "State", "Running", "Rate", "Waiting", "Bytes of parts"], rows,
+                empty: "There is no partner."))
         if self.rows.count == Self.pageSize, let last = self.rows.last {
             let query = ConsolePage.query([("after", last.partner)])
             content.append("<nav aria-label='Pages'><a href='/limits\(query)' rel='next'>Next page</a></nav>\n")

@@ -156,7 +156,7 @@ struct KeysPage {
             }
             content.append(
                 ConsolePage.table(
-                    "Partners' keys by wrapping key", ["Wrapping key", "Partners", ""], rows,
+                    "Partners' keys by wrapping key", ["Wrapping key", "Partners", "State"], rows,
                     empty: "No partner has a key."))
         } else if state.wrappingKey != nil {
             content.append(

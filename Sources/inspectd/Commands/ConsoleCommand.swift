@@ -146,14 +146,12 @@ private struct ConsoleProcess {
             log.info(
                 "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
         }
+        let stop = StopOnce()
+        let signals = StopSignals { stop.request() }
+        defer { signals.cancel() }
         // Until it is known whether and how jobs are sealed, no case could be shown.
         let checking = Task { try await self.configuration.checkedKeyStore { _ in } }
-        let stop = StopOnce()
-        let signals = StopSignals {
-            checking.cancel()
-            stop.request()
-        }
-        defer { signals.cancel() }
+        stop.atRequest { checking.cancel() }
         let keys: KeyStore?
         do { keys = try await checking.value } catch is CancellationError {
             return log.info("console stopped")

@@ -135,15 +135,13 @@ private struct GatewayProcess {
             log.info(
                 "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
         }
+        let stop = StopOnce()
+        let signals = StopSignals { stop.request() }
+        defer { signals.cancel() }
         // Until it is known whether and how requests are sealed, clients get Retry-After.
         let store = self.store
         let checking = Task { try await self.configuration.checkedKeyStore { store.wait($0) } }
-        let stop = StopOnce()
-        let signals = StopSignals {
-            checking.cancel()
-            stop.request()
-        }
-        defer { signals.cancel() }
+        stop.atRequest { checking.cancel() }
         let keys: KeyStore?
         do { keys = try await checking.value } catch is CancellationError {
             return log.info("gateway stopped")

@@ -5,17 +5,28 @@ final class StopOnce: Sendable {
     private struct State {
         var isRequested = false
         var waiting: CheckedContinuation<Void, Never>?
+        var action: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
     func request() {
-        let waiting = self.state.withLock { state in
+        let (waiting, action) = self.state.withLock { state in
             state.isRequested = true
-            defer { state.waiting = nil }
-            return state.waiting
+            defer { (state.waiting, state.action) = (nil, nil) }
+            return (state.waiting, state.action)
         }
+        action?()
         waiting?.resume()
+    }
+
+    /// Does something at the request, or at once if it was made before.
+    func atRequest(_ action: @escaping @Sendable () -> Void) {
+        let isRequested = self.state.withLock { state in
+            if !state.isRequested { state.action = action }
+            return state.isRequested
+        }
+        if isRequested { action() }
     }
 
     func requested() async {

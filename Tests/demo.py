@@ -82,6 +82,8 @@ def enter(run):
 
 
 def main():
+    # A shell ignores it in what it runs in the background, and so would the demo.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     program = Path(sys.argv[1]).resolve() / "inspectd"
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)

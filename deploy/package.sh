@@ -88,9 +88,9 @@ for unit in worker gateway console migrate; do
     {
         printf '# Part of the package. Without its settings the service is skipped, and is neither failed nor started again and again.\n[Unit]\n'
         sed -nE 's/^LoadCredential=[a-z]+:(.*)/ConditionPathExists=\1/p' "$here/systemd/inspectd-$unit.service"
-        # shellcheck disable=SC2016  # systemd replaces them
-        printf '\n[Service]\nExecCondition=/usr/bin/test -n "${INSPECTD_DATABASE_URL}${PGHOST}${PGSERVICE}"\n'
-        # shellcheck disable=SC2016
+        # By a shell, which reads the environment: systemd's own variables would put the password on a command line.
+        printf "\\n[Service]\\nExecCondition=/bin/sh -c 'test -n \"\$\$INSPECTD_DATABASE_URL\$\$PGHOST\$\$PGSERVICE\"'\\n"
+        # shellcheck disable=SC2016  # systemd replaces it
         [ "$unit" != console ] || printf 'ExecCondition=/usr/bin/test -n "${CONSOLE_URL}"\n'
         # The account of the role that owns the schema.
         [ "$unit" != migrate ] || printf 'User=inspectd\n'

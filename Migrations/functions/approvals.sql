@@ -110,12 +110,21 @@ END
 $$;
 COMMENT ON FUNCTION insp.approval_call(text, jsonb) IS 'The statement that a proposal stands for; refuses arguments that the function does not have';
 
+CREATE OR REPLACE FUNCTION insp.is_same_person(p_one text, p_other text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Case differs between providers; the name at the console may be the login's with a domain.
+    SELECT lower(p_one) = lower(p_other) OR (p_one LIKE 'console:%') <> (p_other LIKE 'console:%')
+        AND split_part(lower(replace(p_one, 'console:', '')), '@', 1) = split_part(lower(replace(p_other, 'console:', '')), '@', 1)
+$$;
+COMMENT ON FUNCTION insp.is_same_person(text, text) IS
+    'Whether two names in the record (a login, or console: and the name of who is signed in) may be one person''s; in doubt, yes';
+
 CREATE OR REPLACE FUNCTION insp.is_proposer(p insp.proposal) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- A person who proposed with a login must not approve at the console, whose login is another one.
-    SELECT CASE WHEN a.actor LIKE 'console:%' THEN lower(p.proposed_by) IN (lower(a.actor), lower(a.name), lower(split_part(a.name, '@', 1)))
-        ELSE p.proposed_by = a.actor OR p.role = to_regrole(quote_ident(session_user))::oid END
-    FROM (SELECT x.actor, substr(x.actor, 9) AS name FROM insp.actor() AS x (actor)) a
+    SELECT insp.is_same_person(p.proposed_by, a.actor)
+        OR a.actor NOT LIKE 'console:%' AND p.role = to_regrole(quote_ident(session_user))::oid
+    FROM insp.actor() AS a (actor)
 $$;
 COMMENT ON FUNCTION insp.is_proposer(insp.proposal) IS
     'Whether who acts has proposed this: the same login, or at the console the person whose name, or its part before an @, is that of the login';

@@ -70,7 +70,7 @@ BEGIN
         holder := substr(one.actor, 9);
         is_mine := coalesce(one.actor = w.actor, false);
         first_by := substr(one.decided_by, 1 + CASE WHEN one.decided_by LIKE 'console:%' THEN 8 ELSE 0 END);
-        may_take := (one.actor IS NULL OR is_mine) AND one.decided_by IS DISTINCT FROM w.actor;
+        may_take := (one.actor IS NULL OR is_mine) AND NOT coalesce(insp.is_same_person(one.decided_by, w.actor), false);
         RETURN NEXT;
     END LOOP;
 END
@@ -89,7 +89,7 @@ BEGIN
     IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
     ELSIF EXISTS (SELECT FROM insp.review_wait w JOIN insp.partner p ON p.id = (c.job).partner_id
-            WHERE w.job_id = (c.job).id AND w.decided_by = c.actor AND p.second_review) THEN
+            WHERE w.job_id = (c.job).id AND insp.is_same_person(w.decided_by, c.actor) AND p.second_review) THEN
         PERFORM insp.refuse('CASE_TAKEN', 'you have decided it', 'Somebody else must confirm that, or decide otherwise.');
     END IF;
     DELETE FROM insp.case_lease l WHERE l.until < now() - interval '1 day';
@@ -178,7 +178,7 @@ BEGIN
     is_mine := coalesce(is_mine, false);
     second := (SELECT p.second_review FROM insp.partner p WHERE p.id = j.partner_id);
     SELECT substr(w.decided_by, 1 + CASE WHEN w.decided_by LIKE 'console:%' THEN 8 ELSE 0 END), w.decision, w.label,
-        coalesce(w.decided_by = c.actor, false)
+        coalesce(insp.is_same_person(w.decided_by, c.actor), false)
     INTO first_by, first_decision, first_label, first_is_mine FROM insp.review_wait w WHERE w.job_id = j.id;
     SELECT coalesce(jsonb_agg(jsonb_build_object('at', insp.iso_time(r.at), 'who', r.actor, 'action', r.action,
         'note', r.words -> 'note') ORDER BY r.id), '[]') INTO notes

@@ -148,16 +148,15 @@ BEGIN
     IF last IS NOT NULL THEN
         RETURN QUERY SELECT last, NULL::double precision, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text;
     END IF;
-    IF p_edge IS NULL THEN
-        PERFORM insp.console_begin(me);
-        PERFORM insp.record('search_record', 'record ' || p_chain, jsonb_build_object('since', since, 'until', until, 'actor', p_actor,
-            'searched', p_action, 'object', p_object));
-        PERFORM insp.console_end();
-    END IF;
+    -- Also a further page: where it begins is the caller's word.
+    PERFORM insp.console_begin(me);
+    PERFORM insp.record('search_record', 'record ' || p_chain, jsonb_build_object('since', since, 'until', until, 'actor', p_actor,
+        'searched', p_action, 'object', p_object));
+    PERFORM insp.console_end();
 END
 $$;
 COMMENT ON FUNCTION insp.console_record(bytea, text, bigint, bigint, text, text, text, bigint) IS
-    'Up to 50 rows of a chain of the record, newest first: from a time until before another one (seconds since 1970), of a login or a person, an action, an object; words about jobs are left out. Looks at 20,000 rows; a last row without a time says with which p_edge the search goes on. Each search is recorded';
+    'Up to 50 rows of a chain of the record, newest first: from a time until before another one (seconds since 1970), of a login or a person, an action, an object; words about jobs are left out. Looks at 20,000 rows; a last row without a time says with which p_edge the search goes on. Each search, and each further page, is recorded';
 GRANT EXECUTE ON FUNCTION insp.console_record(bytea, text, bigint, bigint, text, text, text, bigint) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.is_uuid(p_text text) RETURNS boolean

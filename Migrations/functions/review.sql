@@ -144,7 +144,7 @@ BEGIN
     SELECT p.second_review INTO needs_second FROM insp.partner p WHERE p.id = held.partner_id;
     SELECT * INTO earlier FROM insp.review_wait w WHERE w.job_id = held.id;
     IF needs_second AND jsonb_typeof(decided.summary) = 'object' THEN
-        IF earlier.decided_by = who THEN
+        IF insp.is_same_person(earlier.decided_by, who) THEN
             PERFORM insp.refuse('CASE_TAKEN', 'you have decided it', 'Somebody else must confirm that, or decide otherwise.');
         ELSIF (earlier.decision, earlier.label) IS DISTINCT FROM (review.decision, word) THEN
             -- The first decision, or one that contradicts it and so is a first one itself.

@@ -267,7 +267,8 @@ BEGIN
         ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED);
     refusals := insp.tally('{}', 'ROW_LOCKED', cardinality(p_jobs) - cardinality(held));
     ended := ARRAY(SELECT j.id FROM unnest(held) u (id) JOIN insp.job j ON j.id = ANY (ARRAY[u.id])
-        WHERE j.status < 128 AND insp.may_act(j.partner_id));
+        -- A case that waits for a reviewer meanwhile is in no selection of jobs.
+        WHERE j.status < 64 AND insp.may_act(j.partner_id));
     refusals := insp.tally(refusals, 'already', cardinality(held) - cardinality(ended));
     done := CASE WHEN ended <> '{}' THEN insp.end_unclaimed(ended, 'CANCELLED', NULL) ELSE 0 END;
     -- Otherwise workers would have to claim them to find that they have ended.

@@ -109,7 +109,7 @@ extension ConsoleStore {
         _ = try await self.ask("SELECT insp.console_reject($1, $2)", [session.key, .int(proposal)])
     }
 
-    /// - Parameter edge: Where the search goes on; `nil`: with the newest, and the search is recorded.
+    /// - Parameter edge: Where the search goes on; `nil`: with the newest. Each call is recorded.
     /// - Returns: Rows, newest first, and where the search goes on; `nil`: there are no more.
     func record(
         _ session: ConsoleSession, _ search: RecordSearch, from edge: Int64?

@@ -35,6 +35,9 @@ import Testing
         // Neither by taking it again nor by deciding it does the same person confirm.
         let again = try await ann.post("/cases/\(id)/take")
         #expect(again.status == 409 && again.text.contains("CASE_TAKEN"))
+        // Nor as the provider may write the name another time.
+        let renamed = try await site.person("Ann", "reviewer:bank")
+        #expect(try await renamed.post("/cases/\(id)/take").text.contains("CASE_TAKEN"))
         #expect(try await ann.post("/cases/next").headers["location"] == "/cases")
         #expect(try await ann.post("/cases/\(id)/decide", ["decision": "REJECTED", "label": "fake"]).status == 409)
         #expect(try await bob.get("/cases").text.contains("first decided by ann"))
@@ -110,6 +113,9 @@ import Testing
         _ = try await site.admin.query(review, [.text(id)])
         let refused = await #expect(throws: PostgresError.self) { try await site.admin.query(review, [.text(id)]) }
         #expect(refused?.sqlState == "IN192")
+        let login = try await site.admin.query("SELECT session_user::text", [])[0].string(0)
+        let same = try await site.person("\(login)@bank.example", "reviewer:bank")
+        #expect(try await same.post("/cases/\(id)/take").text.contains("CASE_TAKEN"))
         #expect(try await self.status(site, id) == 64)
         let explained = try await site.admin.query("SELECT explanation FROM insp.explain_job($1)", [.text(id)])
         #expect(try explained.contains { try $0.string(0).contains("a second person must confirm that") })

@@ -71,12 +71,12 @@ import Testing
         let next = try #require(first.text.firstMatch(of: /href='(\/record\?[^']*before=[0-9]+)'/)?.1)
         let second = try await eve.get(String(next).replacing("&amp;", with: "&"))
         #expect(second.text.matches(of: /<td>pause<\/td>/).count == 10 && !second.text.contains("rel='next'"))
-        // A page is part of its search.
+        // A further page is a search of its own.
         #expect(
             try await site.count(
                 "insp.record WHERE action = 'search_record' AND actor = 'console:eve' AND detail ->> 'object' = 'partner bank'"
             )
-                == 1)
+                == 2)
         #expect(try await eve.get("/record?chain=operator&actor=eve").text.contains("console_sign_in"))
         #expect(try await eve.get("/record?chain=operator&actor=nobody").text.contains("Nothing is on record"))
         #expect(try await eve.get("/record?chain=operator&to=2020-01-01").text.contains("Nothing is on record"))

@@ -160,7 +160,7 @@ struct KeysPage {
                     empty: "No partner has a key."))
         } else if state.wrappingKey != nil {
             content.append(
-                "<p>How far a rotation is cannot be told: the key store does not answer, or this console has none.</p>\n"
+                "<p>The progress of a rotation is unknown: the key store does not answer, or this console has none.</p>\n"
             )
         }
         let backlogs: [(String, KeysState.Backlog)] = [
@@ -170,7 +170,7 @@ struct KeysPage {
         content += [
             "<h2>Waiting for destruction</h2>\n",
             ConsolePage.table(
-                "What erasure and retention have removed already, and whose keys or objects are not destroyed yet",
+                "What erasure and retention have removed already, and whose keys or objects have not been destroyed yet",
                 ["What", "How many", "Oldest waits"],
                 backlogs.map { name, backlog -> Markup in
                     """

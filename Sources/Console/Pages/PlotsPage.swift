@@ -27,7 +27,7 @@ struct PlotsPage {
                 <label>Period <select name='hours'>
                 \(periods)</select></label>
                 <button type='submit'>Show</button></form>
-                <p class='soft'>From samples of each minute, of 7 days of every seventh one. Counts of long queues are estimates.</p>
+                <p class='soft'>From one sample a minute; over 7 days, from every seventh. Counts of long queues are estimates.</p>
                 <div id='live' class='plots'>
 
                 """, Markup(self.plots.map(\.markup)), "</div>\n",

@@ -16,7 +16,7 @@ extension GatewayRoute {
                 answers: [
                     .json("Made before, under the same idempotency key; its earlier url has ended", "CaptureLink"),
                     .json(201, "The link", "CaptureLink"),
-                ]),
+                ], refusals: [409]),
             .scope(.capture) { (call) throws(InspectError) in
                 let key = try call.idempotencyKey()
                 return { body in

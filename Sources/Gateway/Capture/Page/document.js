@@ -114,6 +114,9 @@ async function crop(taken, side) {
     try {
         const edges = await adjust(url, taken.edges, side);
         return edges && { ...taken, edges, photo: await cut(url, edges) };
+    } catch {
+        // A phone with too little memory for it: the photo before stays.
+        return null;
     } finally {
         URL.revokeObjectURL(url);
     }

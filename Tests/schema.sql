@@ -2207,6 +2207,11 @@ CREATE FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) RETURNS
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.is_same_person(p_one text, p_other text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_sealed(id uuid) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -6540,6 +6545,7 @@ GRANT SELECT ON TABLE insp.proposal TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.is_proposer(p insp.proposal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_revoked_in(p_endpoint bigint, p_region smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_same_person(p_one text, p_other text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_sealed(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_operator;
 GRANT ALL ON FUNCTION insp.is_sealed(id uuid) TO insp_auditor;

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let liveness = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21b25-8be4-7f02-adbf-5ce267058fe6",
+          "id": "01a21c44-8e22-7645-9e51-eadafd02f116",
           "status": 128,
           "workflow": {"key": "liveness", "definitionKey": "6"},
-          "createdAt": "2026-11-27T03:56:15.198Z",
-          "startedAt": "2026-11-27T03:56:15.218Z",
-          "completedAt": "2026-11-27T03:56:16.011Z",
+          "createdAt": "2026-11-27T09:09:44.604Z",
+          "startedAt": "2026-11-27T09:09:44.626Z",
+          "completedAt": "2026-11-27T09:09:45.451Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "RED", "endMs": 631, "score": 0.9991663904916985, "outcome": "pass", "startMs": 231},
-                    {"name": "BLUE", "endMs": 1031, "score": 0.9992696504123009, "outcome": "pass", "startMs": 631},
-                    {"name": "MAGENTA", "endMs": 1431, "score": 0.999565665507543, "outcome": "pass", "startMs": 1031},
-                    {"name": "CYAN", "endMs": 1831, "score": 0.9998012603885627, "outcome": "pass", "startMs": 1431},
-                    {"name": "RED", "endMs": 2231, "score": 0.9994422694216056, "outcome": "pass", "startMs": 1831},
-                    {"name": "BLUE", "endMs": 2631, "score": 0.9993102824639031, "outcome": "pass", "startMs": 2231},
-                    {"name": "GREEN", "endMs": 3031, "score": 0.9995801261795374, "outcome": "pass", "startMs": 2631}
+                    {"name": "GREEN", "endMs": 631, "score": 0.9996358520717296, "outcome": "pass", "startMs": 231},
+                    {"name": "YELLOW", "endMs": 1031, "score": 0.9993986607233407, "outcome": "pass", "startMs": 631},
+                    {"name": "RED", "endMs": 1431, "score": 0.9994566826335647, "outcome": "pass", "startMs": 1031},
+                    {"name": "CYAN", "endMs": 1831, "score": 0.9997124651308029, "outcome": "pass", "startMs": 1431},
+                    {"name": "BLUE", "endMs": 2231, "score": 0.9997367548299709, "outcome": "pass", "startMs": 1831},
+                    {"name": "CYAN", "endMs": 2631, "score": 0.9998259429147447, "outcome": "pass", "startMs": 2231},
+                    {"name": "BLUE", "endMs": 3031, "score": 0.9998514105389757, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.03331765376463458,
+                    "lead": 0.05755256205136865,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.271330417643161,
-                    "faceGain": 0.35919190700740095,
-                    "response": 0.3636566711365459,
+                    "relief": 1.3014896684389825,
+                    "faceGain": 0.35786443793062056,
+                    "response": 0.2886922372337875,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
                     "saturated": 0,
-                    "weakerHalf": 0.9993576353828976,
-                    "correlation": 0.9993979438444384,
+                    "weakerHalf": 0.9995340426323862,
+                    "correlation": 0.9996182502639208,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.021099189018188462
+                    "backgroundGain": 0.020047189025639837
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -143,7 +143,7 @@ extension OpenAPIExample.Values {
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
-            "timingsMs": {"cpu": 695.639954, "face": 84.8, "decide": 9.5, "acquired": 10.9, "liveness": 618.7, "cpu.decode": 2.9468370000000004}
+            "timingsMs": {"cpu": 681.5656530000001, "face": 91.9, "decide": 10.3, "acquired": 7.6, "liveness": 672.4, "cpu.decode": 3.237216}
           }
         }
         """#

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let passed = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21b25-72fa-732e-b998-39ae69c32a14",
+          "id": "01a21c44-6bc4-7497-b2af-4b3e4c22e9bd",
           "status": 128,
           "workflow": {"key": "id_identity", "definitionKey": "3"},
-          "createdAt": "2026-11-27T03:56:08.817Z",
-          "startedAt": "2026-11-27T03:56:08.840Z",
-          "completedAt": "2026-11-27T03:56:10.006Z",
+          "createdAt": "2026-11-27T09:09:35.803Z",
+          "startedAt": "2026-11-27T09:09:35.829Z",
+          "completedAt": "2026-11-27T09:09:38.339Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "BLUE", "endMs": 631, "score": 0.9999633041142374, "outcome": "pass", "startMs": 231},
-                    {"name": "CYAN", "endMs": 1031, "score": 0.9999219272936717, "outcome": "pass", "startMs": 631},
-                    {"name": "MAGENTA", "endMs": 1431, "score": 0.9988277260198772, "outcome": "pass", "startMs": 1031},
-                    {"name": "RED", "endMs": 1831, "score": 0.9980078732597684, "outcome": "pass", "startMs": 1431},
-                    {"name": "YELLOW", "endMs": 2231, "score": 0.9988273973420687, "outcome": "pass", "startMs": 1831},
-                    {"name": "MAGENTA", "endMs": 2631, "score": 0.9994687510672797, "outcome": "pass", "startMs": 2231},
-                    {"name": "GREEN", "endMs": 3031, "score": 0.9995235524033101, "outcome": "pass", "startMs": 2631}
+                    {"name": "GREEN", "endMs": 631, "score": 0.9996812725750074, "outcome": "pass", "startMs": 231},
+                    {"name": "YELLOW", "endMs": 1031, "score": 0.9994116609401735, "outcome": "pass", "startMs": 631},
+                    {"name": "CYAN", "endMs": 1431, "score": 0.9994234133080626, "outcome": "pass", "startMs": 1031},
+                    {"name": "GREEN", "endMs": 1831, "score": 0.9997984876454744, "outcome": "pass", "startMs": 1431},
+                    {"name": "BLUE", "endMs": 2231, "score": 0.9999038104259813, "outcome": "pass", "startMs": 1831},
+                    {"name": "GREEN", "endMs": 2631, "score": 0.99993713803945, "outcome": "pass", "startMs": 2231},
+                    {"name": "RED", "endMs": 3031, "score": 0.9999588532071009, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.045819983591961974,
+                    "lead": 0.05140506565777083,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3093657272151926,
-                    "faceGain": 0.3614910883160659,
-                    "response": 0.33494759304576344,
+                    "relief": 1.3031053739648844,
+                    "faceGain": 0.3603859426176701,
+                    "response": 0.3290249446745529,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0.08642533936651584,
-                    "weakerHalf": 0.9990400807143496,
-                    "correlation": 0.9991544035694778,
+                    "saturated": 0,
+                    "weakerHalf": 0.998872465955839,
+                    "correlation": 0.999453265816933,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.019353721838853425
+                    "backgroundGain": 0.01949986567897217
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -79,6 +79,7 @@ extension OpenAPIExample.Values {
                     "brightness": 199.04262599498816,
                     "glareShare": 0,
                     "printShare": 0.048779445288753796,
+                    "punchedHole": 0,
                     "midtoneShare": 0.7270100911458334,
                     "documentWidth": 1245.3645161913341,
                     "missingCorner": 0,
@@ -119,7 +120,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 110.45996,
+                    "cpuMs": 86.47230099999999,
                     "fields": [
                       {"name": "lastName", "value": "ERIKSSON", "comparison": "agrees", "confidence": 0.9999964237213135},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9999327659606934},
@@ -176,8 +177,8 @@ extension OpenAPIExample.Values {
             "imageChecks": [
               {
                 "data": {
-                  "assessed": ["DIGITAL_COPY", "SAMPLE"],
-                  "notAssessed": ["MANIPULATED_DOCUMENT", "PUNCHED", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
+                  "assessed": ["DIGITAL_COPY", "SAMPLE", "PUNCHED"],
+                  "notAssessed": ["MANIPULATED_DOCUMENT", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
                 },
                 "parts": ["FRONT"],
                 "decision": {"type": "PASSED", "details": {"label": "OK"}}
@@ -297,20 +298,21 @@ extension OpenAPIExample.Values {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 964.560825,
-              "face": 75.9,
-              "decide": 96,
-              "cpu.mrz": 32,
-              "cpu.viz": 110.5,
-              "acquired": 15,
+              "cpu": 986.263829,
+              "face": 126,
+              "decide": 295.9,
+              "cpu.mrz": 34.9,
+              "cpu.viz": 86.5,
+              "acquired": 22.3,
               "cpu.file": 8,
-              "document": 267.3,
-              "liveness": 624.1,
-              "cpu.faces": 68,
-              "cpu.decode": 8.770336,
+              "document": 349.9,
+              "liveness": 1458.8,
+              "cpu.faces": 62.7,
+              "cpu.ghost": 19.3,
+              "cpu.decode": 15.654469,
               "cpu.barcode": 0,
-              "cpu.outline": 7.7,
-              "cpu.quality": 35.9
+              "cpu.outline": 15.8,
+              "cpu.quality": 47.4
             }
           }
         }

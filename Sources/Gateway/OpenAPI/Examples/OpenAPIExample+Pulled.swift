@@ -4,15 +4,15 @@ extension OpenAPIExample.Values {
         {
           "events": [
             {
-              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T03:56:16.555Z\"}",
+              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T09:09:46.145Z\"}",
               "headers": {
-                "webhook-id": "msg_025a36ad4f8d44319fb4330fa1e6c597",
-                "webhook-signature": "v1,GbT8DbUeLMCtiCUI0tP5MSZvjDCX7pnckah9sG/D0kk=",
-                "webhook-timestamp": "1795751776"
+                "webhook-id": "msg_03391a2e3f5d45cf909e8e96010cc465",
+                "webhook-signature": "v1,2XUZhAwIeBwPDBT2/e63cruuF9LM/aW8eYM+JtEx9Ik=",
+                "webhook-timestamp": "1795770586"
               }
             }
           ],
-          "next": "qhhqjA140fhRc0ROz3T7zNQD0auMxA5UIj3VCGQIlrCuunEMvek7grR7WVKJRPZ8hPIO1eY_oCi2SDGs7HXzavoamdCbN1QGL9U4BM04Ok8"
+          "next": "dQ7uQXNOG_50eCFgUUVwVIK5P7RsEMIbZiqAgDms-e_2unrIY1rxDMqBEB-tti3YH4Vf2V-0D_YNlBhCKag1H78cqa1ndv0E0xoGutK2VTg"
         }
         """#
 }

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let rejected = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21b25-52aa-7333-9cb7-80e4c5c2fa7d",
+          "id": "01a21c44-2f6c-79a8-b913-29900829eb6b",
           "status": 128,
           "workflow": {"key": "id", "definitionKey": "2"},
-          "createdAt": "2026-11-27T03:56:00.552Z",
-          "startedAt": "2026-11-27T03:56:01.151Z",
-          "completedAt": "2026-11-27T03:56:01.582Z",
+          "createdAt": "2026-11-27T09:09:20.361Z",
+          "startedAt": "2026-11-27T09:09:21.701Z",
+          "completedAt": "2026-11-27T09:09:22.503Z",
           "userReference": "user 7",
           "decision": {
             "risk": {"score": 97, "findings": [{"name": "dataChecks.MISMATCH_HRZ_MRZ_DATA", "weight": 90}]},
@@ -43,6 +43,7 @@ extension OpenAPIExample.Values {
                     "brightness": 199.67172062485494,
                     "glareShare": 0,
                     "printShare": 0.04734042553191489,
+                    "punchedHole": 0.8514749190209007,
                     "midtoneShare": 0.7105153401692709,
                     "documentWidth": 1269.6085669013005,
                     "missingCorner": 0,
@@ -83,7 +84,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 116.57153800000003,
+                    "cpuMs": 96.734767,
                     "fields": [
                       {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9996469020843506},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9996925592422485},
@@ -125,8 +126,8 @@ extension OpenAPIExample.Values {
             "imageChecks": [
               {
                 "data": {
-                  "assessed": ["DIGITAL_COPY", "SAMPLE"],
-                  "notAssessed": ["MANIPULATED_DOCUMENT", "PUNCHED", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
+                  "assessed": ["DIGITAL_COPY", "SAMPLE", "PUNCHED"],
+                  "notAssessed": ["MANIPULATED_DOCUMENT", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
                 },
                 "parts": ["FRONT"],
                 "decision": {"type": "PASSED", "details": {"label": "OK"}}
@@ -178,18 +179,19 @@ extension OpenAPIExample.Values {
             "models": {},
             "versions": {"inspectd": "0.2.0-dev"},
             "timingsMs": {
-              "cpu": 273.94317199999995,
-              "decide": 108.3,
-              "cpu.mrz": 38.7,
-              "cpu.viz": 116.6,
-              "acquired": 37.4,
-              "cpu.file": 7.6,
-              "document": 270,
-              "cpu.faces": 19.4,
-              "cpu.decode": 21.925843,
+              "cpu": 238.550588,
+              "decide": 122,
+              "cpu.mrz": 34.9,
+              "cpu.viz": 98,
+              "acquired": 25.1,
+              "cpu.file": 10,
+              "document": 638.2,
+              "cpu.faces": 18,
+              "cpu.ghost": 20.8,
+              "cpu.decode": 7.692488999999999,
               "cpu.barcode": 0,
-              "cpu.outline": 25.5,
-              "cpu.quality": 43.3
+              "cpu.outline": 9.8,
+              "cpu.quality": 39.3
             }
           }
         }

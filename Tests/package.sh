@@ -131,8 +131,12 @@ mkdir -p "$units/bin"
 cp /usr/lib/systemd/system/*.target "$units/usr/lib/systemd/system/"
 ln -s usr/lib "$units/lib"
 install -D /usr/bin/test "$units/usr/bin/test"
+install /bin/sh "$units/bin/sh"
 systemd-analyze verify --root="$units" --man=no "$units"/usr/lib/systemd/system/inspectd-*.service >"$scratch/verify.log" 2>&1 || true
 [ ! -s "$scratch/verify.log" ] || { cat "$scratch/verify.log" >&2; wrong "systemd objects to the units"; }
+# systemd writes the values of its variables on the command line, which every user may read.
+# shellcheck disable=SC2016
+if grep -rE '^Exec.*[^$]\$\{?(INSPECTD_|PG)' "$units/usr/lib/systemd/system" >&2; then wrong "a command line shows a database's URL"; fi
 rm -rf "$units"
 
 say "a database, doctor, and a job"

@@ -148,10 +148,11 @@ BEGIN
     IF last IS NOT NULL THEN
         RETURN QUERY SELECT last, NULL::double precision, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text;
     END IF;
-    -- Also a further page: where it begins is the caller's word.
+    -- Also a further page: where it begins is the caller's word. What may be words about a person is not kept: no erasure reaches it.
     PERFORM insp.console_begin(me);
     PERFORM insp.record('search_record', 'record ' || p_chain, jsonb_build_object('since', since, 'until', until, 'actor', p_actor,
-        'searched', p_action, 'object', p_object));
+        'searched', p_action, 'object', CASE WHEN insp.is_uuid(p_object) OR p_object ~ '^(partner|endpoint|task|proposal|lane) '
+            THEN p_object WHEN p_object IS NOT NULL THEN 'another' END));
     PERFORM insp.console_end();
 END
 $$;

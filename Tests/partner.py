@@ -20,6 +20,7 @@ import openapi_spec_validator
 
 import examples
 from schemas import Schemas
+from trial import Processes
 
 WORKFLOWS = {
     "id": [("passport.jpg", None), ("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg"), ("altered_name.jpg", None),
@@ -30,7 +31,7 @@ WORKFLOWS = {
 }
 
 
-class Partner:
+class Partner(Processes):
     def __init__(self, options):
         self.options = options
         self.processes = []
@@ -39,32 +40,7 @@ class Partner:
         # What stands in the description as examples, as this run gives it.
         self.seen = {}
 
-    def path(self, name):
-        return os.path.join(self.options.folder, name)
-
-    def expect(self, holds, what):
-        if not holds:
-            self.faults.append(what)
-
     # MARK: The operator's part
-
-    def psql(self, sql):
-        return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
-                              text=True).stdout.strip()
-
-    def start(self, name, *words):
-        with open(self.path(name + ".log"), "wb") as log:
-            self.processes.append(subprocess.Popen(list(words), stdout=log, stderr=log))
-
-    def await_text(self, name, what):
-        for _ in range(1200):
-            if os.path.exists(self.path(name)):
-                with open(self.path(name), encoding="utf-8") as file:
-                    for line in file:
-                        if what in line:
-                            return line
-            time.sleep(0.05)
-        raise RuntimeError(f"{name} does not say {what}")
 
     def set_up(self):
         program = os.path.join(self.options.bin, "inspectd")

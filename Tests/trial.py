@@ -1,5 +1,5 @@
 """What the trials of whole services have in common: programs that they start, their logs, and what turned out wrong. Imported by
-custody.py, objects.py and rotation.py."""
+Capture/installation.py, custody.py, objects.py, partner.py and rotation.py."""
 
 import glob
 import json
@@ -8,6 +8,35 @@ import signal
 import subprocess
 import sys
 import time
+
+
+class Processes:
+    """Programs with their logs in the folder `options.folder`; `processes` and `faults` are the heir's lists."""
+
+    def path(self, name):
+        return os.path.join(self.options.folder, name)
+
+    def expect(self, holds, what):
+        if not holds:
+            self.faults.append(what)
+
+    def psql(self, sql):
+        return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+
+    def start(self, name, *words):
+        with open(self.path(name + ".log"), "wb") as log:
+            self.processes.append(subprocess.Popen(list(words), stdout=log, stderr=log))
+
+    def await_text(self, name, what):
+        for _ in range(1200):
+            if os.path.exists(self.path(name)):
+                with open(self.path(name), encoding="utf-8") as file:
+                    for line in file:
+                        if what in line:
+                            return line
+            time.sleep(0.05)
+        raise RuntimeError(f"{name} does not say {what}")
 
 
 class Trial:

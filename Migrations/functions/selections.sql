@@ -221,7 +221,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun_each(bigint[]) IS
-    'insp.rerun of unresolved dead letters by their internal numbers, each once whoever else is at it; refusals: how many were refused, by error code';
+    'insp.rerun of unresolved dead letters by their internal numbers, each once, also where others run them again at the same time; refusals: how many were refused, by error code';
 
 CREATE OR REPLACE FUNCTION insp.resolve_each(p_jobs bigint[], p_note text, OUT done integer, OUT refusals jsonb)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

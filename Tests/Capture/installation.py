@@ -4,13 +4,14 @@ import json
 import os
 import signal
 import subprocess
-import time
 import urllib.request
+
+from trial import Processes
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-class Installation:
+class Installation(Processes):
     def __init__(self, options, embedder):
         self.options = options
         self.embedder = embedder
@@ -18,31 +19,6 @@ class Installation:
         self.processes = []
         self.faults = []
         self.counts = {"links": 0, "passed": 0, "attacks": 0}
-
-    def path(self, name):
-        return os.path.join(self.options.folder, name)
-
-    def expect(self, holds, what):
-        if not holds:
-            self.faults.append(what)
-
-    def psql(self, sql):
-        return subprocess.run(["psql", "-XqAt", os.environ["INSPECTD_DATABASE_URL"], "-c", sql], check=True, stdout=subprocess.PIPE,
-                              text=True).stdout.strip()
-
-    def start(self, name, *words):
-        with open(self.path(name + ".log"), "wb") as log:
-            self.processes.append(subprocess.Popen(list(words), stdout=log, stderr=log))
-
-    def await_text(self, name, what):
-        for _ in range(1200):
-            if os.path.exists(self.path(name)):
-                with open(self.path(name), encoding="utf-8") as file:
-                    for line in file:
-                        if what in line:
-                            return line
-            time.sleep(0.05)
-        raise RuntimeError(f"{name} does not say {what}")
 
     def set_up(self):
         for words in (["migrate", "--roles"], ["migrate"]):

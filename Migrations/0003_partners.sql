@@ -121,7 +121,7 @@ COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which
 COMMENT ON COLUMN insp.partner.vendor IS
     'The liveness vendor''s server of its sessions, as insp.set_vendor takes it, without a secret; null: the one that workers are configured with';
 COMMENT ON COLUMN insp.partner.capture_hosts IS
-    'Hosts to which a link that captures may send the person back: host names, or *. and a domain for all names below it; null: none';
+    'Hosts to which a capture link may send the person back: host names, or *. and a domain for all names below it; null: none';
 COMMENT ON COLUMN insp.partner.second_review IS
     'Whether a reviewer''s decision finishes a job only when a second person has confirmed it';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;

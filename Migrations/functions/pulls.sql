@@ -129,13 +129,13 @@ CREATE OR REPLACE FUNCTION insp.pull_again(p_callbacks bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    -- One replay of an endpoint at a time: two would see the same places, and each would add one.
+    -- One replay of an endpoint at a time: two would see the same positions, and each would add one.
     PERFORM FROM insp.endpoint e WHERE e.id = ANY (ARRAY(SELECT c.endpoint_id FROM insp.callback c WHERE c.id = ANY (p_callbacks)))
     ORDER BY e.id FOR NO KEY UPDATE;
-    -- However often an event is replayed, it has two places at most. The first one stays: before it come the job's earlier events, and
-    -- after it the later ones. That of the last replay goes: a client that has not come to it comes to the new one. Only what has a place
-    -- is removed: number_pulls, and with it all partners, would wait for this transaction if it locked what has none. In one
-    -- statement, so that what it numbers meanwhile is either removed and replaced, or neither.
+    -- An event has at most two positions, however often it is replayed: the first stays, since the job's events are in order around it,
+    -- and the last replay replaces the other, so that a client which has not come to it comes to the new one. Only rows with a position
+    -- are removed: number_pulls, and with it all partners, would wait for this transaction if it locked rows without one. In one
+    -- statement, so that a row which gets its number meanwhile is either removed and replaced, or neither.
     WITH former AS (
         DELETE FROM insp.callback_pull p USING unnest(p_callbacks) AS u (callback)
         WHERE p.callback_id = ANY (ARRAY[u.callback]) AND p.position IS NOT NULL

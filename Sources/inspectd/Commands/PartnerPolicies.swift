@@ -16,7 +16,7 @@ extension Command {
         .list(
             "host", "HOST",
             """
-            a host that a job's callbackUrl, or the returnUrl of a link that captures, may have, or *.DOMAIN; may be \
+            a host that a job's callbackUrl, or the returnUrl of a capture link, may have, or *.DOMAIN; may be \
             repeated; none: every host for callbacks, no host for capture
             """
         ).of("callbacks", "capture"),

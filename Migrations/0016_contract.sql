@@ -143,7 +143,7 @@ CREATE TABLE insp.reason (
     contract_code integer UNIQUE,
     mobile_code text CHECK (mobile_code ~ '^[A-Z][0-9]{5}$')
 );
-COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
+COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the person';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
 COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)';
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';

@@ -172,7 +172,7 @@ COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt etc.; no personal da
 GRANT SELECT ON insp.event TO insp_operator, insp_auditor;
 
 -- Numbering events after their commit would write every event twice, and a number drawn by the writer becomes visible late if
--- its transaction stays open. So a statement's events are one row here, which gets its place after the commit.
+-- its transaction stays open. So a statement's events are one row here, which gets its position after the commit.
 CREATE TABLE insp.event_batch (
     id bigint GENERATED ALWAYS AS IDENTITY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -194,7 +194,7 @@ COMMENT ON COLUMN insp.event_batch.kind IS 'The events'' kind';
 COMMENT ON COLUMN insp.event_batch.jobs IS 'Their jobs, in order';
 COMMENT ON COLUMN insp.event_batch.fences IS 'Their fences, in the same order';
 COMMENT ON COLUMN insp.event_batch.epoch IS 'The epoch (insp.epoch) in which they were numbered; null: not yet';
-COMMENT ON COLUMN insp.event_batch.position IS 'The place of the last one in that epoch; the others have the preceding places';
+COMMENT ON COLUMN insp.event_batch.position IS 'The position of the last one in that epoch; the others have the preceding positions';
 GRANT SELECT ON insp.event_batch TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.event_cursor (
@@ -207,7 +207,7 @@ CREATE TABLE insp.event_cursor (
 COMMENT ON TABLE insp.event_cursor IS 'How far events are numbered (insp.number_events)';
 COMMENT ON COLUMN insp.event_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.event_cursor.epoch IS 'The epoch in which they are numbered';
-COMMENT ON COLUMN insp.event_cursor.position IS 'The last place issued in it';
+COMMENT ON COLUMN insp.event_cursor.position IS 'The last position issued in it';
 COMMENT ON COLUMN insp.event_cursor.next_xid IS 'Transactions from this one on have not been read';
 COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor has any of these, which were still open';
 GRANT SELECT ON insp.event_cursor TO insp_operator, insp_auditor;

@@ -12,7 +12,7 @@ CREATE TABLE insp.part_kind (
 );
 COMMENT ON TABLE insp.part_kind IS 'Kinds of part that a job may have. A new one is also a case of PartKind';
 COMMENT ON COLUMN insp.part_kind.kind IS 'The name in payloads, results and insp.part';
-COMMENT ON COLUMN insp.part_kind.place IS 'Order in which kinds are listed';
+COMMENT ON COLUMN insp.part_kind.place IS 'Rank: the order in which kinds are listed';
 COMMENT ON COLUMN insp.part_kind.source IS 'Its subject or origin: document, chip, person, or vendor (opaque to this system)';
 COMMENT ON COLUMN insp.part_kind.is_image IS 'Whether it is an image that the analyzer decodes';
 COMMENT ON COLUMN insp.part_kind.is_many IS 'Whether a job may have more than one, in order';
@@ -45,7 +45,7 @@ CREATE TABLE insp.workflow (
 );
 COMMENT ON TABLE insp.workflow IS 'What a job may run, on which parts';
 COMMENT ON COLUMN insp.workflow.name IS 'The name in payloads and results';
-COMMENT ON COLUMN insp.workflow.place IS 'Order in which workflows are listed';
+COMMENT ON COLUMN insp.workflow.place IS 'Rank: the order in which workflows are listed';
 COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may use as well; the name where there is none';
 COMMENT ON COLUMN insp.workflow.capabilities IS
     'The capabilities decided, in order. Those with liveness accept a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
@@ -143,7 +143,7 @@ CREATE TABLE insp.reason (
     contract_code integer UNIQUE,
     mobile_code text CHECK (mobile_code ~ '^[A-Z][0-9]{5}$')
 );
-COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
+COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the person';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
 COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)';
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';

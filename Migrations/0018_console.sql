@@ -53,7 +53,7 @@ COMMENT ON TABLE insp.case_lease IS 'Cases (jobs that wait for a review) that so
 COMMENT ON COLUMN insp.case_lease.job_id IS 'The job';
 COMMENT ON COLUMN insp.case_lease.actor IS 'Who has it; nobody else can decide it there until then';
 COMMENT ON COLUMN insp.case_lease.taken_at IS 'Since when';
-COMMENT ON COLUMN insp.case_lease.until IS 'When it is free again; each look at it prolongs it';
+COMMENT ON COLUMN insp.case_lease.until IS 'When it is free again; each view of it extends it';
 GRANT SELECT ON insp.case_lease TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.console_task (

@@ -39,7 +39,7 @@ SHOWN = {
     "Passive liveness": ["bank: passive signals suffice", "bank: passive signals do not suffice"],
     "Drain a worker": ["draining"],
     "Callbacks": ["live", "client_credentials", "https://login.partner.example/token"],
-    "Four eyes": ["set_retention: needs two logins", "30 days", "open"],
+    "Changes that need a second login": ["set_retention: needs two logins", "30 days", "open"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
                      "resolve_dead", "review", "set_retention", "erase",
                      "set_liveness_policy", "set_partner", "drain_worker"],

@@ -7,7 +7,7 @@
 #
 # Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]] [--console] [--program FILE]
 #   your own images become one more job; its decision is shown but not checked
-#   --console       at the end, the console and a link that captures are open until Enter or Ctrl-C, or the end of standard input
+#   --console       at the end, the console and a capture link are open until Enter or Ctrl-C, or the end of standard input
 #   --program FILE  a program that is built already
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -272,7 +272,7 @@ capture_url=$gateway_url$(
 for url in "$console_url" "$capture_url"; do
     curl -sSf -o "$scratch/page.html" "$url" || { say "$url does not open"; exit 1; }
 done
-printf '\n  The console, for one sign-in in a browser of this machine:\n    %s\n  A link that captures, for a browser here with a camera or with files:\n    %s\n\n' \
+printf '\n  The console, for one sign-in in a browser of this machine:\n    %s\n  A capture link, for a browser here with a camera or with files:\n    %s\n\n' \
     "$console_url" "$capture_url"
 say "both are open until Enter or Ctrl-C"
 trap 'exit 0' INT

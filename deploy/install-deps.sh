@@ -67,7 +67,7 @@ test=(
     iproute2 mmdebstrap prometheus python3-seccomp python3-venv systemd
     # Languages of the pages in deploy/clients/ and of the examples that verify a callback; the first also serves HTTP/2 to the tests.
     jq nodejs php-cli php-curl
-    # The browsers in which the page of a link that captures is tried.
+    # The browsers in which the page of a capture link is tried.
     chromium firefox-esr
     # Checks C and C++ against .clang-format.
     clang-format

@@ -1,4 +1,4 @@
--- Links that capture, as their page uses them. The person who opens one needs no credential, and can do what the session says and
+-- Capture links, as their page uses them. The person who opens one needs no credential, and can do what the session says and
 -- nothing more. The gateway passes digests of the link's token and of the browser's cookie.
 -- After: capture_links, challenges, contract, gateway, gateway_jobs, requests, results
 

@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_allowed_secret(bigint, text) IS
-    'Refuses to give an endpoint a secret of the caller''s choice that no second login has allowed, where this needs four eyes';
+    'Refuses to give an endpoint a secret of the caller''s choice that no second login has approved, where this needs an approval';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -314,7 +314,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rotate_secret(bigint, interval, text, text) IS
-    'insp.callback_rotate_secret without four eyes, for partners as well, whose secret it is';
+    'insp.callback_rotate_secret without an approval, for partners as well, whose secret it is';
 
 CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
     p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL

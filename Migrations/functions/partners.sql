@@ -339,5 +339,5 @@ COMMENT ON COLUMN insp.v_partner.decision_version IS 'Number of its decision pol
 COMMENT ON COLUMN insp.v_partner.decision_policy IS 'What its jobs accept';
 COMMENT ON COLUMN insp.v_partner.callback_hosts IS 'Hosts that a job''s callbackUrl may have (insp.set_callback_policy); null: any';
 COMMENT ON COLUMN insp.v_partner.vendor IS 'The liveness vendor''s server of its sessions (insp.set_vendor); null: the workers'' own';
-COMMENT ON COLUMN insp.v_partner.capture_hosts IS 'Hosts to which a link that captures may send the person back (insp.set_capture_policy); null: none';
+COMMENT ON COLUMN insp.v_partner.capture_hosts IS 'Hosts to which a capture link may send the person back (insp.set_capture_policy); null: none';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -377,4 +377,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes due idempotency keys, rows of the record, batches of events, challenges, links that capture, tokens and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';
+    'Removes due idempotency keys, rows of the record, batches of events, challenges, capture links, tokens and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';

@@ -14,7 +14,7 @@ package final class StageEngine: AnalyzerEngine {
     let text = TextReader()
     private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
-    /// Faces in images of persons, so that liveness does not search for them again.
+    /// Faces in images of people, so that liveness does not search for them again.
     private var found: [String: [FaceFacts]] = [:]
 
     /// Loads the models; takes about a second, once, in the warm parent.

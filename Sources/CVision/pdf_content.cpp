@@ -137,7 +137,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, Count> 
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Operators that show nothing: states, colours, paths and what becomes of them other than paint, marks, places of text.
+/// Operators that paint nothing: graphics state, colour, path construction, marked content, text position.
 constexpr std::array<std::string_view, 45> silent{
     "gs", "w",   "J",   "j",  "M",  "d",  "ri", "i",  "re", "n",   "W",   "W*",  "cs", "CS", "sc",
     "SC", "scn", "SCN", "g",  "G",  "rg", "RG", "k",  "K",  "BMC", "BDC", "EMC", "MP", "DP", "BT",

@@ -259,7 +259,7 @@ package final class TrustStore {
 enum PEMFile {
     static let mostBlocks = 5000
 
-    /// The blocks' bytes; empty if this is no such file.
+    /// The blocks' bytes; empty if this is not a PEM file.
     static func blocks(_ file: [UInt8]) -> [[UInt8]] {
         guard file.first != 0x30, let text = String(validating: file, as: UTF8.self), text.contains("-----BEGIN ")
         else {

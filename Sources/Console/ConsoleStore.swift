@@ -51,7 +51,7 @@ package final class ConsoleStore: Sendable {
         _ = try await self.ask("SELECT insp.console_sign_out($1)", [session.key])
     }
 
-    /// - Parameter isUse: Whether a person calls; a page that keeps itself up to date does not prolong the session.
+    /// - Parameter isUse: Whether a person calls; a page that keeps itself up to date does not extend the session.
     /// - Throws: ``InspectError`` with ``ErrorCode/unauthenticated``.
     func session(_ secret: ConsoleSecret, isUse: Bool = true) async throws -> ConsoleSession {
         let row = try await self.ask(

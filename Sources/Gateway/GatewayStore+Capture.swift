@@ -4,7 +4,7 @@ internal import InspectCore
 internal import ObjectStore
 internal import Postgres
 
-/// Links that capture. The database checks at each call whose link it is, and what it allows.
+/// Capture links. The database checks at each call whose link it is, and what it allows.
 extension GatewayStore {
     /// What of a session may identify a person, as it is sealed.
     private static func context(_ id: String, _ partner: Int64) -> SealContext {

@@ -116,7 +116,7 @@ extension GatewayRoute {
         return images
     }
 
-    /// What a job of the specimens says of usability. Nothing is looked at.
+    /// The usability result for test specimens. No image is analysed.
     private static func specimen(_ images: [(kind: PartKind, bytes: Data)]) throws(InspectError) -> UsabilityVerdict {
         guard let specimen = images.lazy.compactMap({ TestSpecimen($0.bytes) }).first else {
             throw InspectError(

@@ -13,7 +13,7 @@ package struct Backoff: Sendable {
 
     /// The next wait.
     ///
-    /// - Parameter factor: A random number by which those who failed together do not return together; 1 for one that is alone.
+    /// - Parameter factor: A random factor that spreads out clients which failed together; 1 for a single client.
     package mutating func next(_ factor: Double) -> Duration {
         // More waits than this are all the longest.
         self.count = min(self.count + 1, 100)

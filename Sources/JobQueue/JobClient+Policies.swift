@@ -32,7 +32,7 @@ extension JobClient {
             "SELECT insp.set_callback_policy($1, nullif($2::text[], '{}'))", [.text(partner), .texts(hosts)])
     }
 
-    /// The hosts to which a partner's links that capture may send the person back; empty: none.
+    /// The hosts to which a partner's capture links may send the person back; empty: none.
     package func setReturnHosts(_ hosts: [String], of partner: String) async throws -> String {
         try await self.set(
             "SELECT insp.set_capture_policy($1, nullif($2::text[], '{}'))", [.text(partner), .texts(hosts)])

@@ -329,7 +329,7 @@ struct WorkerMachine: Sendable {
     }
 }
 
-/// What a ``WorkerMachine`` wants done. Empty lists cost nothing, and one value covers a whole batch of jobs.
+/// The actions that a ``WorkerMachine`` requests. Empty lists cost nothing, and one value covers a whole batch of jobs.
 struct WorkerActions: Sendable {
     /// Attempts to begin.
     var started: [ClaimedJob] = []

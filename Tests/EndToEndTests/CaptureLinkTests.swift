@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Links that capture: what a partner's server may ask for, and what whoever has the link can do with it.
+/// Capture links: what a partner's server may ask for, and what whoever has the link can do with it.
 @Suite struct CaptureLinkTests {
     private static let scopes = "{capture,read,create}"
     private static let image = PNG.noise(width: 64, height: 64)

@@ -319,7 +319,7 @@ import Testing
         #expect(try await stored().last == "s")
     }
 
-    @Test func `Where four eyes are asked for, the command says how to go on`() async throws {
+    @Test func `Where an approval is required, the command says how to go on`() async throws {
         let site = try await Site()
         _ = try await site.endpoint(
             "create", "--partner", "bank", "--new-partner", "--url", "https://hooks.example.com/x")

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Four eyes: what one login proposes another one approves, where a deployment asks for it.
+/// Approvals: what one login proposes another one approves, where a deployment requires it.
 @Suite struct ApprovalTests {
     /// Two logins of operators in one session.
     private struct Office {
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `What needs four eyes is proposed by one login and approved by another, and both are recorded`()
+    @Test func `What needs an approval is proposed by one login and approved by another, and both are recorded`()
         async throws
     {
         let office = try await Office()
@@ -82,7 +82,7 @@ import Testing
         try await office.end()
     }
 
-    @Test func `One login alone can require four eyes, but cannot end it`() async throws {
+    @Test func `One login alone can require an approval, but cannot lift that`() async throws {
         let office = try await Office()
         let (first, second) = (office.first, office.second)
         #expect(try await office.call("set_approval('create_credential', true)", as: first).hasSuffix("two logins"))
@@ -149,7 +149,7 @@ import Testing
         try await office.end()
     }
 
-    @Test func `Whom a login acts for, how long faces stay, and who gets tokens need four eyes where asked for`()
+    @Test func `Whom a login acts for, how long faces stay, and who gets tokens need an approval where asked for`()
         async throws
     {
         let office = try await Office()
@@ -209,7 +209,7 @@ import Testing
         try await office.end()
     }
 
-    @Test func `A named authorization, its secret and its use need four eyes where asked for`() async throws {
+    @Test func `A named authorization, its secret and its use need an approval where asked for`() async throws {
         let office = try await Office()
         let (first, second) = (office.first, office.second)
         let token = "https://login.example.com/token"

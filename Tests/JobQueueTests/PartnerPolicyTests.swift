@@ -333,7 +333,7 @@ import Testing
         #expect(try await fixture.count("insp.job WHERE public_id = '\(ids[1])' AND status = 128") == 1)
     }
 
-    @Test func `What needs four eyes needs them by set_partner as well`() async throws {
+    @Test func `What needs an approval needs it by set_partner as well`() async throws {
         let fixture = try await QueueFixture()
         for action in [
             "set_consent_policy", "set_region_policy", "set_callback_policy", "set_decision_policy", "set_regions",

@@ -21,8 +21,8 @@ package final class FileWrappingKey: WrappingKey {
     }
 }
 
-/// A file of wrapping keys: a line for each with its name and 64 hexadecimal digits. Empty lines and those that begin with # say
-/// nothing.
+/// A file of wrapping keys: a line for each with its name and 64 hexadecimal digits. Empty lines and lines that begin
+/// with # are ignored.
 package enum KeyFile {
     /// Larger than any sensible file.
     private static let limit = 65_536

@@ -34,7 +34,7 @@ struct CaptureKey: Sendable {
     }
 }
 
-/// A link that captures, as its page must know it.
+/// A capture link, as its page must know it.
 struct CaptureLink: Sendable {
     enum State: String, Codable, Sendable {
         case new = "new"

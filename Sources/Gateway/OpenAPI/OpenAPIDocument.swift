@@ -40,7 +40,7 @@ enum OpenAPIDocument {
               "webhookId": { "name": "webhookId", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^msg_[0-9a-z_]{1,60}$" } },
               "endpoint": { "name": "endpoint", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1, "maximum": 9007199254740991 } },
               "kind": { "name": "kind", "in": "path", "required": true, "schema": { "enum": [\#(Self.kinds)] } },
-              "token": { "name": "token", "in": "path", "required": true, "description": "Of a link that captures", "schema": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$" } },
+              "token": { "name": "token", "in": "path", "required": true, "description": "Of a capture link", "schema": { "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$" } },
               "asset": { "name": "asset", "in": "path", "required": true, "schema": { "enum": [\#(CaptureAsset.all.map { "\"\($0.name)\"" }.joined(separator: ", "))] } },
               "after": { "name": "after", "in": "query", "description": "next from the previous page", "schema": { "type": "string", "format": "uuid" } },
               "idempotencyKey": { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },

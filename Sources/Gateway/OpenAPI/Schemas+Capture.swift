@@ -1,7 +1,7 @@
 internal import InspectCore
 
 extension OpenAPIDocument {
-    /// Links that capture.
+    /// Capture links.
     static var captureSchemas: String {
         #"""
         "CaptureRequest": {

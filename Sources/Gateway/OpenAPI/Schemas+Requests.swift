@@ -92,12 +92,12 @@ extension OpenAPIDocument {
             },
             "consent": {
               "type": "object",
-              "description": "The end user's consent. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
+              "description": "The person's consent. One that says no is refused as CONSENT_MISSING, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
                 "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },
-                "policyVersion": { "type": "string", "description": "The version of the policy that the end user saw" },
-                "purposes": { "type": "array", "items": { "type": "string" }, "description": "What the end user consented to" }
+                "policyVersion": { "type": "string", "description": "The version of the policy that the person saw" },
+                "purposes": { "type": "array", "items": { "type": "string" }, "description": "What the person consented to" }
               }
             }
           }
@@ -159,12 +159,12 @@ extension OpenAPIDocument {
             "documentScan": { "type": ["boolean", "null"], "description": "With a session's first blob: whether the app scans a document in the same session once liveness is proven" },
             "consent": {
               "type": ["object", "null"],
-              "description": "The end user's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
+              "description": "The person's consent, with a session's first blob. One that says no is refused as CONSENT_MISSING with any blob, whatever the partner's policy",
               "properties": {
                 "obtained": { "anyOf": [{ "type": "string", "enum": ["yes", "no", "na"] }, { "type": "boolean" }] },
                 "obtainedAt": { "type": "string", "format": "date-time", "description": "Not in the future" },
-                "policyVersion": { "type": "string", "description": "The version of the policy that the end user saw" },
-                "purposes": { "type": "array", "items": { "type": "string" }, "description": "What the end user consented to" }
+                "policyVersion": { "type": "string", "description": "The version of the policy that the person saw" },
+                "purposes": { "type": "array", "items": { "type": "string" }, "description": "What the person consented to" }
               }
             }
           }

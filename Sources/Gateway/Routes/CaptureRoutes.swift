@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension GatewayRoute {
-    /// Links that capture: one call of the partner's server, and those of the page that a person opens.
+    /// Capture links: one call of the partner's server, and those of the page that a person opens.
     static let capture = [
         GatewayRoute(
             "POST", "/capture/sessions", .shortJSON,
@@ -179,7 +179,7 @@ extension CaptureCall {
             throw InspectError(.partUnexpected, "FRONT and BACK", hint: "Send one of them.", field: "BACK")
         }
         let (attempt, advice) = try await self.store.judge(self.link, kind, self.link.language(self.request))
-        // Whoever has tried three times, or meets a gateway that cannot judge, goes on: the job is judged in any case.
+        // After three attempts, or if the gateway cannot judge, the person may continue: the job judges the image anyway.
         guard let attempt, let desk = self.service.usability else {
             return try .json(CaptureVerdict(triesLeft: 0))
         }

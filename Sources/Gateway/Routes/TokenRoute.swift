@@ -67,7 +67,7 @@ private enum TokenRefusal: Error {
     case client(Bool)
     case request(String)
     case grant
-    /// A scope that is none of these.
+    /// A requested scope that the credential lacks.
     case scope(Set<String>)
     case other(any Error)
 

@@ -67,8 +67,8 @@ package struct RetryPolicy: Sendable, Equatable {
 }
 
 extension ErrorCode {
-    /// Whether an attempt that ends so is refunded, as `insp.retry_later` does: the job lacks nothing, only its key or its parts are not
-    /// to be had now, or its key not by this worker. Its deadline alone ends such a job.
+    /// Whether the attempt is refunded (`insp.retry_later`): the job is sound, but its key or parts are temporarily unavailable, or this
+    /// worker lacks its key. Such a job ends only at its deadline.
     package var isUncounted: Bool {
         switch self {
         case .keysUnavailable, .keyUnknown, .keyMissing, .keyMismatch, .objectStoreUnavailable: true

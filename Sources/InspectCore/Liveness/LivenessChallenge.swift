@@ -1,6 +1,6 @@
 /// A challenge that the server issued, and the times of the frames that answer it.
 ///
-/// Issued and signed by `insp.challenge_issue`; the database puts it into the job that consumes it, so that every attempt
+/// Issued and signed by `insp.challenge_issue`; the database puts it into the job that uses it, so that every attempt
 /// at the job judges by the same one.
 ///
 /// The clock of a capture is in milliseconds and starts when the first colour or instruction is shown. Frames before that

@@ -8,7 +8,7 @@ extension Command {
 
     static let policyOptions: [Arguments.Option] = [
         .flag("required", "each job needs a consent").of("consent"),
-        .value("policy-url", "URL", "where end users read what they consent to").of("consent"),
+        .value("policy-url", "URL", "where people read what they consent to").of("consent"),
         .value("policy-version", "V", "the version that a consent must name").of("consent"),
         .list("purpose", "P", "a purpose that a consent must contain; may be repeated").of("consent"),
         .value("region", "REGION", "region of the partner's jobs; any: every worker may process them").of("region"),
@@ -16,7 +16,7 @@ extension Command {
         .list(
             "host", "HOST",
             """
-            a host that a job's callbackUrl, or the returnUrl of a link that captures, may have, or *.DOMAIN; may be \
+            a host that a job's callbackUrl, or the returnUrl of a capture link, may have, or *.DOMAIN; may be \
             repeated; none: every host for callbacks, no host for capture
             """
         ).of("callbacks", "capture"),

@@ -1,5 +1,5 @@
 /**
- * Embeds a link that captures in a partner's page. deploy/PARTNERS.md describes it; what is described stays in this version's path.
+ * Embeds a capture link in a partner's page. deploy/PARTNERS.md describes it; what is described stays in this version's path.
  *
  *     import { capture } from 'https://gateway.example.com/capture/assets/v1/capture.js';
  *     const session = capture(document.getElementById('here'), link, { onEvent: (event) => console.log(event) });

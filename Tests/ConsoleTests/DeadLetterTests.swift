@@ -11,8 +11,8 @@ import Testing
             SELECT count(insp.enqueue('{"partner":"\(partner)","workflow":"id"}', front => 'x')) FROM generate_series(1, \(count));
             SELECT count(insp.cancel(j.public_id)) FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
             WHERE p.name = '\(partner)' AND j.status = 1;
-            INSERT INTO insp.dead (job_id, code, attempts, crashes)
-            SELECT j.id, '\(code)', 1, 0 FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
+            SELECT j.id, p.id, '\(code)', 1, 0 FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
             WHERE p.name = '\(partner)' AND j.status = 128 ON CONFLICT DO NOTHING
             """)
     }
@@ -142,7 +142,7 @@ import Testing
         try await site.admin.execute(
             """
             SELECT insp.cancel(public_id) FROM insp.job;
-            INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'TIMED_OUT', 1, 0 FROM insp.job;
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes) SELECT id, partner_id, 'TIMED_OUT', 1, 0 FROM insp.job;
             SELECT insp.rerun((SELECT public_id FROM insp.job ORDER BY id LIMIT 1))
             """)
         let browser = try await site.person("ann", "operator:*")

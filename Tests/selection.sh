@@ -61,9 +61,14 @@ DELETE FROM insp.ready;
 SELECT insp.console_sign_in(sha256('ann'), 'ann', 'oidc', '{operator:*}');
 VACUUM ANALYZE;
 CREATE PROCEDURE public.console() LANGUAGE plpgsql AS $$
+DECLARE
+    taken record;
 BEGIN
     LOOP
-        EXIT WHEN NOT insp.console_step();
+        SELECT * INTO taken FROM insp.console_batch_take();
+        COMMIT;
+        EXIT WHEN taken.task IS NULL;
+        PERFORM insp.console_step(taken.task, taken.batch, taken.attempt);
         COMMIT;
     END LOOP;
 END

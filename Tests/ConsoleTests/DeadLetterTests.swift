@@ -95,7 +95,8 @@ import Testing
         #expect(try await self.begin(browser, "", fields).status == 303)
         let dying = try await site.database.connect()
         try await dying.execute("BEGIN")
-        _ = try await dying.query("SELECT insp.console_step()")
+        _ = try await dying.query(
+            "SELECT insp.console_step(task, batch, attempt) FROM insp.console_batch_take()")
         #expect(try await browser.get("/tasks").text.contains("0 of 1010"))
         let process = try await dying.query("SELECT pg_backend_pid()")[0].int(0)
         _ = try await site.admin.query("SELECT pg_terminate_backend($1, 10000)", [.int(process)])

@@ -155,7 +155,7 @@ extension ConsoleStore {
         let state = Mutex<String?>(nil)
         do {
             _ = try await self.ask("SELECT insp.console_step($1, $2::integer, $3::integer)", batch, on: self.tasks) {
-                state.withLock { state in state = $0 }
+                code in state.withLock { $0 = code }
             }
         } catch {
             // If nobody hears this, the batch lapses.

@@ -124,7 +124,7 @@ BEGIN
             INSERT INTO insp.console_batch (task_id, number, targets, queue, first, last)
             SELECT b.task_id, max(x.number) + 1, b.targets[half + 1:], b.queue, b.first, b.last
             FROM insp.console_batch x WHERE x.task_id = b.task_id;
-            b.attempts := 0;
+            b.attempts := 0::smallint;
             UPDATE insp.console_batch x SET targets = b.targets[:half] WHERE (x.task_id, x.number) = (b.task_id, b.number);
             EXIT;
         END IF;

@@ -284,7 +284,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 BEGIN
     -- Where nobody works at the console, erasure and retention read nothing more.
     IF NOT EXISTS (SELECT FROM insp.console_task t WHERE t.reason IS NOT NULL) THEN
-        RETURN '{}';
+        RETURN '{}'::bigint[];
     END IF;
     -- No task lists its jobs for years: the record of each job says who did what to it, and when.
     RETURN ARRAY(

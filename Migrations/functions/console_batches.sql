@@ -1,5 +1,5 @@
--- Batches of the actions on whole selections, as consoles work them off. An attempt is counted before it is made: one that fails, or
--- whose console or server dies, halves the batch, and what fails alone is refused. So every task goes on, and ends.
+-- Batches of the actions on whole selections, as consoles work them off. An attempt is counted before it is made: one that fails,
+-- or whose console or server dies, halves the batch, and what fails alone is refused. So every task goes on, and ends.
 -- After: console_tasks, selections, endpoints
 
 CREATE OR REPLACE FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) RETURNS boolean
@@ -8,7 +8,8 @@ DECLARE
     id uuid;
 BEGIN
     IF p_action IN ('rerun', 'resolve', 'cancel') THEN
-        -- The calls below wait for seconds for a job that somebody holds: with seven such jobs, a batch would outlast its statement.
+        -- The calls below wait for seconds for a job that somebody holds: with seven such jobs, a batch would outlast its
+        -- statement.
         SELECT j.public_id INTO id FROM insp.job j WHERE j.id = ANY (ARRAY[p_target]) FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
             PERFORM insp.refuse('ROW_LOCKED');
@@ -70,7 +71,8 @@ BEGIN
                 RAISE;
             END IF;
             GET STACKED DIAGNOSTICS code = CONSTRAINT_NAME;
-            refusals := insp.tally(refusals, CASE WHEN SQLSTATE = '55P03' THEN 'ROW_LOCKED' ELSE coalesce(nullif(code, ''), SQLSTATE) END);
+            refusals := insp.tally(refusals, CASE WHEN SQLSTATE = '55P03' THEN 'ROW_LOCKED'
+                ELSE coalesce(nullif(code, ''), SQLSTATE) END);
         END;
     END LOOP;
 END
@@ -83,7 +85,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = 
 DECLARE
     t insp.console_task;
 BEGIN
-    -- Last in a transaction, since other consoles wait for this row, and none of them in vain: it is free once a batch is committed.
+    -- Last in a transaction, since other consoles wait for this row, and none of them in vain: it is free once a batch is
+    -- committed.
     PERFORM FROM insp.console_task x WHERE x.id = p_task FOR UPDATE;
     UPDATE insp.console_task x SET done = x.done + p_done,
         refused = x.refused + coalesce((SELECT sum(e.value::integer) FROM jsonb_each_text(p_refusals) e), 0),

@@ -1,5 +1,5 @@
--- Actions of operators at the console on a whole selection: previewed, begun with a reason, listed and stopped. Batches are worked off by
--- console_batches.sql.
+-- Actions of operators at the console on a whole selection: previewed, begun with a reason, listed and stopped. Batches
+-- are worked off by console_batches.sql.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.console_partners(

@@ -272,6 +272,7 @@ GRANT SELECT ON insp.rerun TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.dead (
     job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
     code text NOT NULL,
     detail text,
     attempts smallint NOT NULL,
@@ -284,8 +285,10 @@ CREATE INDEX dead_died ON insp.dead (died_at);
 -- What waits for an operator, however many are resolved.
 CREATE INDEX dead_open ON insp.dead (died_at, job_id) WHERE resolved_at IS NULL;
 CREATE INDEX dead_open_code ON insp.dead (code, died_at, job_id) WHERE resolved_at IS NULL;
+CREATE INDEX dead_open_partner ON insp.dead (partner_id, died_at, job_id) WHERE resolved_at IS NULL;
 COMMENT ON TABLE insp.dead IS 'Dead-lettered jobs, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
+COMMENT ON COLUMN insp.dead.partner_id IS 'The job''s partner: a small one''s are found beside any number of others''';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
 COMMENT ON COLUMN insp.dead.detail IS 'What was wrong, without personal data';
 COMMENT ON COLUMN insp.dead.attempts IS 'Attempts made';

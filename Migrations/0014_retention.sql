@@ -9,7 +9,7 @@ CREATE TABLE insp.retention (
 );
 COMMENT ON TABLE insp.retention IS 'Retention periods that are the same for all partners';
 COMMENT ON COLUMN insp.retention.what IS
-    'events: bare jobs with their events; callbacks: delivered ones, events that are pulled, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both at least 366 days), and endpoint_events; samples: of the queue';
+    'events: bare jobs with their events; callbacks: delivered ones, events that are pulled, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions and ended tasks of the console, and access_events (both at least 366 days), and endpoint_events; samples: of the queue';
 COMMENT ON COLUMN insp.retention.keep IS 'For how long';
 GRANT SELECT ON insp.retention TO insp_operator, insp_auditor;
 INSERT INTO insp.retention (what, keep) VALUES

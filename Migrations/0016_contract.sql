@@ -317,7 +317,7 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('J00000', 'timeout', NULL, ARRAY['EXPIRED']),
     ('J00000', 'unusable', NULL, ARRAY['CASE_TAKEN', 'CHALLENGE_EXPIRED', 'JOB_AMBIGUOUS', 'JOB_NOT_FINISHED',
         'JOB_UNKNOWN', 'LINK_ENDED', 'PARTS_PURGED', 'REQUEST_PURGED', 'REVIEW_NOT_DUE', 'SESSION_ENDED']),
-    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED', 'SESSION_BUSY']),
+    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED', 'SELECTION_BUSY', 'SESSION_BUSY']),
     ('N00000', 'unusable', -202, ARRAY['CALLBACK_URL_INVALID']),
     ('N00000', 'unusable', -203, ARRAY['CALLBACK_URL_MISSING'])
     ) AS c (mobile_code, face_outcome, payment_code, codes);

@@ -31,10 +31,10 @@ INSERT INTO insp.ready (job_id, queue)
 SELECT f.id, q.id FROM fresh f JOIN owner o ON o.place = f.place JOIN insp.queue q ON q.partner_id = o.id AND q.lane = 1 AND q.region = 0
 WHERE f.status = 1 ORDER BY f.id;
 INSERT INTO insp.review_wait (job_id, since) SELECT f.id, f.at FROM fresh f WHERE f.status = 64 ORDER BY f.id;
-INSERT INTO insp.dead (job_id, code, attempts, crashes, died_at, resolved_at, resolved_by)
-SELECT f.id, CASE WHEN f.n % 1000 = 2 THEN 'CORRUPT_IMAGE' ELSE 'TIMED_OUT' END, 8, 0, f.at,
+INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes, died_at, resolved_at, resolved_by)
+SELECT f.id, o.id, CASE WHEN f.n % 1000 = 2 THEN 'CORRUPT_IMAGE' ELSE 'TIMED_OUT' END, 8, 0, f.at,
     CASE WHEN f.n % 200 = 2 THEN f.at END, CASE WHEN f.n % 200 = 2 THEN 'x' END
-FROM fresh f WHERE f.status = 128 AND f.n % 100 = 2 ORDER BY f.id;
+FROM fresh f JOIN owner o ON o.place = f.place WHERE f.status = 128 AND f.n % 100 = 2 ORDER BY f.id;
 INSERT INTO insp.record (chain, at, actor, action, subject, purpose, seq, prev, hash)
 SELECT 'access', f.at, 'x', 'result', j.public_id::text, 'support', row_number() OVER (ORDER BY f.id), '', ''
 FROM fresh f JOIN insp.job j ON j.id = f.id WHERE f.n % 2 = 0 ORDER BY f.id;

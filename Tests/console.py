@@ -51,7 +51,8 @@ def prepare():
     sql(HOLD.replace("BODY", body))
     sql("SELECT count(insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\"}', front => 'x')) FROM generate_series(1, 5)")
     sql("SELECT count(insp.cancel(public_id)) FROM insp.job WHERE status = 1")
-    sql("INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'TIMED_OUT', 8, 0 FROM insp.job WHERE status = 128")
+    sql("INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes) SELECT id, partner_id, 'TIMED_OUT', 8, 0 FROM insp.job "
+        "WHERE status = 128")
     # An image of each case, as the worker's first stage stores it, and a minute of plots.
     image = {"format": "JPEG", "width": 1500, "height": 1000, "orientation": 6, "storedWidth": 1000, "storedHeight": 1500}
     facts = json.dumps({"images": {"FRONT": image}, "cpuMs": 1})

@@ -20,7 +20,7 @@ STATEMENTS = {
     "cases with a rare reason": "SELECT * FROM insp.console_cases({who}, NULL, 'NONE')",
     "case": "SELECT * FROM insp.console_case({who}, {case})",
     "history": "SELECT * FROM insp.console_history({who}, {case})",
-    "pulse": "SELECT * FROM insp.console_pulse(true, ARRAY[{case}])",
+    "pulse": "SELECT * FROM insp.console_pulse(ARRAY[{who}, {who}], ARRAY['cases', {case}::text])",
     "queue": "SELECT * FROM insp.console_queue({who})",
     "workers: jobs": "SELECT * FROM insp.console_workers({who})",
     "plots, 7 days": "SELECT * FROM insp.console_plots({who}, NULL, 168)",

@@ -54,15 +54,21 @@ INSERT INTO insp.part SELECT :base + g, p.kind, p.ordinal, p.size, p.sha256, p.s
 FROM insp.part p, generate_series(1, :letters * :rounds) g WHERE p.job_id = :base;
 INSERT INTO insp.job_reference (partner_id, kind, index, job_id) SELECT r.partner_id, r.kind, sha256(g::text::bytea), :base + g
 FROM insp.job_reference r, generate_series(1, :letters * :rounds) g WHERE r.job_id = :base;
-INSERT INTO insp.dead (job_id, code, attempts, crashes)
-SELECT :base + g, 'ROUND_' || (g - 1) / :letters, 3, 0 FROM generate_series(1, :letters * :rounds) g;
+INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
+SELECT :base + g, j.partner_id, 'ROUND_' || (g - 1) / :letters, 3, 0
+FROM insp.job j, generate_series(1, :letters * :rounds) g WHERE j.id = :base;
 DELETE FROM insp.ready;
 SELECT insp.console_sign_in(sha256('ann'), 'ann', 'oidc', '{operator:*}');
 VACUUM ANALYZE;
 CREATE PROCEDURE public.console() LANGUAGE plpgsql AS $$
+DECLARE
+    taken record;
 BEGIN
     LOOP
-        EXIT WHEN NOT insp.console_step();
+        SELECT * INTO taken FROM insp.console_batch_take();
+        COMMIT;
+        EXIT WHEN taken.task IS NULL;
+        PERFORM insp.console_step(taken.task, taken.batch, taken.attempt);
         COMMIT;
     END LOOP;
 END

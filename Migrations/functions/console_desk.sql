@@ -55,28 +55,52 @@ COMMENT ON FUNCTION insp.console_history(bytea, uuid, integer) IS
     'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed. For the person who has taken the case, or once it is decided. Each job is recorded with the purpose review';
 GRANT EXECUTE ON FUNCTION insp.console_history(bytea, uuid, integer) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) RETURNS TABLE (subject text, stamp text)
+CREATE OR REPLACE FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) RETURNS TABLE (page integer, stamp text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    PERFORM insp.require(coalesce(cardinality(p_jobs), 0) <= 1000, 'jobs', 'There are at most 1000 jobs.');
-    RETURN QUERY SELECT 'cases ' || p.name,
-        md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text)
-    FROM (SELECT * FROM insp.review_wait x ORDER BY x.since, x.job_id LIMIT 1000) w
-        JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id]) JOIN insp.partner p ON p.id = j.partner_id
-        LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
-    WHERE p_cases GROUP BY p.name;
-    RETURN QUERY SELECT 'plots', coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '');
-    RETURN QUERY SELECT 'queue', (extract(epoch FROM clock_timestamp())::bigint / 5)::text;
-    RETURN QUERY SELECT j.public_id::text, md5(jsonb_build_array(j.status, w.decided_at,
-        (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text)
-    FROM unnest(p_jobs) AS u (id) JOIN insp.job j ON j.public_id = ANY (ARRAY[u.id])
-        LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id]);
+    PERFORM insp.require(coalesce(cardinality(p_subjects), 0) <= 1000, 'subjects', 'There are at most 1000 pages.');
+    RETURN QUERY
+    WITH pages AS MATERIALIZED (
+        -- As in insp.console_who.
+        SELECT u.n::integer AS n, u.subject, s.id AS session
+        FROM unnest(p_tokens, p_subjects) WITH ORDINALITY AS u (token, subject, n) JOIN insp.console_session s ON s.token_sha256 = u.token
+        WHERE s.expires_at > now() AND s.seen_at > now() - interval '30 minutes'
+    ), rights AS MATERIALIZED (
+        SELECT g.session_id, g.role, g.partner_id FROM (SELECT DISTINCT p.session FROM pages p) x
+            JOIN insp.console_grant g ON g.session_id = x.session
+    ), oldest AS MATERIALIZED (
+        SELECT j.partner_id, md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text) AS stamp
+        FROM (SELECT * FROM insp.review_wait x WHERE EXISTS (SELECT FROM pages p WHERE p.subject = 'cases')
+                ORDER BY x.since, x.job_id LIMIT 1000) w
+            JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id])
+            LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
+        GROUP BY j.partner_id
+    ), lists AS MATERIALIZED (
+        SELECT r.session_id, md5(coalesce(string_agg(DISTINCT o.partner_id || ' ' || o.stamp, ','), '')) AS stamp
+        FROM rights r LEFT JOIN oldest o ON r.partner_id IS NULL OR o.partner_id = r.partner_id
+        WHERE r.role = 'reviewer' GROUP BY r.session_id
+    ), cases AS MATERIALIZED (
+        SELECT j.public_id::text AS subject, j.partner_id, md5(jsonb_build_array(j.status, w.decided_at,
+            (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text) AS stamp
+        FROM (SELECT DISTINCT p.subject FROM pages p WHERE insp.is_uuid(p.subject)) x
+            JOIN insp.job j ON j.public_id = ANY (ARRAY[x.subject::uuid])
+            LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id])
+    )
+    SELECT p.n, l.stamp FROM pages p JOIN lists l ON l.session_id = p.session WHERE p.subject = 'cases'
+    UNION ALL
+    SELECT p.n, c.stamp FROM pages p JOIN cases c ON c.subject = p.subject WHERE EXISTS (SELECT FROM rights r
+        WHERE r.session_id = p.session AND r.role = 'reviewer' AND (r.partner_id IS NULL OR r.partner_id = c.partner_id))
+    UNION ALL
+    SELECT p.n, CASE p.subject WHEN 'queue' THEN (extract(epoch FROM clock_timestamp())::bigint / 5)::text
+        ELSE coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '') END
+    FROM pages p WHERE p.subject IN ('queue', 'plots')
+        AND EXISTS (SELECT FROM rights r WHERE r.session_id = p.session AND r.role IN ('operator', 'auditor'));
 END
 $$;
-COMMENT ON FUNCTION insp.console_pulse(boolean, uuid[]) IS
-    'Stamps that change when a partner''s oldest cases (p_cases), the queue (every 5 s), its plots or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
-GRANT EXECUTE ON FUNCTION insp.console_pulse(boolean, uuid[]) TO insp_console;
+COMMENT ON FUNCTION insp.console_pulse(bytea[], text[]) IS
+    'Stamps for the pages that a console has open, each of a session: they change when the oldest cases of the person''s partners (cases), the queue (every 5 s), its plots or a case (its id) changes, and say nothing else. No row for a page: the session has ended, or the person may not see that. One call serves all pages';
+GRANT EXECUTE ON FUNCTION insp.console_pulse(bytea[], text[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (
     worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)

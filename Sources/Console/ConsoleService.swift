@@ -39,7 +39,7 @@ package final class ConsoleService: Sendable {
         self.link = link
         self.provider = provider
         self.show = show
-        self.live = LiveSignal { try await store.pulse(cases: $0, jobs: $1) }
+        self.live = LiveSignal { try await store.pulse($0) }
         self.observe = observe
         self.fault = fault
     }

@@ -98,10 +98,11 @@ extension ConsoleStore {
             "SELECT key_id FROM insp.console_key($1, $2)", [session.key, .text(id)])
     }
 
-    /// Stamps that change with what open pages show.
-    func pulse(cases: Bool, jobs: [String]) async throws -> [String: String] {
+    /// Stamps that change with what open pages show; none for a page whose session has ended, or may not see that.
+    func pulse(_ pages: [LivePage]) async throws -> [LivePage: String] {
         let rows = try await self.ask(
-            "SELECT subject, stamp FROM insp.console_pulse($1, $2::uuid[])", [.bool(cases), .textArray(jobs)])
-        return Dictionary(try rows.map { (try $0.string(0), try $0.string(1)) }) { first, _ in first }
+            "SELECT page, stamp FROM insp.console_pulse($1, $2)",
+            [.byteas(pages.map(\.session)), .texts(pages.map(\.subject.name))])
+        return Dictionary(try rows.map { (pages[Int(try $0.int(0)) - 1], try $0.string(1)) }) { first, _ in first }
     }
 }

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import InspectCore
 internal import Postgres
+internal import Synchronization
 
 /// What operators act on as a whole.
 enum SelectionKind: String, Sendable, CaseIterable {
@@ -82,7 +83,8 @@ struct TaskRow: Sendable {
     var action: String
     var partner: String?
     var filter: String?
-    var reason: String
+    /// `nil`: removed with a person.
+    var reason: String?
     var began: Date
     var total: Int64
     var done: Int64
@@ -97,7 +99,7 @@ extension ConsoleStore {
     func preview(_ session: ConsoleSession, _ selection: Selection) async throws -> SelectionPreview {
         let row = try await self.ask(
             "SELECT total, before, ids, partners, what FROM insp.console_preview($1, $2, $3::jsonb)",
-            [session.key, .text(selection.kind.rawValue), try selection.json]
+            [session.key, .text(selection.kind.rawValue), try selection.json], on: self.counts
         ).single()
         let total = try row.int("total")
         // Without rows there are no lists.
@@ -116,7 +118,7 @@ extension ConsoleStore {
             [
                 session.key, .text(selection.kind.rawValue), .text(action), try selection.json, .int(before),
                 .text(reason),
-            ])
+            ], on: self.counts)
     }
 
     func stopTask(_ session: ConsoleSession, _ task: Int64) async throws {
@@ -132,7 +134,7 @@ extension ConsoleStore {
         ).map {
             TaskRow(
                 id: try $0.int(0), who: try $0.string(1), kind: try $0.string(2), action: try $0.string(3),
-                partner: try $0.optionalString(4), filter: try $0.optionalString(5), reason: try $0.string(6),
+                partner: try $0.optionalString(4), filter: try $0.optionalString(5), reason: try $0.optionalString(6),
                 began: Date(timeIntervalSince1970: try $0.double(7)), total: try $0.int(8), done: try $0.int(9),
                 refused: try $0.int(10), refusals: try $0.optionalString(11),
                 ended: try $0.optionalDouble(12).map { Date(timeIntervalSince1970: $0) },
@@ -140,10 +142,30 @@ extension ConsoleStore {
         }
     }
 
-    /// Works off a batch of an open task.
+    /// Works off a batch of an open task. The attempt is counted first: one that fails, or that this process does not survive, halves
+    /// the batch, and what fails alone is refused.
     ///
     /// - Returns: False: there is none that another console does not have.
     package func step() async throws -> Bool {
-        try await self.ask("SELECT insp.console_step()", []).single().bool(0)
+        let row = try await self.ask(
+            "SELECT task, batch, attempt FROM insp.console_batch_take()", [], on: self.tasks
+        ).single()
+        guard let task = try row.optionalInt(0) else { return false }
+        let batch: [PostgresValue] = [.int(task), .int(try row.int(1)), .int(try row.int(2))]
+        let state = Mutex<String?>(nil)
+        do {
+            _ = try await self.ask("SELECT insp.console_step($1, $2::integer, $3::integer)", batch, on: self.tasks) {
+                code in state.withLock { $0 = code }
+            }
+        } catch {
+            // If nobody hears this, the batch lapses.
+            if let state = state.withLock({ $0 }) {
+                _ = try? await self.ask(
+                    "SELECT insp.console_batch_fail($1, $2::integer, $3::integer, $4)", batch + [.text(state)],
+                    on: self.tasks)
+            }
+            throw error
+        }
+        return true
     }
 }

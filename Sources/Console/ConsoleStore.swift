@@ -3,10 +3,16 @@ internal import Foundation
 internal import InspectCore
 package import ObjectStore
 internal import Postgres
+internal import Synchronization
 
 /// The console's calls to the database. Each passes the digest of a person's cookie, which the database checks again.
 package final class ConsoleStore: Sendable {
-    private let pool: ConnectionPool
+    private let pages: ConnectionPool
+    /// Batches of tasks, two at once, keep no page waiting.
+    let tasks: ConnectionPool
+    /// Nor do counts of whole selections, of which each person has one at a time.
+    let counts: ConnectionPool
+    private let isReached = Mutex(true)
     /// `nil`: nothing is sealed.
     let keys: KeyStore?
     /// `nil`: parts are in the database.
@@ -16,6 +22,7 @@ package final class ConsoleStore: Sendable {
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
     ///   - keys: Opens results and parts, and seals notes.
+    ///   - connections: For pages; four more are for tasks and counts.
     ///   - report: Called with the reason why a request is answered with 500 or 503.
     package init(
         databaseURL: String, keys: KeyStore?, objects: ObjectStore? = nil, connections: Int,
@@ -24,16 +31,20 @@ package final class ConsoleStore: Sendable {
         var options = ConnectionOptions(name: "inspectd console")
         options.timeout = .seconds(30)
         options.connectTimeout = .seconds(5)
-        self.pool = ConnectionPool(databaseURL, options: options, size: connections, queueLimit: 128)
+        self.pages = ConnectionPool(databaseURL, options: options, size: connections, queueLimit: 128)
+        self.tasks = ConnectionPool(databaseURL, options: options, size: 2, queueLimit: 128)
+        self.counts = ConnectionPool(databaseURL, options: options, size: 2, queueLimit: 16)
         self.keys = keys
         self.objects = objects
         self.report = report
     }
 
     /// Whether the last statement reached the database.
-    package var isConnected: Bool { self.pool.isConnected }
+    package var isConnected: Bool { self.isReached.withLock { $0 } }
 
-    package func close() async { await self.pool.close() }
+    package func close() async {
+        for pool in [self.pages, self.tasks, self.counts] { await pool.close() }
+    }
 
     // MARK: Sessions
 
@@ -65,12 +76,27 @@ package final class ConsoleStore: Sendable {
             isAll: try row.bool("is_all"))
     }
 
-    func ask(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {
+    /// - Parameters:
+    ///   - pool: `nil`: that of pages.
+    ///   - failure: Called with the SQLSTATE if the statement fails; 57014 also if it is not answered in time.
+    func ask(
+        _ sql: String, _ parameters: [PostgresValue], on pool: ConnectionPool? = nil,
+        failure: @Sendable (String) -> Void = { _ in }
+    ) async throws -> [PostgresRow] {
         do {
-            return try await self.pool.run { try await $0.query(sql, parameters) }
+            let rows = try await (pool ?? self.pages).run { connection in
+                do { return try await connection.query(sql, parameters) } catch let error as PostgresError {
+                    if let state = error.code == .timeout ? "57014" : error.sqlState { failure(state) }
+                    throw error
+                }
+            }
+            self.isReached.withLock { $0 = true }
+            return rows
         } catch {
             switch error {
-            case let error as InspectError where error.code == .databaseUnavailable: self.report(.databaseUnavailable)
+            case let error as InspectError where error.code == .databaseUnavailable:
+                self.isReached.withLock { $0 = false }
+                self.report(.databaseUnavailable)
             case is InspectError: break
             default:
                 // Codes alone: the database's messages may contain values.

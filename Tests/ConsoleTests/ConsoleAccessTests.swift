@@ -63,7 +63,10 @@ import Testing
             "SELECT insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\"}', front => 'x')")[0].string(0)
         _ = try await site.admin.query("SELECT insp.cancel($1)", [.text(dead)])
         try await site.admin.execute(
-            "INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'CANCELLED', 1, 0 FROM insp.job WHERE public_id = '\(dead)'"
+            """
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
+            SELECT id, partner_id, 'CANCELLED', 1, 0 FROM insp.job WHERE public_id = '\(dead)'
+            """
         )
         let stranger = try await site.person("sam", "reviewer:shop", "operator:shop", "auditor:shop")
         let owner = try await site.person("ann", "reviewer:bank", "operator:bank")

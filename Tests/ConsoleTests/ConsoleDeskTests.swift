@@ -178,8 +178,8 @@ import Testing
             SELECT count(insp.enqueue('{"partner":"shop","workflow":"id"}', front => 'x')) FROM generate_series(1, 1100);
             SELECT count(insp.cancel(public_id)) FROM insp.job WHERE status = 1;
             -- All at once.
-            INSERT INTO insp.dead (job_id, code, attempts, crashes)
-            SELECT id, 'TIMED_OUT', 1, 0 FROM insp.job WHERE status = 128
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
+            SELECT id, partner_id, 'TIMED_OUT', 1, 0 FROM insp.job WHERE status = 128
             """)
         let browser = try await site.person("ann", "auditor:*")
         for (partner, count) in [("bank", 120), ("shop", 1100)] {

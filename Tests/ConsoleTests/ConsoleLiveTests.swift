@@ -44,6 +44,47 @@ import Testing
         try await site.close()
     }
 
+    @Test func `What wakes open pages is answered for each page's session, and no session gets what it may not see`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let (bank, shop) = (try await site.cases("bank")[0], try await site.cases("shop")[0])
+        let reviewer = try #require(try await site.person("ann", "reviewer:bank").secret)
+        let auditor = try #require(try await site.person("bob", "auditor:*").secret)
+        let idle = try #require(try await site.person("eve", "reviewer:*").secret)
+        try await site.admin.execute(
+            "UPDATE insp.console_session SET seen_at = now() - interval '31 minutes' WHERE actor = 'console:eve'")
+        let store = site.store
+        func answered(_ secret: ConsoleSecret) async throws -> [LiveSubject: String] {
+            let subjects: [LiveSubject] = [.cases, .queue, .plots, .job(bank), .job(shop)]
+            let stamps = try await store.pulse(subjects.map { LivePage(session: secret.sha256, subject: $0) })
+            return Dictionary(uniqueKeysWithValues: stamps.map { ($0.key.subject, $0.value) })
+        }
+        let first = try await answered(reviewer)
+        #expect(Set(first.keys) == [.cases, .job(bank)])
+        #expect(Set(try await answered(auditor).keys) == [.queue, .plots])
+        #expect(try await answered(idle).isEmpty)
+        #expect(try await answered(ConsoleSecret()).isEmpty)
+        _ = try await site.cases("shop", count: 2)
+        #expect(try await answered(reviewer) == first)
+        _ = try await site.cases("bank")
+        #expect(try await answered(reviewer)[.cases] != first[.cases])
+        try await site.close()
+    }
+
+    @Test func `An open page's wait ends with its session`() async throws {
+        let site = try await ConsoleSite()
+        let ann = try await site.person("ann", "reviewer:bank")
+        let known = try #require(self.id(try await ann.get("/live/cases")))
+        let start = ContinuousClock.now
+        async let next = ann.get("/live/cases", headers: ["Last-Event-ID": known])
+        try await Task.sleep(for: .milliseconds(500))
+        try await site.admin.execute("DELETE FROM insp.console_session")
+        #expect(try await next.status == 401)
+        #expect(ContinuousClock.now - start < .seconds(20))
+        try await site.close()
+    }
+
     @Test func `A page that keeps itself up to date does not keep its session alive`() async throws {
         let site = try await ConsoleSite()
         let ann = try await site.person("ann", "reviewer:bank", "auditor:*")
@@ -64,25 +105,31 @@ import Testing
 
         var count: Int { self.calls.withLock { $0.count } }
 
-        func stamps(_ jobs: [String]) -> [String: String] {
-            self.calls.withLock { $0.append(jobs.sorted()) }
-            return ["1": self.stamp.withLock { $0 }, "2": "same", "queue": "same"]
+        func stamps(_ pages: [LivePage]) -> [LivePage: String] {
+            self.calls.withLock { $0.append(pages.map(\.subject.name)) }
+            let own = self.stamp.withLock { $0 }
+            return Dictionary(uniqueKeysWithValues: pages.map { ($0, $0.subject == .job("1") ? own : "same") })
         }
+    }
+
+    private func page(_ subject: LiveSubject, of session: String = "ann") -> LivePage {
+        LivePage(session: Data(session.utf8), subject: subject)
     }
 
     @Test func `However many pages wait, one statement asks for all, and none once they have left`() async throws {
         let source = Source()
-        let signal = LiveSignal(limit: 40, perPerson: 30, pause: .milliseconds(50)) { _, jobs in source.stamps(jobs) }
+        let signal = LiveSignal(limit: 40, perPerson: 30, pause: .milliseconds(50)) { source.stamps($0) }
         #expect(
-            await signal.wait(for: .job("1"), since: nil, person: "ann", within: .seconds(5)) == .changed("a"))
+            await signal.wait(for: self.page(.job("1")), since: nil, person: "ann", within: .seconds(5))
+                == .changed("a"))
         let outcomes = await withTaskGroup(of: (Int, LiveSignal.Outcome).self) { group in
             for place in 0..<20 {
                 group.addTask {
                     (
                         place,
                         await signal.wait(
-                            for: .job(place < 10 ? "1" : "2"), since: place < 10 ? "a" : "same", person: "ann",
-                            within: .seconds(1))
+                            for: self.page(.job(place < 10 ? "1" : "2")), since: place < 10 ? "a" : "same",
+                            person: "ann", within: .seconds(1))
                     )
                 }
             }
@@ -105,20 +152,23 @@ import Testing
     }
 
     @Test func `Too many pages of one person are refused, and the end of the console ends every wait`() async throws {
-        let signal = LiveSignal(limit: 3, perPerson: 2, pause: .milliseconds(50)) { _, _ in ["queue": "x"] }
+        let signal = LiveSignal(limit: 3, perPerson: 2, pause: .milliseconds(50)) { pages in
+            Dictionary(uniqueKeysWithValues: pages.map { ($0, "x") })
+        }
         let waits = (0..<3).map { place in
             Task {
                 await signal.wait(
-                    for: .queue, since: "x", person: place < 2 ? "ann" : "bob", within: .seconds(60))
+                    for: self.page(.queue), since: "x", person: place < 2 ? "ann" : "bob", within: .seconds(60))
             }
         }
         try await waitUntil("three wait") { signal.count == 3 }
-        #expect(await signal.wait(for: .queue, since: "x", person: "ann", within: .seconds(60)) == .full)
-        #expect(await signal.wait(for: .queue, since: "x", person: "cat", within: .seconds(60)) == .full)
+        #expect(await signal.wait(for: self.page(.queue), since: "x", person: "ann", within: .seconds(60)) == .full)
+        #expect(await signal.wait(for: self.page(.queue), since: "x", person: "cat", within: .seconds(60)) == .full)
         let start = ContinuousClock.now
         signal.close()
         for wait in waits { #expect(await wait.value == .unchanged) }
-        #expect(await signal.wait(for: .queue, since: "x", person: "ann", within: .seconds(60)) == .unchanged)
+        #expect(
+            await signal.wait(for: self.page(.queue), since: "x", person: "ann", within: .seconds(60)) == .unchanged)
         #expect(ContinuousClock.now - start < .seconds(5))
     }
 }

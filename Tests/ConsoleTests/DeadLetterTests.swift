@@ -11,8 +11,8 @@ import Testing
             SELECT count(insp.enqueue('{"partner":"\(partner)","workflow":"id"}', front => 'x')) FROM generate_series(1, \(count));
             SELECT count(insp.cancel(j.public_id)) FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
             WHERE p.name = '\(partner)' AND j.status = 1;
-            INSERT INTO insp.dead (job_id, code, attempts, crashes)
-            SELECT j.id, '\(code)', 1, 0 FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
+            SELECT j.id, p.id, '\(code)', 1, 0 FROM insp.job j JOIN insp.partner p ON p.id = j.partner_id
             WHERE p.name = '\(partner)' AND j.status = 128 ON CONFLICT DO NOTHING
             """)
     }
@@ -95,7 +95,8 @@ import Testing
         #expect(try await self.begin(browser, "", fields).status == 303)
         let dying = try await site.database.connect()
         try await dying.execute("BEGIN")
-        _ = try await dying.query("SELECT insp.console_step()")
+        _ = try await dying.query(
+            "SELECT insp.console_step(task, batch, attempt) FROM insp.console_batch_take()")
         #expect(try await browser.get("/tasks").text.contains("0 of 1010"))
         let process = try await dying.query("SELECT pg_backend_pid()")[0].int(0)
         _ = try await site.admin.query("SELECT pg_terminate_backend($1, 10000)", [.int(process)])
@@ -142,7 +143,7 @@ import Testing
         try await site.admin.execute(
             """
             SELECT insp.cancel(public_id) FROM insp.job;
-            INSERT INTO insp.dead (job_id, code, attempts, crashes) SELECT id, 'TIMED_OUT', 1, 0 FROM insp.job;
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes) SELECT id, partner_id, 'TIMED_OUT', 1, 0 FROM insp.job;
             SELECT insp.rerun((SELECT public_id FROM insp.job ORDER BY id LIMIT 1))
             """)
         let browser = try await site.person("ann", "operator:*")

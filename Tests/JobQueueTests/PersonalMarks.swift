@@ -30,7 +30,9 @@ struct PersonalMarks: Sendable {
         "capture_session": "goes an hour after its link expires, and earlier with its person or job: CaptureLinkTests",
         "case_lease": "who works at the console", "console_act": "who works at the console", "console_grant": "a role",
         "console_session": "who works at the console, for hours",
-        "console_task": "who works at the console, and why, and error codes",
+        "console_batch": "an SQLSTATE",
+        "console_task":
+            "who works at the console, and codes; the reason goes with a person: ConsoleTaskTests",
         "control": "a lane's", "custody": "names of wrapping keys, a key of the object store",
         "object_gone": "made of a day and random numbers", "country": "a list",
         "credential": "a partner's", "credential_token": "a partner's",

@@ -173,8 +173,8 @@ import Testing
         try await self.fill(connection, jobs: 1...20_000, waiting: 10_001...20_000)
         try await connection.execute(
             """
-            INSERT INTO insp.dead (job_id, code, attempts, crashes)
-            SELECT n, 'CORRUPT_IMAGE', 1, 0 FROM generate_series(1, 5000) n;
+            INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
+            SELECT j.id, j.partner_id, 'CORRUPT_IMAGE', 1, 0 FROM insp.job j WHERE j.id <= 5000;
             UPDATE insp.job SET status = 64 WHERE id BETWEEN 5001 AND 6000;
             INSERT INTO insp.review_wait (job_id) SELECT n FROM generate_series(5001, 6000) n;
             INSERT INTO insp.step (job_id, status, fence, summary, body) SELECT n, 64, 0, '{}', '{}' FROM generate_series(5001, 6000) n;

@@ -4,34 +4,30 @@ internal import Synchronization
 
 /// What a page shows that may change while it is open.
 enum LiveSubject: Hashable, Sendable {
-    /// The cases of these partners; `nil`: of every partner.
-    case cases([String]?)
+    /// The cases that the person may review.
+    case cases
     case queue
     /// Samples of the queue.
     case plots
     /// One case.
     case job(String)
 
-    /// What the stamps say about it; equal as long as nothing has changed.
-    fileprivate func stamp(_ stamps: [String: String]) -> String {
+    /// As the database knows it.
+    var name: String {
         switch self {
-        case .queue: return stamps["queue"] ?? ""
-        case .plots: return stamps["plots"] ?? ""
-        case .job(let id): return stamps[id] ?? ""
-        case .cases(let partners):
-            let prefix = "cases "
-            let known = partners.map(Set.init)
-            let own = stamps.filter { name, _ in
-                name.hasPrefix(prefix) && known?.contains(String(name.dropFirst(prefix.count))) != false
-            }
-            // FNV-1a: another console before the same database answers with the same stamp.
-            var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-            for (name, stamp) in own.sorted(by: { $0.key < $1.key }) {
-                for byte in "\(name) \(stamp)\n".utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-            }
-            return String(hash, radix: 16)
+        case .cases: "cases"
+        case .queue: "queue"
+        case .plots: "plots"
+        case .job(let id): id
         }
     }
+}
+
+/// An open page: whose, and of what.
+struct LivePage: Hashable, Sendable {
+    /// Digest of the session's cookie; the database answers what that session may see.
+    var session: Data
+    var subject: LiveSubject
 }
 
 /// Wakes open pages. However many wait, one statement a second asks for all of them; while none waits, none is sent.
@@ -39,12 +35,14 @@ final class LiveSignal: Sendable {
     enum Outcome: Equatable, Sendable {
         case changed(String)
         case unchanged
+        /// The session has ended, or may see this no more.
+        case ended
         /// Too many pages wait, of all persons or of this one.
         case full
     }
 
     private struct Waiter {
-        var subject: LiveSubject
+        var page: LivePage
         /// The stamp that the page knows; `nil`: none yet.
         var known: String?
         var person: String
@@ -60,12 +58,12 @@ final class LiveSignal: Sendable {
     private let limit: Int
     private let perPerson: Int
     private let pause: Duration
-    private let stamps: @Sendable (_ cases: Bool, _ jobs: [String]) async throws -> [String: String]
+    private let stamps: @Sendable ([LivePage]) async throws -> [LivePage: String]
     private let state = Mutex(State())
 
     init(
         limit: Int = 500, perPerson: Int = 16, pause: Duration = .seconds(1),
-        stamps: @escaping @Sendable (_ cases: Bool, _ jobs: [String]) async throws -> [String: String]
+        stamps: @escaping @Sendable ([LivePage]) async throws -> [LivePage: String]
     ) {
         self.limit = limit
         self.perPerson = perPerson
@@ -76,8 +74,8 @@ final class LiveSignal: Sendable {
     /// Pages that wait.
     var count: Int { self.state.withLock { $0.waiters.count } }
 
-    /// Waits until a subject has another stamp than the page knows; at once if the page knows none.
-    func wait(for subject: LiveSubject, since known: String?, person: String, within time: Duration) async -> Outcome {
+    /// Waits until a page's subject has another stamp than the page knows; at once if it knows none.
+    func wait(for page: LivePage, since known: String?, person: String, within time: Duration) async -> Outcome {
         let token = UUID()
         let timer = Task {
             try await Task.sleep(for: time)
@@ -94,7 +92,7 @@ final class LiveSignal: Sendable {
                 let own = state.waiters.values.count { $0.person == person }
                 if state.waiters.count >= self.limit || own >= self.perPerson { return .full }
                 state.waiters[token] = Waiter(
-                    subject: subject, known: known, person: person, continuation: continuation)
+                    page: page, known: known, person: person, continuation: continuation)
                 if !state.isPolling {
                     state.isPolling = true
                     Task { await self.poll() }
@@ -124,27 +122,25 @@ final class LiveSignal: Sendable {
     /// Asks until nobody waits.
     private func poll() async {
         while true {
-            let subjects = self.state.withLock { state -> Set<LiveSubject> in
+            let pages = self.state.withLock { state -> Set<LivePage> in
                 if state.waiters.isEmpty { state.isPolling = false }
-                return Set(state.waiters.values.map(\.subject))
+                return Set(state.waiters.values.map(\.page))
             }
-            if subjects.isEmpty { return }
-            let jobs = subjects.compactMap { if case .job(let id) = $0 { id } else { nil } }
-            let cases = subjects.contains { if case .cases = $0 { true } else { false } }
+            if pages.isEmpty { return }
             // A database that does not answer ends no wait.
-            if let stamps = try? await self.stamps(cases, jobs) {
-                let changed = self.state.withLock { state in
-                    let changed = state.waiters.compactMap {
-                        token, waiter -> (CheckedContinuation<Outcome, Never>, String)? in
-                        guard subjects.contains(waiter.subject) else { return nil }
-                        let stamp = waiter.subject.stamp(stamps)
-                        guard stamp != waiter.known else { return nil }
+            if let stamps = try? await self.stamps(Array(pages)) {
+                let over = self.state.withLock { state in
+                    let over = state.waiters.compactMap {
+                        token, waiter -> (CheckedContinuation<Outcome, Never>, Outcome)? in
+                        guard pages.contains(waiter.page) else { return nil }
+                        let stamp = stamps[waiter.page]
+                        guard stamp == nil || stamp != waiter.known else { return nil }
                         state.waiters[token] = nil
-                        return (waiter.continuation, stamp)
+                        return (waiter.continuation, stamp.map(Outcome.changed) ?? .ended)
                     }
-                    return changed
+                    return over
                 }
-                for (continuation, stamp) in changed { continuation.resume(returning: .changed(stamp)) }
+                for (continuation, outcome) in over { continuation.resume(returning: outcome) }
             }
             try? await Task.sleep(for: self.pause)
         }

@@ -68,7 +68,7 @@ struct TasksPage {
             let most = String(max(1, row.total))
             return """
                 <tr><th scope='row'>\(String(row.id))</th><td>\(row.action) \(row.kind)</td>\
-                <td>\(row.partner ?? "every partner")\(row.filter.map { ", \($0)" } ?? "")</td><td>\(row.reason)</td>\
+                <td>\(row.partner ?? "every partner")\(row.filter.map { ", \($0)" } ?? "")</td><td>\(row.reason ?? "removed with a person")</td>\
                 <td>\(row.who)</td><td>\(ConsolePage.time(row.began))</td>\
                 <td><progress max='\(most)' value='\(String(min(row.done + row.refused, max(1, row.total))))' \
                 aria-label='Task \(String(row.id))'></progress> \(String(row.done)) of \(String(row.total))\

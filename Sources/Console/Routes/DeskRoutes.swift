@@ -35,8 +35,7 @@ extension ConsoleRoute {
             ).response
         },
         ConsoleRoute("GET", "/live/cases", .roles([.reviewer])) { call, _ in
-            let session = try call.signedIn()
-            return try await call.event(of: .cases(session.isAll ? nil : session.partners), session)
+            try await call.event(of: .cases, try call.signedIn())
         },
         ConsoleRoute("GET", "/live/queue", Self.seeing) { call, _ in
             try await call.event(of: .queue, try call.signedIn())
@@ -62,10 +61,12 @@ extension ConsoleCall {
     fileprivate func event(of subject: LiveSubject, _ session: ConsoleSession) async throws -> HTTPResponse {
         let known = self.request.headers["last-event-id"]
         let outcome = await self.service.live.wait(
-            for: subject, since: known, person: session.name, within: .seconds(25))
+            for: LivePage(session: session.secret.sha256, subject: subject), since: known, person: session.name,
+            within: .seconds(25))
         let text: String
         switch outcome {
         case .full: throw InspectError(.gatewayOverloaded, "too many pages are open")
+        case .ended: throw InspectError(.unauthenticated)
         case .unchanged: text = "retry: 2000\n\n"
         // The first answer only tells the page where it stands.
         case .changed(let stamp):

@@ -127,6 +127,9 @@ extension ErrorCode {
             failure(
                 "IN181", "the last blob of the liveness session is not answered yet", status: 409, retryable: true,
                 jumio: "N00000")
+        case .selectionBusy:
+            failure(
+                "IN182", "a selection of yours is still being counted", status: 409, retryable: true, jumio: "N00000")
         case .waitingQuotaReached:
             failure(
                 "IN125", "the partner's quota of waiting jobs is used up", status: 429, retryable: true,

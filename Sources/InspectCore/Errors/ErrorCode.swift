@@ -36,6 +36,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case sessionShapeRefused = "SESSION_SHAPE_REFUSED"
     case sessionEnded = "SESSION_ENDED"
     case sessionBusy = "SESSION_BUSY"
+    case selectionBusy = "SELECTION_BUSY"
     case waitingQuotaReached = "WAITING_QUOTA_REACHED"
     case storageQuotaReached = "STORAGE_QUOTA_REACHED"
 

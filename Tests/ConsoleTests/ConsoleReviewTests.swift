@@ -100,7 +100,9 @@ import Testing
         try await site.close()
     }
 
-    @Test func `A case without any reason is listed, with its partner and in turn, and by no reason's filter`() async throws {
+    @Test func `A case without any reason is listed, with its partner and in turn, and by no reason's filter`()
+        async throws
+    {
         let site = try await ConsoleSite()
         let id = try await site.cases("bank")[0]
         try await site.admin.execute(

@@ -164,6 +164,11 @@ import Testing
                 "insp.v_operator_events WHERE who = 'console:sam' AND action = 'console_set_limits' AND detail ->> 'reason' = 'they asked'"
             )
                 == 1)
+        // What the form showed goes with it.
+        let shown = try await sam.get("/limits/change?partner=bank").text
+        for field in shown.matches(of: /name='(was-[a-z]+)' value='([^']*)'/) {
+            fields[String(field.1)] = String(field.2)
+        }
         for (name, value) in [
             ("running", "0"), ("running", "3000000000"), ("running", "x"), ("rate", "x"), ("rate", "-1"),
             ("rate", "nan"),
@@ -172,9 +177,6 @@ import Testing
             let answer = try await sam.post("/limits", fields.merging([name: value]) { $1 })
             #expect(answer.status == 400, "\(name) \(value)")
         }
-        // What the form showed goes with it.
-        let shown = try await sam.get("/limits/change?partner=bank").text
-        for field in shown.matches(of: /name='(was-[a-z]+)' value='([^']*)'/) { fields[String(field.1)] = String(field.2) }
         fields["rate"] = ""
         #expect(try await sam.post("/limits", fields).status == 303)
         #expect(try await site.count("insp.partner WHERE name = 'bank' AND rate_per_second IS NULL") == 1)

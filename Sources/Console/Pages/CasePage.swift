@@ -47,14 +47,16 @@ struct CasePage {
         if !material.isWaiting {
             content.append("<p>This case is decided.</p>\n")
         } else if material.isMine {
-            let until: Markup = material.until.map { " until \(ConsolePage.time($0)); opening it again extends that" } ?? ""
+            let until: Markup =
+                material.until.map { " until \(ConsolePage.time($0)); opening it again extends that" } ?? ""
             content += ["<p>You have this case\(until).</p>\n", self.button("release", "Release it", key: "r")]
             if !self.isShown { content.append("<p>This console has no analyzer, so it shows no images.</p>\n") }
         } else if let holder = material.holder {
             content.append("<p>\(holder) has this case.</p>\n")
         } else if let first = material.first, first.isMine, material.needsSecond {
             content.append(
-                "<p>You decided \(first.decision) with the label \(first.label). Another person must confirm that.</p>\n")
+                "<p>You decided \(first.decision) with the label \(first.label). Another person must confirm that.</p>\n"
+            )
         } else {
             content += [
                 "<p>Nobody has this case. Images and fields are shown to the person who takes it.</p>\n",
@@ -69,7 +71,8 @@ struct CasePage {
 
                 """)
         } else if material.needsSecond, material.isMine, material.isWaiting {
-            content.append("<p>Two people decide each of this partner's cases: another person must confirm your decision.</p>\n")
+            content.append(
+                "<p>Two people decide each of this partner's cases: another person must confirm your decision.</p>\n")
         }
         return """
             <section class='bar' aria-label='Who has the case'>

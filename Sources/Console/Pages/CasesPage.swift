@@ -49,9 +49,11 @@ struct CasesPage {
                 """, "<div id='live' data-news='The list changed'>\n",
                 ConsolePage.table(
                     "Cases, oldest first",
-                    ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waiting for", "Expires in", "Held by"], rows,
+                    ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waiting for", "Expires in", "Held by"],
+                    rows,
                     empty: self.list.next == nil
-                        ? "No case is waiting here." : "None of the oldest cases is one of these; the next page looks further."),
+                        ? "No case is waiting here."
+                        : "None of the oldest cases is one of these; the next page looks further."),
                 links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n", "</div>\n",
             ]
         ).response()

@@ -111,7 +111,8 @@ struct JobPage {
             content: [
                 "<dl>\n\(said)</dl>\n<h2>Timeline</h2>\n", Plot.stages(self.timeline),
                 ConsolePage.table(
-                    "What happened, oldest first", ["When", "What", "Who", "Details"], rows, empty: "Nothing has happened yet."),
+                    "What happened, oldest first", ["When", "What", "Who", "Details"], rows,
+                    empty: "Nothing has happened yet."),
             ]
         ).response()
     }

@@ -110,7 +110,8 @@ struct RecordPage {
         var content = [
             ConsolePage.table(
                 "What was done, newest first", ["When", "Who", "Action", "Object", "Purpose", "Details"], rows,
-                empty: next == nil ? "Nothing is on record." : "Nothing among the newest rows; the next page looks further.")
+                empty: next == nil
+                    ? "Nothing is on record." : "Nothing among the newest rows; the next page looks further.")
         ]
         if let next {
             let query = ConsolePage.query([

@@ -65,7 +65,9 @@ struct PlotsPage {
         }
         return [
             Plot(title: "Waiting jobs", unit: "jobs", times: times, step: self.step, lines: lanes(\.waiting)),
-            Plot(title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step, lines: lanes(\.oldest)),
+            Plot(
+                title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step, lines: lanes(\.oldest)
+            ),
             Plot(title: "Running jobs", unit: "jobs", times: times, step: self.step, lines: lanes(\.running)),
             Plot(title: "Finished jobs", unit: "a minute", times: times, step: self.step, lines: lanes(\.finished)),
             Plot(title: "Dead-lettered jobs", unit: "a minute", times: times, step: self.step, lines: lanes(\.failed)),
@@ -73,7 +75,8 @@ struct PlotsPage {
                 title: "Callbacks to be delivered", unit: "callbacks", times: times, step: self.step,
                 lines: [line("callbacks", \.waiting)]),
             Plot(
-                title: "Age of the oldest callback", unit: "s", times: times, step: self.step, lines: [line("callbacks", \.oldest)]),
+                title: "Age of the oldest callback", unit: "s", times: times, step: self.step,
+                lines: [line("callbacks", \.oldest)]),
             Plot(
                 title: "Live workers", unit: "workers", times: times, step: self.step,
                 lines: [line("callbacks", \.running, name: "workers")]),
@@ -89,7 +92,9 @@ struct PlotsPage {
             Plot(
                 title: "Jobs", unit: "jobs", times: times, step: self.step,
                 lines: [line("waiting", \.waiting), line("running", \.running)]),
-            Plot(title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step, lines: [line("oldest", \.oldest)]),
+            Plot(
+                title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step,
+                lines: [line("oldest", \.oldest)]),
             Plot(
                 title: "Finished jobs", unit: "a minute", times: times, step: self.step,
                 lines: [line("finished", \.finished), line("dead-lettered", \.failed)]),

@@ -283,7 +283,7 @@ import Testing
         #expect(try await waiting("shop") == [0, nil, 0])
         #expect(try await waiting(nil) == [7, nil, 7])
         let page = try await eve.get("/plots?hours=1").text
-        #expect(page.contains("<td class='number'>not sampled</td>") && page.contains("Where a line has a gap"))
+        #expect(page.contains("<td class='number'>not sampled</td>") && page.contains("A gap in a line"))
         #expect(try await !eve.get("/plots?hours=1&partner=bank").text.contains("not sampled"))
         // Without any, there is no plot that says "at most 0".
         try await site.admin.execute("UPDATE insp.queue_sample SET partners_cut = true")

@@ -111,7 +111,7 @@ struct CasePage {
             \(ConsolePage.token(self.session))
             <fieldset><legend>Decision\(first.map { ", to be confirmed: \($0.decision), \($0.label)" as Markup } ?? "")</legend>
             \(choices)</fieldset>
-            <label>Label for the partner; if you leave it empty, OK for PASSED, else the decision <input name='label' list='labels' accesskey='l' maxlength='64' \
+            <label>Label for the partner (if empty: OK for PASSED, otherwise the decision) <input name='label' list='labels' accesskey='l' maxlength='64' \
             pattern='[A-Za-z][A-Za-z0-9_]*' autocomplete='off'/></label>
             <datalist id='labels'>
             \(labels)</datalist>

@@ -43,7 +43,7 @@ struct DeadPage {
                 ["Job", "Partner", "Workflow", "Code", "What was wrong", "Attempts", "When"], rows,
                 empty: self.next == nil
                     ? "There is no unresolved dead letter here."
-                    : "None of the newest dead letters is one of these; the next page looks further."))
+                    : "None of the newest dead letters matches; the next page looks further."))
         if let next = self.next {
             let query = ConsolePage.query(filter + [("died", String(next.since)), ("after", next.id)])
             content.append("<nav aria-label='Pages'><a href='/dead\(query)' rel='next'>Older ones</a></nav>\n")

@@ -122,9 +122,9 @@ struct LimitsForm {
                 """
                 <form method='post' action='/limits' class='decide'>\(ConsolePage.token(self.session))
                 <input type='hidden' name='partner' value='\(row.partner)'/>
-                <fieldset><legend>At most; an empty field is no limit</legend>
+                <fieldset><legend>At most (an empty field means no limit)</legend>
                 \(inputs)</fieldset>
-                <p class='soft'>A change of the last two counts jobs and bytes again, which may take a while.</p>
+                <p class='soft'>If you change one of the last two, jobs and bytes are counted again, which may take a while.</p>
                 <label>Reason for the record <input name='reason' value='\(self.collision?.reason ?? "")' maxlength='200' \
                 required='required'/></label>
                 <button type='submit'>Set all limits</button> <a href='/limits'>Change nothing</a></form>
@@ -143,7 +143,7 @@ struct LimitsForm {
         }
         return """
             <p role='alert'>Somebody else changed these limits after you opened the form. Nothing was set. The fields below hold the \
-            limits as they are now, with your changes; if you set them, yours apply.</p>
+            limits as they are now, with your changes. To set them, press the button again.</p>
             \(ConsolePage.table("What you saw, what is so now, and what you entered",
                 ["Limit", "You saw", "Now", "You entered"], rows, empty: ""))
             """

@@ -88,7 +88,7 @@ struct RecordPage {
             <label>Chain <select name='chain'>
             \(chains)</select></label>
             \(fields)<button type='submit'>Search</button></form>
-            <p class='soft'>Each search is itself recorded. An object is a job's id, or such as partner NAME, endpoint 3 or task 7.</p>
+            <p class='soft'>Each search is itself recorded. An object is a job's id or, for example, partner NAME, endpoint 3 or task 7.</p>
 
             """
         ]
@@ -111,7 +111,7 @@ struct RecordPage {
             ConsolePage.table(
                 "What was done, newest first", ["When", "Who", "Action", "Object", "Purpose", "Details"], rows,
                 empty: next == nil
-                    ? "Nothing is on record." : "Nothing among the newest rows; the next page looks further.")
+                    ? "Nothing is on record." : "None of the newest rows matches; the next page looks further.")
         ]
         if let next {
             let query = ConsolePage.query([

@@ -43,8 +43,8 @@ struct PlotsPage {
     private var gaps: Markup {
         guard self.samples.contains(where: { $0.lane == nil && $0.waiting == nil }) else { return "" }
         return """
-            <p>A minute's sample has the partners with the most work, and not all of yours were always among them. Where a line has a \
-            gap, nothing was sampled.</p>
+            <p>Each sample covers only the partners with the most work, and at times some of yours were not among them. A gap in a line \
+            means that nothing was sampled.</p>
 
             """
     }
@@ -99,7 +99,7 @@ struct PlotsPage {
                 title: "Finished jobs", unit: "a minute", times: times, step: self.step,
                 lines: [line("finished", \.finished), line("dead-lettered", \.failed)]),
             Plot(
-                title: "Attempts of callbacks", unit: "a minute", times: times, step: self.step,
+                title: "Callback attempts", unit: "a minute", times: times, step: self.step,
                 lines: [line("delivered", \.delivered), line("failed", \.undelivered)]),
         ]
     }

@@ -64,6 +64,7 @@ enum ConsoleAssets {
         const lost = 'This page may be out of date: the console does not answer, or your session has ended. The page keeps trying.';
         let every = Number(document.body.dataset.live);
         let isStale = false;
+        let retry = 0;
         let said = '';
         function say(text, stays = true) {
           if (stays) said = text;
@@ -71,6 +72,7 @@ enum ConsoleAssets {
         }
         function over() {
           stop();
+          clearTimeout(retry);
           every = 0;
           say('Your session has ended. Refresh the page to sign in again.');
         }
@@ -83,9 +85,13 @@ enum ConsoleAssets {
           isStale = false;
           // Marked as nobody's use of the session.
           const answer = await fetch(location.href, { headers: { 'X-Live': '1' } }).catch(() => null);
-          if (answer && answer.status === 401) over();
-          else if (!answer || !answer.ok) say(lost, false);
-          if (!answer || !answer.ok) return;
+          if (answer && answer.status === 401) return over();
+          if (!answer || !answer.ok) {
+            isStale = true;
+            clearTimeout(retry);
+            retry = setTimeout(catchUp, 10000);
+            return say(lost, false);
+          }
           const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
           const next = fresh.getElementById('live');
           if (!next) return;
@@ -133,7 +139,7 @@ enum ConsoleAssets {
             if (part) renew();
           });
         }
-        const catchUp = () => setTimeout(() => { if (isStale) renew(); }, 0);
+        function catchUp() { setTimeout(() => { if (isStale) renew(); }, 0); }
         if (part) part.addEventListener('focusout', catchUp);
         if (part && every > 0) setInterval(() => { if (every > 0) renew(); }, every * 1000);
         if (stream && window.EventSource) {

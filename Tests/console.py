@@ -116,7 +116,10 @@ def stay(context, origin, job, faults):
     page.goto(origin + "/endpoints")
     sql("UPDATE insp.console_session SET seen_at = now() - interval '20 minutes' WHERE actor = 'console:ann'")
     page.evaluate("window.zqstays = document.querySelector('#live table').zqold = true")
-    page.wait_for_function("!document.querySelector('#live table').zqold", timeout=15000)
+    deadline = time.monotonic() + 15
+    while page.evaluate("document.querySelector('#live table').zqold === true") and time.monotonic() < deadline:
+        page.wait_for_timeout(200)
+    faults.need(page.evaluate("document.querySelector('#live table').zqold !== true"), "the endpoints are not renewed")
     faults.need(page.evaluate("window.zqstays === true"), "the endpoints were loaded anew, not renewed")
     faults.need(sql(seen) == "0", "a page that renews itself keeps its session alive")
     # A hidden page holds no stream, and learns afterwards what it missed.

@@ -100,6 +100,67 @@ def sign_in(browser, origin, name, faults, scripts=True):
     return page
 
 
+def hide(page, is_hidden):
+    """As the browser tells a page that another tab covers it, or no longer does."""
+    page.evaluate("""(hidden) => {
+        Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event('visibilitychange'));
+    }""", is_hidden)
+
+
+def stay(context, origin, job, faults):
+    """What open pages of one person do by themselves."""
+    seen = "SELECT count(*) FROM insp.console_session WHERE actor = 'console:ann' AND seen_at > now() - interval '19 minutes'"
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request))
+    page.goto(origin + "/endpoints")
+    sql("UPDATE insp.console_session SET seen_at = now() - interval '20 minutes' WHERE actor = 'console:ann'")
+    page.evaluate("window.zqstays = document.querySelector('#live table').zqold = true")
+    deadline = time.monotonic() + 15
+    while page.evaluate("document.querySelector('#live table').zqold === true") and time.monotonic() < deadline:
+        page.wait_for_timeout(200)
+    faults.need(page.evaluate("document.querySelector('#live table').zqold !== true"), "the endpoints are not renewed")
+    faults.need(page.evaluate("window.zqstays === true"), "the endpoints were loaded anew, not renewed")
+    faults.need(sql(seen) == "0", "a page that renews itself keeps its session alive")
+    # A hidden page holds no stream, and learns afterwards what it missed.
+    page.goto(origin + "/cases")
+    page.wait_for_timeout(2000)
+    with page.expect_event("requestfailed", lambda request: "/live/" in request.url, timeout=5000):
+        hide(page, True)
+    asked.clear()
+    bob = "(SELECT token_sha256 FROM insp.console_session WHERE actor = 'console:bob' LIMIT 1)"
+    sql(f"SELECT insp.console_take({bob}, '{job}')")
+    page.wait_for_timeout(3000)
+    faults.need(not asked, f"a hidden page asks for {[request.url for request in asked]}")
+    hide(page, False)
+    page.wait_for_selector("#live:has-text('bob')", timeout=10000)
+    faults.need(any("/live/cases?since=" in request.url for request in asked), "the page begins anew when it is seen again")
+    faults.need("The list changed at" in page.inner_text("#news"), "nobody hears that the list has changed")
+    faults.need(page.query_selector("[role=status] table") is None, "the whole table is read out")
+    sql(f"SELECT insp.console_release({bob}, '{job}')")
+    # Four streams each: a fifth page ends the oldest one, which stays closed until somebody returns to it.
+    pages = [page]
+    for _ in range(4):
+        pages.append(context.new_page())
+        pages[-1].goto(origin + "/cases")
+        pages[-1].wait_for_timeout(1500)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not (ended := [one for one in pages if "Only four" in one.inner_text("#news")]):
+        pages[0].wait_for_timeout(200)
+    faults.need(len(ended) == 1, f"of five pages {len(ended)} gave way")
+    if ended:
+        asked = []
+        ended[0].on("request", lambda request: asked.append(request))
+        ended[0].wait_for_timeout(4000)
+        faults.need(not asked, "a page that gave way asks again by itself")
+        ended[0].evaluate("window.dispatchEvent(new Event('focus'))")
+        ended[0].wait_for_timeout(500)
+        faults.need(len(asked) == 1 and "Only four" not in ended[0].inner_text("#news"), "a page that somebody returns to stays closed")
+    for one in pages:
+        one.close()
+
+
 def look(browser, origin, ids, faults, shots):
     seen = []
     page = browser.new_page()
@@ -147,6 +208,10 @@ def look(browser, origin, ids, faults, shots):
     except Exception as error:
         faults.need(False, f"an open page learned of no change: {str(error).splitlines()[0]}")
     faults.need(sql(f"SELECT insp.job_result('{ids[0]}') #>> '{{decision,type}}'") == "PASSED", "the decision is not stored")
+    try:
+        stay(ann.context, origin, ids[1], faults)
+    except Exception as error:
+        faults.need(False, f"open pages: {str(error).splitlines()[0]}")
 
     plain = sign_in(browser, origin, "bob", faults, scripts=False)
     plain.click("text=Take the next free case")
@@ -163,20 +228,41 @@ def look(browser, origin, ids, faults, shots):
     plain.wait_for_url("**/cases")
     faults.need(sql("SELECT count(*) FROM insp.review_wait") == "1", "without JavaScript nothing was decided")
 
+    # Without JavaScript nothing loads by itself.
+    loads = []
+    plain.goto(origin + "/endpoints")
+    plain.on("request", lambda request: loads.append(request.url))
+    plain.wait_for_timeout(7000)
+    faults.need(not loads, f"without JavaScript a page loads {loads}")
+    plain.click("text=Refresh")
+    plain.wait_for_load_state()
+    faults.need(plain.url == origin + "/endpoints" and bool(loads), "Refresh does not load the page")
+
     for path in ("queue", "plots", "workers", "jobs", f"jobs/{ids[0]}", "dead", "tasks/new?partner=bank", "tasks/new?kind=endpoints", "endpoints",
                  "limits", "limits/change?partner=bank"):
         ann.goto(f"{origin}/{path}")
         seen.append(judge(ann, path.split("?partner")[0].translate(str.maketrans("/?=", "---")), faults, shots))
+    # A colleague's change of limits is shown, not overwritten.
+    sql("SELECT insp.limit_partner('bank', 7)")
+    ann.fill("input[name=waiting]", "100")
+    ann.fill("form.decide input[name=reason]", "they asked")
+    ann.click("text=Set all limits")
+    faults.need("Somebody else changed these limits" in ann.content(), "a colleague's change of limits is not shown")
+    faults.need(ann.input_value("input[name=running]") == "7" and ann.input_value("input[name=waiting]") == "100", "the form forgot a change")
+    seen.append(judge(ann, "limits-collision", faults, shots))
+    ann.click("text=Set all limits")
+    ann.wait_for_url("**/limits")
+    faults.need(sql("SELECT max_running || ' ' || max_waiting FROM insp.partner WHERE name = 'bank'") == "7 100", "the limits are not set")
     ann.goto(origin + "/dead?partner=bank")
     ann.click("text=Act on all of this selection")
     ann.check("input[value=resolve]")
     ann.fill("input[name=reason]", "they timed out while the server was away")
     ann.click("text=Begin")
     ann.wait_for_url("**/tasks")
-    deadline = time.monotonic() + 20
-    while "5 of 5" not in ann.content() and time.monotonic() < deadline:
-        ann.reload()
-    faults.need("5 of 5" in ann.content(), "the task did not end")
+    try:
+        ann.wait_for_selector("#live:has-text('5 of 5')", timeout=20000)
+    except Exception:
+        faults.need(False, "the page of tasks does not learn of its end")
     seen.append(judge(ann, "tasks", faults, shots))
 
     # Two persons' change, without JavaScript: the login proposed it, bob approves it.
@@ -192,7 +278,7 @@ def look(browser, origin, ids, faults, shots):
     for path in ("approvals", "record", "record?chain=operator", "keys"):
         eve.goto(f"{origin}/{path}")
         seen.append(judge(eve, path.translate(str.maketrans("/?=", "---")), faults, shots))
-    # What only somebody sees who may see every partner.
+    # What only those see who may see every partner.
     for path in ("queue", "plots", "plots?partner=bank", "workers"):
         eve.goto(f"{origin}/{path}")
         seen.append(judge(eve, "all-" + path.replace("?", "-").replace("=", "-"), faults, shots))

@@ -59,7 +59,7 @@ def sql(text):
 
 
 def of_statements(rounds):
-    """The statements, for who may see every partner and for who may see one."""
+    """The statements, for a person who may see every partner and for one who may see one."""
     sql("""
         SELECT insp.console_sign_in(sha256('A'), 'pages-all', 'oidc', '{reviewer:*,operator:*}'),
             insp.console_sign_in(sha256('B'), 'pages-one', 'oidc', '{reviewer:p02,operator:p02}')

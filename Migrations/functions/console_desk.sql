@@ -2,7 +2,7 @@
 -- After: record, results
 
 CREATE OR REPLACE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE (
-    id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer)
+    id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -13,10 +13,10 @@ DECLARE
 BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     PERFORM insp.require(p_limit BETWEEN 1 AND 20, 'limit', 'limit is 1 to 20.');
-    -- The lease is the grant, as for images; a case that is decided is there for who reviews that partner's.
-    IF (c.job).status < 64 OR NOT EXISTS (SELECT FROM insp.step s WHERE s.job_id = (c.job).id AND s.status = 64) THEN
+    -- The lease is the grant, as for images: these are other results of a person, and nobody needs them for a case that is decided.
+    IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
-    ELSIF (c.job).status = 64 AND NOT EXISTS (SELECT FROM insp.case_lease l
+    ELSIF NOT EXISTS (SELECT FROM insp.case_lease l
             WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now()) THEN
         PERFORM insp.refuse('CASE_TAKEN');
     END IF;
@@ -40,10 +40,11 @@ BEGIN
         ORDER BY a.kind = 'run' DESC, x.id DESC LIMIT p_limit
     LOOP
         SELECT one.public_id, extract(epoch FROM one.created_at), one.kind, one.status, j.sealed, j.partner_id,
-            CASE WHEN s.job_id IS NOT NULL THEN insp.step_document(s) || insp.result_frame(j) END,
-            CASE WHEN s.seal > 0 THEN s.body END
-        INTO id, at, kind, status, sealed, partner_id, document, body
-        FROM insp.job j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = j.status AND s.summary -> 'decision' IS NOT NULL
+            CASE WHEN s.summary ? 'decision' THEN insp.step_document(s) || insp.result_frame(j) END,
+            CASE WHEN s.seal > 0 AND s.summary ? 'decision' THEN s.body END,
+            coalesce(s.summary ?| ARRAY['purgedAt', 'erasedAt'], false)
+        INTO id, at, kind, status, sealed, partner_id, document, body, was_removed
+        FROM insp.job j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = j.status
         WHERE j.id = ANY (ARRAY[one.id]);
         INSERT INTO insp.record (chain, actor, action, subject, purpose)
         VALUES ('access', c.actor, 'case', one.public_id::text, 'review');
@@ -52,7 +53,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_history(bytea, uuid, integer) IS
-    'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed. For the person who has taken the case, or once it is decided. Each job is recorded with the purpose review';
+    'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed (was_removed), or the job ended without a result. For the person who has taken the case, and while it waits; CASE_TAKEN or REVIEW_NOT_DUE otherwise. Each job is recorded with the purpose review';
 GRANT EXECUTE ON FUNCTION insp.console_history(bytea, uuid, integer) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) RETURNS TABLE (page integer, stamp text)
@@ -172,22 +173,32 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], p_partner);
-    -- A minute without a row is one without work: minutes with samples of the queue count.
+    -- Older rows of partners may be gone already.
+    since := greatest(since, clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples'));
+    -- A minute without a row is one without work, unless only the busiest partners were sampled: then it counts for nothing.
     RETURN QUERY
-    WITH minutes AS MATERIALIZED (
-        SELECT date_bin(step, q.at, origin) AS moment, count(*)::double precision AS n FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since GROUP BY 1
-    ), sums AS MATERIALIZED (
-        SELECT date_bin(step, x.at, origin) AS moment, sum(x.waiting)::double precision AS waiting, max(x.oldest) AS oldest,
-            sum(x.running)::double precision AS running, sum(x.finished)::double precision AS finished, sum(x.failed)::double precision AS failed,
-            sum(x.delivered)::double precision AS delivered, sum(x.undelivered)::double precision AS undelivered
-        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY 1
+    WITH sums AS MATERIALIZED (
+        SELECT x.at, count(*) AS partners, sum(x.waiting) AS waiting, max(x.oldest) AS oldest, sum(x.running) AS running,
+            sum(x.finished) AS finished, sum(x.failed) AS failed, sum(x.delivered) AS delivered, sum(x.undelivered) AS undelivered
+        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY x.at
+    ), minutes AS MATERIALIZED (
+        SELECT date_bin(step, q.at, origin) AS moment, NOT q.partners_cut OR coalesce(x.partners, 0) >= cardinality(s.partners) AS is_known,
+            x.waiting, x.oldest, x.running, x.finished, x.failed, x.delivered, x.undelivered
+        FROM insp.queue_sample q LEFT JOIN sums x ON x.at = q.at WHERE q.at = ANY (points) AND q.at > since
+    ), moments AS (
+        SELECT m.moment, nullif(count(*) FILTER (WHERE m.is_known), 0)::double precision AS n, sum(m.waiting) FILTER (WHERE m.is_known) AS waiting,
+            max(m.oldest) FILTER (WHERE m.is_known) AS oldest, sum(m.running) FILTER (WHERE m.is_known) AS running,
+            sum(m.finished) FILTER (WHERE m.is_known) AS finished, sum(m.failed) FILTER (WHERE m.is_known) AS failed,
+            sum(m.delivered) FILTER (WHERE m.is_known) AS delivered, sum(m.undelivered) FILTER (WHERE m.is_known) AS undelivered
+        FROM minutes m GROUP BY m.moment
     )
-    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(x.waiting, 0) / m.n, coalesce(x.oldest, 0)::double precision,
-        coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n, coalesce(x.delivered, 0) / m.n,
-        coalesce(x.undelivered, 0) / m.n
-    FROM minutes m LEFT JOIN sums x ON x.moment = m.moment ORDER BY m.moment;
+    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(m.waiting, 0)::double precision / m.n,
+        CASE WHEN m.n > 0 THEN coalesce(m.oldest, 0)::double precision END, coalesce(m.running, 0)::double precision / m.n,
+        coalesce(m.finished, 0)::double precision / m.n, coalesce(m.failed, 0)::double precision / m.n,
+        coalesce(m.delivered, 0)::double precision / m.n, coalesce(m.undelivered, 0)::double precision / m.n
+    FROM moments m ORDER BY m.moment;
 END
 $$;
 COMMENT ON FUNCTION insp.console_plots(bytea, text, integer) IS
-    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts';
+    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for those who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts. Null: not sampled, since too many other partners had more work';
 GRANT EXECUTE ON FUNCTION insp.console_plots(bytea, text, integer) TO insp_console;

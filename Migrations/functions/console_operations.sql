@@ -64,7 +64,7 @@ BEGIN
             extract(epoch FROM now() - (SELECT j.created_at FROM insp.job j WHERE j.id = c.head_job))::double precision AS age
         FROM insp.waiting_by_queue(2000) c JOIN insp.queue q ON q.id = c.queue
     ), lanes AS (
-        -- Sums over partners are for who may see every partner.
+        -- Sums over partners are for those who may see every partner.
         SELECT coalesce(g.name, 'any') AS region, c.lane, NULL::text AS partner, c.paused, coalesce(x.waiting, 0)::bigint AS waiting,
             coalesce(x.is_estimate, false) AS is_estimate, x.age, coalesce(d.jobs, 0)::bigint AS delayed, coalesce(l.jobs, 0)::bigint AS running
         FROM (SELECT 0::smallint AS id UNION ALL SELECT y.id FROM insp.region y) r CROSS JOIN insp.control c

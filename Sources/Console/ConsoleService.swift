@@ -121,7 +121,7 @@ package final class ConsoleService: Sendable {
             return Self.page(
                 InspectError(.scopeMissing), status: 403,
                 text:
-                    "This form was not sent by a page of your present session. Nothing was changed. Go back, reload, try again.",
+                    "This form was not sent by a page of your present session. Nothing was changed. Go back, reload the page and try again.",
                 call.session)
         case let error as InspectError where error.code == .unauthenticated:
             return SignInPage(service: self, isCrossSite: call.isCrossSite, path: call.ownPath).response(status: 401)
@@ -138,16 +138,25 @@ package final class ConsoleService: Sendable {
     ) -> HTTPResponse {
         let status = status ?? error.code.httpStatus
         var response = ConsolePage(
-            title: status == 404 ? "Not here" : status >= 500 ? "Not available" : "Not done", session: session,
+            title: status == 404 ? "Not found" : status >= 500 ? "Not available" : "Not done", session: session,
             content: [
-                "<p>\(text ?? error.text)</p>\n",
+                "<p>\(text ?? Self.sentence(error))</p>\n",
                 error.hint.map { text == nil ? "<p>\($0)</p>\n" : "" } ?? "",
-                "<p class='soft'>\(error.code.rawValue)</p>\n", "<p><a href='/'>To the start</a></p>\n",
+                "<p class='soft'>\(error.code.rawValue)</p>\n", "<p><a href='/'>Go to the start page</a></p>\n",
             ]
         ).response(status: status)
         response.code = error.code
         if status == 503 { response.headers.append(("Retry-After", "5")) }
         return response
+    }
+
+    /// What is wrong, as a sentence to a person.
+    private static func sentence(_ error: InspectError) -> String {
+        // The table's words are for programs, whose credentials have scopes.
+        if error.code == .scopeMissing {
+            return "This needs another role\(error.detail.isEmpty ? "" : " (\(error.detail))")."
+        }
+        return error.text.prefix(1).uppercased() + error.text.dropFirst() + "."
     }
 
     private func note(

@@ -9,8 +9,18 @@ struct HistoryRow: Sendable {
     var accepted: Date
     var isRun: Bool
     var status: Int64
-    /// `nil`: it was removed, or is of another version.
-    var document: ResultDocument?
+    var result: Result
+
+    enum Result: Sendable {
+        case document(ResultDocument)
+        case removed
+        /// The job ended without one.
+        case none
+        /// Its key is not here or does not open it, or it is of another version.
+        case unreadable
+    }
+
+    var document: ResultDocument? { if case .document(let document) = self.result { document } else { nil } }
 }
 
 /// A job that a worker has.
@@ -44,15 +54,18 @@ extension ConsoleStore {
     func history(_ session: ConsoleSession, _ id: String) async throws -> [HistoryRow] {
         let rows = try await self.ask(
             """
-            SELECT id, at, kind, status, document, sealed, body, partner_id FROM insp.console_history($1, $2)
+            SELECT id, at, kind, status, document, sealed, body, partner_id, was_removed FROM insp.console_history($1, $2)
             """, [session.key, .text(id)])
         var history: [HistoryRow] = []
         for row in rows {
-            var document: ResultDocument?
+            var result = try row.bool("was_removed") ? HistoryRow.Result.removed : .none
             if try row.optionalData("document") != nil {
+                result = .unreadable
                 do {
                     let text = try await SealedResult(row).document(opening: self.keys)
-                    document = try? JSONDecoder().decode(ResultDocument.self, from: text)
+                    if let document = try? JSONDecoder().decode(ResultDocument.self, from: text) {
+                        result = .document(document)
+                    }
                 } catch let error as InspectError where [.keyUnknown, .sealBroken].contains(error.code) {
                     // One job's key that was destroyed hides no other.
                 }
@@ -60,7 +73,7 @@ extension ConsoleStore {
             history.append(
                 HistoryRow(
                     id: try row.string("id"), accepted: Date(timeIntervalSince1970: try row.double("at")),
-                    isRun: try row.string("kind") == "run", status: try row.int("status"), document: document))
+                    isRun: try row.string("kind") == "run", status: try row.int("status"), result: result))
         }
         return history
     }
@@ -92,7 +105,7 @@ extension ConsoleStore {
         }
     }
 
-    /// Refuses who may not review the job.
+    /// Refuses a person who may not review the job.
     func check(_ session: ConsoleSession, _ id: String) async throws {
         _ = try await self.ask(
             "SELECT key_id FROM insp.console_key($1, $2)", [session.key, .text(id)])

@@ -91,7 +91,7 @@ extension ConsoleStore {
         }
     }
 
-    /// Lanes, for who may see every partner, and queues with waiting jobs.
+    /// Lanes, for those who may see every partner, and queues with waiting jobs.
     func queue(_ session: ConsoleSession) async throws -> (lanes: [LaneRow], queues: [QueueRow]) {
         let rows = try await self.ask(
             """

@@ -80,6 +80,21 @@ struct LimitsRow: Sendable {
     var maxBytes: Int64?
     var bytes: Int64?
     var mayChange: Bool
+
+    var limits: Limits {
+        Limits(
+            running: self.maxRunning, rate: self.ratePerSecond, burst: self.rateBurst, waiting: self.maxWaiting,
+            bytes: self.maxBytes)
+    }
+
+    /// What may be set; `nil`: no limit.
+    struct Limits: Encodable, Equatable, Sendable {
+        var running: Int64?
+        var rate: Double?
+        var burst: Int64?
+        var waiting: Int64?
+        var bytes: Int64?
+    }
 }
 
 extension ConsoleStore {
@@ -178,16 +193,19 @@ extension ConsoleStore {
         }
     }
 
+    /// - Parameter was: What the person saw.
+    /// - Returns: False: the limits are others now, and nothing was set.
     func setLimits(
-        _ session: ConsoleSession, _ partner: String, maxRunning: Int64?, ratePerSecond: Double?, rateBurst: Int64?,
-        maxWaiting: Int64?, maxBytes: Int64?, reason: String
-    ) async throws {
-        _ = try await self.ask(
-            "SELECT insp.console_set_limits($1, $2, $3, $4, $5, $6, $7, $8)",
+        _ session: ConsoleSession, _ partner: String, _ limits: LimitsRow.Limits, was: LimitsRow.Limits, reason: String
+    ) async throws -> Bool {
+        let seen = String(decoding: try JSONEncoder().encode(was), as: UTF8.self)
+        return try await self.ask(
+            "SELECT insp.console_set_limits($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb)",
             [
-                session.key, .text(partner), .optional(maxRunning), ratePerSecond.map { .double($0) } ?? .null,
-                .optional(rateBurst), .optional(maxWaiting), .optional(maxBytes), .text(reason),
-            ])
+                session.key, .text(partner), .optional(limits.running), limits.rate.map { .double($0) } ?? .null,
+                .optional(limits.burst), .optional(limits.waiting), .optional(limits.bytes), .text(reason), .text(seen),
+            ]
+        ).single().bool(0)
     }
 
     /// Pauses or resumes a partner or a lane.

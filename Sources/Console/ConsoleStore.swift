@@ -66,14 +66,14 @@ package final class ConsoleStore: Sendable {
     /// - Throws: ``InspectError`` with ``ErrorCode/unauthenticated``.
     func session(_ secret: ConsoleSecret, isUse: Bool = true) async throws -> ConsoleSession {
         let row = try await self.ask(
-            "SELECT name, roles, partners, is_all FROM insp.console_session_of($1, $2)",
+            "SELECT name, roles, partners, all_roles FROM insp.console_session_of($1, $2)",
             [.bytes(secret.sha256), .bool(isUse)]
         ).single()
         return ConsoleSession(
             secret: secret, name: try row.string("name"),
             roles: Set(try row.textArray("roles").compactMap(ConsoleRole.init)),
             partners: try row.textArray("partners"),
-            isAll: try row.bool("is_all"))
+            rolesForAll: Set(try row.textArray("all_roles").compactMap(ConsoleRole.init)))
     }
 
     /// - Parameters:
@@ -131,8 +131,11 @@ struct ConsoleSession: Sendable {
     var roles: Set<ConsoleRole>
     /// Partners with a role, for filters.
     var partners: [String]
-    /// Whether there is a role for every partner.
-    var isAll = false
+    /// Those for every partner.
+    var rolesForAll: Set<ConsoleRole> = []
+
+    /// Whether the person sees every partner as one of these.
+    func isForAll(as roles: Set<ConsoleRole>) -> Bool { !self.rolesForAll.isDisjoint(with: roles) }
 
     /// The first argument of every call.
     var key: PostgresValue { .bytes(self.secret.sha256) }

@@ -70,7 +70,7 @@ import Testing
         )
         let stranger = try await site.person("sam", "reviewer:shop", "operator:shop", "auditor:shop")
         let owner = try await site.person("ann", "reviewer:bank", "operator:bank")
-        // The pages do show it to who may see it.
+        // The pages do show it to those who may see it.
         for path in ["/cases", "/dead", "/endpoints"] {
             #expect(try await owner.get(path).text.contains("bank"), "\(path)")
         }

@@ -12,7 +12,7 @@ import Testing
         topLeft: Point(x: 0, y: 0), topRight: Point(x: 1, y: 0), bottomRight: Point(x: 1, y: 1),
         bottomLeft: Point(x: 0, y: 1))
 
-    @Test func `Earlier results of a job and of its person stand side by side, for who has the case alone`()
+    @Test func `Earlier results of a job and of its person stand side by side, for the one who has the case alone`()
         async throws
     {
         let site = try await ConsoleSite()
@@ -53,6 +53,121 @@ import Testing
         // Its own page, and this one.
         #expect(try await site.count(seen) >= 1)
         #expect(try await site.count("insp.record WHERE chain = 'access' AND subject = '\(foreign)'") == 0)
+        #expect(try await ann.get("/cases/\(rerun)").text.contains(path))
+        // A case that is decided is nobody's, so a person's other results stay closed.
+        let looks = "insp.record WHERE chain = 'access' AND subject = '\(one)'"
+        #expect(try await ann.post("/cases/\(rerun)/decide", ["decision": "PASSED"]).status == 303)
+        let before = try await site.count(looks)
+        for browser in [ann, bob] {
+            let late = try await browser.get(path)
+            #expect(late.status == 409 && late.text.contains("REVIEW_NOT_DUE") && !late.text.contains("ZQFIRST"))
+            #expect(try await !browser.get("/cases/\(rerun)").text.contains(path))
+        }
+        // Nor by a lease that a decision in psql left behind.
+        try await site.admin.execute(
+            """
+            INSERT INTO insp.case_lease (job_id, actor, until)
+            SELECT id, 'console:ann', now() + interval '10 minutes' FROM insp.job WHERE public_id = '\(rerun)'
+            """)
+        #expect(try await ann.get(path).status == 409)
+        #expect(try await site.count(looks) == before)
+        try await site.close()
+    }
+
+    @Test func `A result that was removed, one that nobody can read here, and none at all are told apart`() async throws
+    {
+        let site = try await ConsoleSite()
+        let enqueue =
+            "SELECT insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\",\"userReference\":\"zq-person\"}', front => 'x')::text"
+        var ids: [String] = []
+        for _ in 0..<4 { ids.append(try await site.admin.query(enqueue)[0].string(0)) }
+        // Holds all that waits.
+        _ = try await site.cases("bank")
+        let ann = try await site.person("ann", "reviewer:bank")
+        for id in ids.dropLast() {
+            _ = try await site.admin.query("SELECT insp.review($1, 'PASSED')", [.text(id)])
+        }
+        let (removed, sealed, cancelled, own) = (ids[0], ids[1], ids[2], ids[3])
+        try await site.admin.execute(
+            """
+            UPDATE insp.step SET summary = '{"purgedAt":"2026-01-01T00:00:00.000Z"}', body = NULL
+            WHERE job_id = (SELECT id FROM insp.job WHERE public_id = '\(removed)') AND status = 128;
+            UPDATE insp.step SET seal = 1, body = '\\x01'
+            WHERE job_id = (SELECT id FROM insp.job WHERE public_id = '\(sealed)') AND status = 128;
+            UPDATE insp.step SET summary = '{"error":{"code":"CANCELLED"}}', body = NULL
+            WHERE job_id = (SELECT id FROM insp.job WHERE public_id = '\(cancelled)') AND status = 128;
+            """)
+        #expect(try await ann.post("/cases/\(own)/take").status == 303)
+        let page = try await ann.get("/cases/\(own)/history")
+        #expect(page.status == 200)
+        for (id, sentence) in [
+            (removed, "Its result was removed."), (sealed, "Its result cannot be read here."),
+            (cancelled, "It ended without a result."),
+        ] {
+            let head = try #require(page.text.components(separatedBy: "<th ").first { $0.contains(id.suffix(12)) })
+            #expect(head.contains(sentence), "\(sentence)")
+        }
+        // What is not known differs from nothing.
+        #expect(!page.text.contains("class='differs'>–"))
+        try await site.close()
+    }
+
+    @Test func `The navigation leads a person nowhere that the person may not go`() async throws {
+        let site = try await ConsoleSite()
+        let people: [[String]] = [
+            ["reviewer:bank"], ["operator:bank"], ["auditor:bank"], ["operator:*"], ["auditor:*"],
+            ["reviewer:*", "operator:bank"],
+            ["operator:bank", "auditor:*"],
+        ]
+        for (place, grants) in people.enumerated() {
+            let secret = ConsoleSecret()
+            _ = try await site.admin.query(
+                "SELECT insp.console_sign_in($1, $2, 'oidc', $3)",
+                [.bytes(secret.sha256), .text("p\(place)"), .texts(grants)])
+            let browser = Browser(port: site.server.port, secret: secret)
+            let start = try #require(try await browser.get("/").headers["location"])
+            let text = try await browser.get(start).text
+            let nav = try #require(text.firstMatch(of: /(?s)<nav aria-label='Console'>(.*?)<\/nav>/)?.1)
+            let paths = nav.matches(of: /href='([^']+)'/).map { String($0.1) }
+            #expect(!paths.isEmpty)
+            for path in paths { #expect(try await browser.get(path).status == 200, "\(grants) \(path)") }
+            let isForAll = !Set(grants).isDisjoint(with: ["operator:*", "auditor:*"])
+            #expect(paths.contains("/record") == isForAll, "\(grants)")
+        }
+        // An auditor of all who operates one partner may pause no lane and approve nothing, and sees no button for that.
+        _ = try await site.admin.query(
+            "SELECT insp.propose('set_partner', '{\"partner\":\"bank\",\"enabled\":false}') FROM insp.set_approval('set_partner', true)"
+        )
+        let mixed = try await site.person("mia", "operator:bank", "auditor:*")
+        #expect(try await !mixed.get("/limits").text.contains("Pause lane"))
+        let approvals = try await mixed.get("/approvals").text
+        #expect(approvals.contains("set_partner") && !approvals.contains("Approve proposal"))
+        try await site.close()
+    }
+
+    @Test func `A page that renews itself says so in one sentence, and never reads its table out`() async throws {
+        let site = try await ConsoleSite()
+        let id = try await site.cases("bank")[0]
+        _ = try await site.admin.query(
+            """
+            INSERT INTO insp.console_task (actor, kind, action, filter, reason, before, total)
+            VALUES ('console:x', 'dead', 'resolve', '{}', 'x', now(), 1)
+            """)
+        let ann = try await site.person("ann", "reviewer:*", "operator:*")
+        for path in ["/cases", "/queue", "/plots", "/workers", "/endpoints", "/tasks", "/cases/\(id)"] {
+            let text = try await ann.get(path).text
+            let regions = text.matches(of: /(?s)<p id='news' role='status'>(.*?)<\/p>/)
+            #expect(regions.count == 1 && regions.first?.1.isEmpty == true, "\(path)")
+            #expect(!text.contains("aria-live"), "\(path)")
+            // Without JavaScript it stays as it is until somebody asks.
+            #expect(text.contains("<a href=''>Refresh</a>") && !text.contains("http-equiv"), "\(path)")
+            // The region is not replaced with what it tells of.
+            if path.hasPrefix("/cases/") { continue }
+            let live = try #require(text.range(of: "id='live'"), "\(path)")
+            #expect(text.range(of: "id='news'").map { $0.lowerBound < live.lowerBound } == true, "\(path)")
+        }
+        let script = try await ann.get("/assets/console.js").text
+        #expect(!script.contains("location.reload"))
         try await site.close()
     }
 
@@ -118,7 +233,7 @@ import Testing
         try await site.close()
     }
 
-    @Test func `Plots show lanes to who may see every partner, and to others the sum of theirs`() async throws {
+    @Test func `Plots show lanes to those who may see every partner, and to others the sum of theirs`() async throws {
         let site = try await ConsoleSite()
         _ = try await site.admin.query(
             "SELECT count(insp.enqueue('{\"partner\":\"bank\",\"workflow\":\"id\"}', front => 'x')) FROM generate_series(1, 7)"
@@ -145,7 +260,50 @@ import Testing
         try await site.close()
     }
 
-    @Test func `Workers' jobs are shown to who may see their partners`() async throws {
+    @Test func `Where a partner was not sampled, its plot has a gap and no zero`() async throws {
+        let site = try await ConsoleSite()
+        // The bank is busy all the time; of three minutes, the second has the busiest partners alone.
+        try await site.admin.execute(
+            """
+            INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest, running, delayed, finished, failed, callbacks,
+                callbacks_oldest, workers, partners_cut)
+            SELECT date_trunc('minute', now()) - n * interval '1 minute', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', 0, 0, 1, n = 2
+            FROM generate_series(1, 3) n;
+            INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest, running, finished, failed, delivered, undelivered)
+            SELECT p.id, date_trunc('minute', now()) - n * interval '1 minute', 7, 0, 0, 0, 0, 0, 0
+            FROM insp.partner p, generate_series(1, 3) n WHERE p.name = 'bank'
+            """)
+        let eve = try await site.person("eve", "auditor:bank", "auditor:shop")
+        func waiting(_ partner: String?) async throws -> [Double?] {
+            try await site.store.samples(
+                try await site.store.session(try #require(eve.secret)), partner: partner, hours: 1
+            ).map(\.waiting)
+        }
+        #expect(try await waiting("bank") == [7, 7, 7])
+        #expect(try await waiting("shop") == [0, nil, 0])
+        #expect(try await waiting(nil) == [7, nil, 7])
+        let page = try await eve.get("/plots?hours=1").text
+        #expect(page.contains("<td class='number'>not sampled</td>") && page.contains("A gap in a line"))
+        #expect(try await !eve.get("/plots?hours=1&partner=bank").text.contains("not sampled"))
+        // Without any, there is no plot that says "at most 0".
+        try await site.admin.execute("UPDATE insp.queue_sample SET partners_cut = true")
+        let none = try await eve.get("/plots?hours=1&partner=shop").text
+        #expect(none.contains("Nothing was measured in this time.") && !none.contains("at most 0"))
+        try await site.close()
+    }
+
+    @Test func `A line is not drawn across a time in which nothing was measured`() throws {
+        func path(_ times: [Double], _ values: [Double?]) throws -> Substring {
+            let plot = Plot(
+                title: "x", unit: "jobs", times: times, step: 60, lines: [.init(name: "x", values: values)])
+            return try #require(plot.markup.html.firstMatch(of: /class='line l0' d='(M[0-9.]+ [0-9.]+h[^']*)'/)?.1)
+        }
+        #expect(try path([0, 60, 120], [1, 2, 3]).matches(of: /M/).count == 1)
+        #expect(try path([0, 60, 600, 660], [1, 2, 3, 4]).matches(of: /M/).count == 2)
+        #expect(try path([0, 60, 120], [1, nil, 3]).matches(of: /M/).count == 2)
+    }
+
+    @Test func `Workers' jobs are shown to those who may see their partners`() async throws {
         let site = try await ConsoleSite()
         _ = try await site.admin.query(
             "SELECT count(insp.enqueue(jsonb_build_object('partner', x, 'workflow', 'id'), front => 'x')) FROM unnest('{bank,shop}'::text[]) x"
@@ -162,7 +320,7 @@ import Testing
         let all = try await site.person("eve", "auditor:*")
         let page = try await all.get("/workers?worker=\(worker)").text
         #expect(page.contains("zqhost") && page.contains("<td>bank</td>") && page.contains("<td>shop</td>"))
-        #expect(try await all.get("/workers?worker=\(worker + 1)").text.contains("No job is in work."))
+        #expect(try await all.get("/workers?worker=\(worker + 1)").text.contains("No job is running."))
         let own = try await site.person("sam", "operator:shop").get("/workers").text
         #expect(!own.contains("zqhost") && !own.contains("bank") && own.contains("<td>shop</td>"))
         try await site.close()

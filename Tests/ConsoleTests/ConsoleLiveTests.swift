@@ -92,6 +92,8 @@ import Testing
         #expect(try await ann.get("/live/queue").status == 200)
         #expect(try await ann.get("/queue", headers: ["X-Live": "1"]).status == 200)
         #expect(try await ann.get("/cases", headers: ["X-Live": "1"]).status == 200)
+        #expect(try await ann.get("/endpoints", headers: ["X-Live": "1"]).status == 200)
+        #expect(try await ann.get("/tasks", headers: ["X-Live": "1"]).status == 200)
         #expect(try await site.count("insp.console_session WHERE seen_at > now() - interval '19 minutes'") == 0)
         #expect(try await ann.get("/cases").status == 200)
         #expect(try await site.count("insp.console_session WHERE seen_at > now() - interval '19 minutes'") == 1)
@@ -151,7 +153,47 @@ import Testing
         #expect(source.count == count && signal.count == 0)
     }
 
-    @Test func `Too many pages of one person are refused, and the end of the console ends every wait`() async throws {
+    @Test func `A person's fifth stream ends the oldest, which is told to stay closed`() async throws {
+        let site = try await ConsoleSite()
+        let job = try await site.cases("bank")[0]
+        let (ann, bob) = (try await site.person("ann", "reviewer:bank"), try await site.person("bob", "reviewer:bank"))
+        let path = "/live/cases/\(job)"
+        let known = try #require(self.id(try await ann.get(path)))
+        func wait(_ browser: Browser) -> Task<Browser.Answer, any Error> {
+            Task { try await browser.get(path + "?since=\(known)") }
+        }
+        let other = wait(bob)
+        var own: [Task<Browser.Answer, any Error>] = []
+        for place in 0..<4 {
+            own.append(wait(ann))
+            try await waitUntil("\(place + 2) wait") { site.service.waiting == place + 2 }
+        }
+        own.append(wait(ann))
+        let ended = try await own[0].value
+        #expect(ended.status == 200 && ended.text.contains("event: end\n") && self.id(ended) == nil)
+        // A client that does not know the event asks again, but not in a loop.
+        #expect(ended.text.firstMatch(of: /retry: ([0-9]+)/).flatMap { Int($0.1) } ?? 0 >= 600_000)
+        try await waitUntil("five wait") { site.service.waiting == 5 }
+        // The others learn of what happens.
+        #expect(try await bob.post("/cases/\(job)/take").status == 303)
+        for wait in own.dropFirst() + [other] { #expect(try await wait.value.text.contains("event: change\n")) }
+        try await site.close()
+    }
+
+    @Test func `A page that closed its stream while it was hidden learns what changed meanwhile`() async throws {
+        let site = try await ConsoleSite()
+        let job = try await site.cases("bank")[0]
+        let (ann, bob) = (try await site.person("ann", "reviewer:bank"), try await site.person("bob", "reviewer:bank"))
+        for path in ["/live/cases", "/live/cases/\(job)"] {
+            let known = try #require(self.id(try await ann.get(path)))
+            #expect(try await bob.post("/cases/\(job)/take").status == 303)
+            #expect(try await ann.get("\(path)?since=\(known)").text.contains("event: change\n"), "\(path)")
+            #expect(try await bob.post("/cases/\(job)/release").status == 303)
+        }
+        try await site.close()
+    }
+
+    @Test func `Too many pages are refused, and the end of the console ends every wait`() async throws {
         let signal = LiveSignal(limit: 3, perPerson: 2, pause: .milliseconds(50)) { pages in
             Dictionary(uniqueKeysWithValues: pages.map { ($0, "x") })
         }
@@ -162,7 +204,6 @@ import Testing
             }
         }
         try await waitUntil("three wait") { signal.count == 3 }
-        #expect(await signal.wait(for: self.page(.queue), since: "x", person: "ann", within: .seconds(60)) == .full)
         #expect(await signal.wait(for: self.page(.queue), since: "x", person: "cat", within: .seconds(60)) == .full)
         let start = ContinuousClock.now
         signal.close()

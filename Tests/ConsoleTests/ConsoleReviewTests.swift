@@ -94,9 +94,29 @@ import Testing
             }
         }
         #expect(pages == 2 && seen.count == 60 && Set(seen) == ids)
-        #expect(try await browser.get("/cases?reason=OTHER").text.contains("No case waits here."))
-        #expect(try await browser.get("/cases?minutes=5").text.contains("No case waits here."))
+        #expect(try await browser.get("/cases?reason=OTHER").text.contains("No case is waiting here."))
+        #expect(try await browser.get("/cases?minutes=5").text.contains("No case is waiting here."))
         #expect(try await browser.get("/cases?minutes=x").status == 400)
+        try await site.close()
+    }
+
+    @Test func `A case without any reason is listed, with its partner and in turn, and by no reason's filter`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        let id = try await site.cases("bank")[0]
+        try await site.admin.execute(
+            "UPDATE insp.step SET summary = summary - 'labels' WHERE status = 64")
+        let browser = try await site.person("ann", "reviewer:bank")
+        for path in ["/cases", "/cases?partner=bank", "/cases?minutes=0"] {
+            #expect(try await browser.get(path).text.contains("href='/cases/\(id)'"), "\(path)")
+        }
+        #expect(try await !browser.get("/cases?reason=BLURRY").text.contains(id))
+        #expect(try await browser.post("/cases/next").headers["location"] == "/cases/\(id)")
+        // An empty list of reasons is as good as none.
+        try await site.admin.execute(
+            "UPDATE insp.step SET summary = summary || '{\"labels\":[]}' WHERE status = 64")
+        #expect(try await browser.get("/cases").text.contains("href='/cases/\(id)'"))
         try await site.close()
     }
 

@@ -44,7 +44,7 @@ import Testing
 
         #expect(try await bob.post("/cases/next").headers["location"] == "/cases/\(id)")
         let page = try await bob.get("/cases/\(id)").text
-        #expect(page.contains("ann decided REJECTED, label FAKE.") && page.contains("zqone"))
+        #expect(page.contains("ann decided REJECTED with the label FAKE.") && page.contains("zqone"))
         let second = try await bob.post(
             "/cases/\(id)/decide", ["decision": "REJECTED", "label": "FAKE", "note": "zqtwo"])
         #expect(second.status == 303 && second.headers["location"] == "/cases")

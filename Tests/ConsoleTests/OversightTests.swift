@@ -164,6 +164,11 @@ import Testing
                 "insp.v_operator_events WHERE who = 'console:sam' AND action = 'console_set_limits' AND detail ->> 'reason' = 'they asked'"
             )
                 == 1)
+        // What the form showed goes with it.
+        let shown = try await sam.get("/limits/change?partner=bank").text
+        for field in shown.matches(of: /name='(was-[a-z]+)' value='([^']*)'/) {
+            fields[String(field.1)] = String(field.2)
+        }
         for (name, value) in [
             ("running", "0"), ("running", "3000000000"), ("running", "x"), ("rate", "x"), ("rate", "-1"),
             ("rate", "nan"),
@@ -188,6 +193,52 @@ import Testing
         #expect(try await ann.get("/limits").text.contains("Resume lane bulk"))
         #expect(try await ann.post("/limits/resume", ["lane": "bulk"]).status == 303)
         #expect(try await site.count("insp.control WHERE paused") == 0)
+        try await site.close()
+    }
+
+    @Test func `A change of limits that a colleague made meanwhile is shown beside one's own, and not overwritten`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        _ = try await site.admin.query("SELECT insp.limit_partner('bank', 4, 2.5, 5)")
+        let (ann, bob) = (try await site.person("ann", "operator:bank"), try await site.person("bob", "operator:*"))
+        /// The form as the browser sends it back, with some changes.
+        func form(_ text: String, _ changes: [String: String]) -> [String: String] {
+            var fields = ["partner": "bank", "reason": "they asked"]
+            for field in text.matches(of: /name='([a-z-]+)' value='([^']*)'/) where field.1 != "form" {
+                fields[String(field.1)] = String(field.2)
+            }
+            return fields.merging(changes) { $1 }
+        }
+        func limits() async throws -> String {
+            try await site.admin.query(
+                "SELECT concat_ws(' ', max_running, rate_per_second, rate_burst, max_waiting) FROM insp.partner WHERE name = 'bank'"
+            )[0].string(0)
+        }
+        let opened = try await ann.get("/limits/change?partner=bank").text
+        let other = try await bob.get("/limits/change?partner=bank").text
+        #expect(try await bob.post("/limits", form(other, ["running": "9"])).status == 303)
+        let late = try await ann.post("/limits", form(opened, ["waiting": "100"]))
+        #expect(late.status == 409 && late.text.contains("Somebody else changed these limits"))
+        #expect(try await limits() == "9 2.5 5")
+        #expect(try await site.count("insp.record WHERE action = 'console_set_limits' AND actor = 'console:ann'") == 0)
+        // What ann saw, what is so now, what she entered.
+        #expect(
+            late.text.contains(
+                "<th scope='row'>Jobs that run at once</th><td class='number'>4</td><td class='number'>9</td><td class='number'>4</td>"
+            ))
+        #expect(
+            late.text.contains(
+                "<th scope='row'>Jobs that wait</th><td class='number'>no limit</td><td class='number'>no limit</td><td class='number'>100</td>"
+            ))
+        // Her change stands in the form of what is so now, and can be set.
+        let again = form(late.text, [:])
+        #expect(again["running"] == "9" && again["waiting"] == "100" && again["reason"] == "they asked")
+        #expect(try await ann.post("/limits", again).status == 303)
+        #expect(try await limits() == "9 2.5 5 100")
+        // A form that says nothing of what it showed changes nothing.
+        #expect(try await ann.post("/limits", ["partner": "bank", "reason": "x"]).status == 409)
+        #expect(try await limits() == "9 2.5 5 100")
         try await site.close()
     }
 }

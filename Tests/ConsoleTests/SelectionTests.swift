@@ -1,7 +1,8 @@
-import Console
 import Foundation
 import TestSupport
 import Testing
+
+@testable import Console
 
 /// Actions on whole selections of jobs, callbacks and endpoints; those of dead letters are in ``DeadLetterTests``.
 @Suite struct SelectionTests {
@@ -10,6 +11,14 @@ import Testing
         let preview = try await browser.get("/tasks/new?\(query.joined(separator: "&"))")
         let before = preview.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1
         return try await browser.post("/tasks", fields.merging(["before": String(before ?? "1")]) { $1 })
+    }
+
+    @Test func `What a task did not do is told in sentences`() {
+        #expect(TasksPage.sentences(1, "already 1") == "1 was done already.")
+        #expect(
+            TasksPage.sentences(6, "PARTS_PURGED 2, ROW_LOCKED 1, already 3")
+                == "3 were done already. 3 were refused: 2 with PARTS_PURGED, 1 with ROW_LOCKED.")
+        #expect(TasksPage.sentences(1, nil) == "1 was refused.")
     }
 
     private func jobs(_ site: ConsoleSite, _ partner: String, _ count: Int, _ members: String = "") async throws {

@@ -93,6 +93,7 @@ import Testing
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
         "p_filter": ["'{}'", #"'{"partner":"acme"}'"#], "p_pauses": ["true"], "p_proposal": ["1"],
+        "p_was": ["'{}'"],
         "p_number": ["1"], "p_at": ["1"], "p_key_id": ["repeat('0', 16)"], "p_heads": ["insp.record_heads()::text"],
         "p_signature": ["decode(repeat('00', 64), 'hex')"], "purpose": ["'export'"], "p_purpose": ["'export'"],
         "key_store": ["'00000000-0000-0000-0000-000000000001'"], "database": ["insp.database_id()"],

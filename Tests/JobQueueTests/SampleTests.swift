@@ -57,7 +57,14 @@ import Testing
             SELECT insp.enqueue('{"partner":"some","workflow":"id"}', front => 'x');
             SELECT count(insp.enqueue('{"partner":"many","workflow":"id"}', front => 'x')) FROM generate_series(1, 3)
             """)
-        #expect(try await fixture.admin.query("SELECT insp.sample_partners(1)")[0].int(0) == 1)
+        // A minute of the queue says whether one of them was left out.
+        _ = try await fixture.admin.query("SELECT insp.sample_queue()")
+        #expect(try await fixture.count("insp.queue_sample WHERE NOT partners_cut") == 1)
+        #expect(try await fixture.count("insp.partner_sample s JOIN insp.queue_sample q ON q.at = s.at") == 2)
+        try await fixture.admin.execute("DELETE FROM insp.partner_sample WHERE at > now() - interval '1 day'")
+        #expect(
+            try await fixture.admin.query("SELECT insp.sample_partners(1, at) FROM insp.queue_sample")[0].int(0) == 1)
+        #expect(try await fixture.count("insp.queue_sample WHERE partners_cut") == 1)
         #expect(try await fixture.count("insp.partner_sample WHERE at < now() - interval '7 days'") == 0)
         #expect(try await fixture.count("insp.partner_sample WHERE at < now() - interval '1 day'") == 2)
         let fresh = try await fixture.admin.query(

@@ -37,7 +37,9 @@ final class LiveSignal: Sendable {
         case unchanged
         /// The session has ended, or may see this no more.
         case ended
-        /// Too many pages wait, of all persons or of this one.
+        /// The person has opened so many others since that this page gives way.
+        case yielded
+        /// Too many pages wait.
         case full
     }
 
@@ -46,11 +48,14 @@ final class LiveSignal: Sendable {
         /// The stamp that the page knows; `nil`: none yet.
         var known: String?
         var person: String
+        /// Rises with each wait.
+        var number: Int
         var continuation: CheckedContinuation<Outcome, Never>
     }
 
     private struct State {
         var waiters: [UUID: Waiter] = [:]
+        var begun = 0
         var isPolling = false
         var isClosed = false
     }
@@ -61,8 +66,9 @@ final class LiveSignal: Sendable {
     private let stamps: @Sendable ([LivePage]) async throws -> [LivePage: String]
     private let state = Mutex(State())
 
+    /// - Parameter perPerson: Fewer than the six connections that a browser opens to one host.
     init(
-        limit: Int = 500, perPerson: Int = 16, pause: Duration = .seconds(1),
+        limit: Int = 500, perPerson: Int = 4, pause: Duration = .seconds(1),
         stamps: @escaping @Sendable ([LivePage]) async throws -> [LivePage: String]
     ) {
         self.limit = limit
@@ -87,18 +93,25 @@ final class LiveSignal: Sendable {
             departure?.notify(nil)
         }
         return await withCheckedContinuation { continuation in
-            let refusal = self.state.withLock { state -> Outcome? in
-                if state.isClosed { return .unchanged }
-                let own = state.waiters.values.count { $0.person == person }
-                if state.waiters.count >= self.limit || own >= self.perPerson { return .full }
+            let (refusal, oldest) = self.state.withLock { state -> (Outcome?, Waiter?) in
+                if state.isClosed { return (.unchanged, nil) }
+                let own = state.waiters.filter { $0.value.person == person }
+                var oldest: Waiter?
+                if own.count >= self.perPerson, let token = own.min(by: { $0.value.number < $1.value.number })?.key {
+                    oldest = state.waiters.removeValue(forKey: token)
+                } else if state.waiters.count >= self.limit {
+                    return (.full, nil)
+                }
+                state.begun += 1
                 state.waiters[token] = Waiter(
-                    page: page, known: known, person: person, continuation: continuation)
+                    page: page, known: known, person: person, number: state.begun, continuation: continuation)
                 if !state.isPolling {
                     state.isPolling = true
                     Task { await self.poll() }
                 }
-                return nil
+                return (nil, oldest)
             }
+            oldest?.continuation.resume(returning: .yielded)
             if let refusal { return continuation.resume(returning: refusal) }
             departure?.notify { self.end(token) }
         }

@@ -47,14 +47,16 @@ struct CasePage {
         if !material.isWaiting {
             content.append("<p>This case is decided.</p>\n")
         } else if material.isMine {
-            let until: Markup = material.until.map { "until \(ConsolePage.time($0)); each look prolongs that" } ?? ""
-            content += ["<p>You have this case \(until).</p>\n", self.button("release", "Give it back", key: "r")]
+            let until: Markup =
+                material.until.map { " until \(ConsolePage.time($0)); opening it again extends that" } ?? ""
+            content += ["<p>You have this case\(until).</p>\n", self.button("release", "Release it", key: "r")]
             if !self.isShown { content.append("<p>This console has no analyzer, so it shows no images.</p>\n") }
         } else if let holder = material.holder {
             content.append("<p>\(holder) has this case.</p>\n")
         } else if let first = material.first, first.isMine, material.needsSecond {
             content.append(
-                "<p>You decided \(first.decision), label \(first.label). Another person must confirm that.</p>\n")
+                "<p>You decided \(first.decision) with the label \(first.label). Another person must confirm that.</p>\n"
+            )
         } else {
             content += [
                 "<p>Nobody has this case. Images and fields are shown to the person who takes it.</p>\n",
@@ -64,22 +66,22 @@ struct CasePage {
         if let first = material.first, !first.isMine, material.isWaiting, material.needsSecond {
             content.append(
                 """
-                <p>\(first.by) decided \(first.decision), label \(first.label). The same decision and label by you finishes the case; any \
-                other one waits for another person in turn.</p>
+                <p>\(first.by) decided \(first.decision) with the label \(first.label). If you decide the same, the case is finished. \
+                If you decide otherwise, another person must confirm your decision.</p>
 
                 """)
         } else if material.needsSecond, material.isMine, material.isWaiting {
-            content.append("<p>Two persons decide this partner's cases: another one must confirm your decision.</p>\n")
+            content.append(
+                "<p>Two people decide each of this partner's cases: another person must confirm your decision.</p>\n")
         }
         return """
             <section class='bar' aria-label='Who has the case'>
-            <p id='news' role='status'></p>
             \(content)</section>
 
             """
     }
 
-    /// What everybody who may review sees.
+    /// What every reviewer sees.
     private var summary: Markup {
         let decision = self.material.document.decision
         let reasons = self.material.document.rejectReasons.map { "<li>\($0.message)</li>\n" as Markup }
@@ -109,11 +111,11 @@ struct CasePage {
             \(ConsolePage.token(self.session))
             <fieldset><legend>Decision\(first.map { ", to be confirmed: \($0.decision), \($0.label)" as Markup } ?? "")</legend>
             \(choices)</fieldset>
-            <label>Label, for the partner; empty: OK, or the decision <input name='label' list='labels' accesskey='l' maxlength='64' \
+            <label>Label for the partner (if empty: OK for PASSED, otherwise the decision) <input name='label' list='labels' accesskey='l' maxlength='64' \
             pattern='[A-Za-z][A-Za-z0-9_]*' autocomplete='off'/></label>
             <datalist id='labels'>
             \(labels)</datalist>
-            <label>Note, for the record and not for the partner <textarea name='note' rows='3' accesskey='o' maxlength='2000'></textarea></label>
+            <label>Note for the record; the partner does not see it <textarea name='note' rows='3' accesskey='o' maxlength='2000'></textarea></label>
             <button type='submit' accesskey='s'>Record the decision</button>
             </form>
             </section>
@@ -124,15 +126,15 @@ struct CasePage {
     /// Every key, for a person who uses no mouse.
     private var keyboard: Markup {
         let keys: [(String, String)] = [
-            ("t, r", "take the case, give it back"), ("m", "overlays on all images on or off"),
-            ("1 to 9", "to the tools of that image: Tab moves on, Space switches, arrow keys turn"),
-            ("p, w, x", "choose PASSED, WARNING, REJECTED"), ("l, o", "to the label, to the note"),
-            ("s", "record the decision"), ("h", "earlier results side by side"),
+            ("t, r", "take the case, release it"), ("m", "switch the overlays on all images on or off"),
+            ("1 to 9", "go to the tools of that image: Tab moves on, Space switches, arrow keys turn"),
+            ("p, w, x", "choose PASSED, WARNING, REJECTED"), ("l, o", "go to the label, to the note"),
+            ("s", "record the decision"), ("h", "show earlier results side by side"),
         ]
         let rows = keys.map { key, what -> Markup in "<dt><kbd>\(key)</kbd></dt><dd>\(what)</dd>\n" }
         return """
             <section><h2>Keys</h2>
-            <p>With your browser's modifier: Alt in Chromium, Alt and Shift in Firefox. While an enlarged image has the focus, + and - \
+            <p>Press these with your browser's modifier: Alt in Chromium, Alt and Shift in Firefox. While an enlarged image has the focus, + and - \
             zoom, 0 fits it, and arrow keys move it.</p>
             <dl class='keys'>
             \(rows)</dl>
@@ -151,9 +153,9 @@ struct CasePage {
     }
 
     private var runs: Markup {
-        // Whose results they are is seen by who has the case, or once it is decided.
+        // Other results of a person are for the one who has the case.
         let link: Markup =
-            self.material.isMine || !self.material.isWaiting
+            self.material.isMine && self.material.isWaiting
             ? "<p><a href='/cases/\(self.material.id)/history' accesskey='h'>Earlier results side by side</a></p>\n"
             : ""
         guard self.material.runs.count > 1 else { return link }

@@ -38,7 +38,7 @@ struct CasesPage {
                 <form method='get' action='/cases' class='filter'>
                 \(ConsolePage.partners(self.session, chosen: self.filter.partner))
                 <label>Reason <input name='reason' value='\(self.filter.reason ?? "")' maxlength='64'/></label>
-                <label>Waits at least (minutes) <input name='minutes' inputmode='numeric' pattern='[0-9]*' \
+                <label>Waiting for at least (minutes) <input name='minutes' inputmode='numeric' pattern='[0-9]*' \
                 value='\(self.filter.minutes)'/></label>
                 <button type='submit'>Show</button></form>
                 <form method='post' action='/cases/next'>\(ConsolePage.token(self.session))
@@ -46,12 +46,14 @@ struct CasesPage {
                 <input type='hidden' name='reason' value='\(self.filter.reason ?? "")'/>
                 <button type='submit' accesskey='n'>Take the next free case</button></form>
 
-                """, "<div id='live'>\n",
+                """, "<div id='live' data-news='The list changed'>\n",
                 ConsolePage.table(
                     "Cases, oldest first",
-                    ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waits", "Ends in", "With"], rows,
+                    ["Case", "Partner", "Workflow", "Proposed", "Reasons", "Waiting for", "Expires in", "Held by"],
+                    rows,
                     empty: self.list.next == nil
-                        ? "No case waits here." : "None among the oldest; the next page looks further."),
+                        ? "No case is waiting here."
+                        : "None of the oldest cases matches; the next page looks further."),
                 links.isEmpty ? "" : "<nav aria-label='Pages'><ul>\n\(links)</ul></nav>\n", "</div>\n",
             ]
         ).response()

@@ -41,7 +41,8 @@ enum ConsoleAssets {
         td.differs { border-left: 4px solid var(--warn); padding-left: 6px; font-weight: 600; }
         .keys { display: grid; grid-template-columns: max-content 1fr; gap: 4px 16px; } .keys dd { margin: 0; }
         kbd { font: 13px/1.6 ui-monospace, monospace; border: 1px solid var(--line); border-radius: 4px; padding: 0 6px; }
-        #news:empty { display: none; } #news { font-weight: 600; }
+        #news { font-weight: 600; margin: 0; } #news:not(:empty) { margin: 8px 0; } .refresh { margin: 4px 0; }
+        .refresh a { display: inline-block; padding: 4px 0; }
         .plots { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
         .plot svg { width: 100%; height: auto; } .plot text { font-size: 11px; fill: var(--soft); } .plot h2 { margin: 12px 0 0; }
         .entry { margin-right: 12px; white-space: nowrap; } .plot .entry svg { width: 28px; height: 8px; }
@@ -49,7 +50,7 @@ enum ConsoleAssets {
         .l2 { stroke: var(--warn); stroke-dasharray: 2 3; } .l3 { stroke: var(--bad); } .l4 { stroke: var(--soft); }
         .axis { fill: none; stroke: var(--soft); } .stage { fill: var(--info); }
         @media (max-width: 480px) { main, header { padding: 12px; } .who { margin-left: 0; } td.number { white-space: normal; } }
-        @media print { header, form, .skip, .tools { display: none; } }
+        @media print { header, form, .skip, .tools, .refresh { display: none; } }
 
         """
 
@@ -57,15 +58,24 @@ enum ConsoleAssets {
     static let script = """
         'use strict';
         for (const link of document.querySelectorAll('a[data-go]')) location.replace(link.href);
-        const live = Number(document.body.dataset.live);
-        if (live > 0) {
-          setInterval(() => {
-            if (!document.hidden && !document.activeElement.closest('form')) location.reload();
-          }, live * 1000);
-        }
         const part = document.getElementById('live');
         const news = document.getElementById('news');
+        const stream = document.body.dataset.stream;
+        const lost = 'This page may be out of date: the console does not answer, or your session has ended. The page keeps trying.';
+        let every = Number(document.body.dataset.live);
         let isStale = false;
+        let retry = 0;
+        let said = '';
+        function say(text, stays = true) {
+          if (stays) said = text;
+          if (news && news.textContent !== text) news.textContent = text;
+        }
+        function over() {
+          stop();
+          clearTimeout(retry);
+          every = 0;
+          say('Your session has ended. Refresh the page to sign in again.');
+        }
         async function renew() {
           // What somebody is reading with the keyboard, or has opened, stays.
           if (document.hidden || part.contains(document.activeElement) || part.querySelector('details[open]')) {
@@ -73,24 +83,75 @@ enum ConsoleAssets {
             return;
           }
           isStale = false;
+          // Marked as nobody's use of the session.
           const answer = await fetch(location.href, { headers: { 'X-Live': '1' } }).catch(() => null);
-          if (!answer || !answer.ok) return;
-          const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('live');
-          if (fresh) part.replaceChildren(...fresh.childNodes);
-        }
-        if (document.body.dataset.stream && window.EventSource) {
-          const source = new EventSource(document.body.dataset.stream);
-          source.addEventListener('change', () => {
-            if (part) renew();
-            else if (news) news.textContent = 'This case has changed. Load the page again to see how.';
-          });
-          const catchUp = () => setTimeout(() => { if (isStale) renew(); }, 0);
-          if (part) {
-            document.addEventListener('visibilitychange', catchUp);
-            part.addEventListener('focusout', catchUp);
+          if (answer && answer.status === 401) return over();
+          if (!answer || !answer.ok) {
+            isStale = true;
+            clearTimeout(retry);
+            retry = setTimeout(catchUp, 10000);
+            return say(lost, false);
           }
-          window.addEventListener('pagehide', () => source.close());
+          const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+          const next = fresh.getElementById('live');
+          if (!next) return;
+          part.replaceChildren(...next.childNodes);
+          every = Number(fresh.body.dataset.live);
+          // One sentence for those who hear it; the table is not read out again.
+          say(part.dataset.news ? `${part.dataset.news} at ${new Date().toISOString().slice(11, 16)} UTC.` : said);
         }
+        // A stream takes one of the few connections that a browser opens to one host, so pages that nobody sees have none.
+        let source = null;
+        let known = '';
+        let failures = 0;
+        let again = 0;
+        function stop() {
+          clearTimeout(again);
+          if (source) source.close();
+          source = null;
+        }
+        function start() {
+          stop();
+          source = new EventSource(known ? `${stream}?since=${encodeURIComponent(known)}` : stream);
+          source.addEventListener('open', () => {
+            if (failures > 0) say(said);
+            failures = 0;
+          });
+          source.addEventListener('begin', (event) => {
+            known = event.lastEventId;
+            if (document.hidden) stop();
+          });
+          source.addEventListener('change', (event) => {
+            known = event.lastEventId;
+            if (part) renew();
+            else say('This case has changed. Refresh the page to see how.');
+          });
+          source.addEventListener('end', () => {
+            stop();
+            say('Only four of your open pages are kept up to date, and this is not one of them now. Click it to change that.', false);
+          });
+          source.addEventListener('error', () => {
+            if (!source || source.readyState !== EventSource.CLOSED) return;
+            stop();
+            say(lost, false);
+            failures += 1;
+            again = setTimeout(() => { if (!document.hidden) start(); }, Math.min(300, 5 * 2 ** failures) * 1000);
+            if (part) renew();
+          });
+        }
+        function catchUp() { setTimeout(() => { if (isStale) renew(); }, 0); }
+        if (part) part.addEventListener('focusout', catchUp);
+        if (part && every > 0) setInterval(() => { if (every > 0) renew(); }, every * 1000);
+        if (stream && window.EventSource) {
+          start();
+          // What has changed meanwhile is the first thing that a new stream says.
+          const resume = () => { if (!document.hidden && !source) { say(said); start(); } };
+          document.addEventListener('visibilitychange', () => { if (document.hidden && known) stop(); else resume(); });
+          window.addEventListener('focus', resume);
+          window.addEventListener('pageshow', resume);
+          window.addEventListener('pagehide', stop);
+        }
+        if (part) document.addEventListener('visibilitychange', catchUp);
         function tool(row, text, label, act) {
           const button = document.createElement('button');
           button.type = 'button';

@@ -8,9 +8,9 @@ struct ConsolePage {
     var session: ConsoleSession?
     /// False: the content has a heading of the first rank of its own.
     var hasHeading = true
-    /// Whether the script loads the page again from time to time.
+    /// Whether the script renews the element `live` from time to time.
     var isLive = false
-    /// Where the script learns of changes (server-sent events), instead of loading the page again from time to time.
+    /// Where the script learns of changes (server-sent events), instead of renewing the page from time to time.
     var stream: String?
     var content: [Markup]
 
@@ -30,13 +30,23 @@ struct ConsolePage {
             <body\(self.isLive ? " data-live='5'" : "" as Markup)\(self.stream.map { " data-stream='\($0)'" as Markup } ?? "")>
             <a class='skip' href='#main'>Skip to the content</a>
             \(self.header)<main id='main' tabindex='-1'>
-            \(self.hasHeading ? "<h1>\(self.title)</h1>\n" : "" as Markup)\(self.content)</main>
+            \(self.hasHeading ? "<h1>\(self.title)</h1>\n" : "" as Markup)\(self.refresh)\(self.content)</main>
             </body>
             </html>
 
             """
         return HTTPResponse(
             status: status, headers: [("Content-Type", "text/html; charset=utf-8")], body: Data(page.html.utf8))
+    }
+
+    /// Of pages that change while they are open. What the script says is one sentence, never the content.
+    private var refresh: Markup {
+        guard self.isLive || self.stream != nil else { return "" }
+        return """
+            <p id='news' role='status'></p>
+            <p class='refresh'><a href=''>Refresh</a></p>
+
+            """
     }
 
     private var header: Markup {
@@ -49,6 +59,11 @@ struct ConsolePage {
                 "<li><a href='/workers'>Workers</a></li>\n", "<li><a href='/jobs'>Jobs</a></li>\n",
                 "<li><a href='/dead'>Dead letters</a></li>\n", "<li><a href='/tasks'>Tasks</a></li>\n",
                 "<li><a href='/endpoints'>Endpoints</a></li>\n", "<li><a href='/limits'>Limits</a></li>\n",
+            ]
+        }
+        // What these show is of every partner.
+        if session.isForAll(as: [.operator, .auditor]) {
+            links += [
                 "<li><a href='/approvals'>Approvals</a></li>\n", "<li><a href='/record'>Record</a></li>\n",
                 "<li><a href='/keys'>Keys</a></li>\n",
             ]

@@ -42,7 +42,8 @@ struct DeadPage {
                 "Unresolved dead letters, newest first",
                 ["Job", "Partner", "Workflow", "Code", "What was wrong", "Attempts", "When"], rows,
                 empty: self.next == nil
-                    ? "No dead letter waits here." : "None among the newest; the next page looks further."))
+                    ? "There is no unresolved dead letter here."
+                    : "None of the newest dead letters matches; the next page looks further."))
         if let next = self.next {
             let query = ConsolePage.query(filter + [("died", String(next.since)), ("after", next.id)])
             content.append("<nav aria-label='Pages'><a href='/dead\(query)' rel='next'>Older ones</a></nav>\n")

@@ -24,18 +24,19 @@ struct HistoryPage {
         let heads = self.others.map { row -> Markup in
             """
             <th scope='col'>\(row.isRun ? "run" : "same person")<br/><code>\(String(row.id.suffix(12)))</code><br/>\
-            \(ConsolePage.time(row.accepted))</th>
+            \(ConsolePage.time(row.accepted))\(Self.sentence(row.result).map { "<br/>\($0)" as Markup } ?? "")</th>
             """
         }
         var rows: [Markup] = []
         func row(_ name: String, _ value: (ResultDocument) -> Markup?) {
-            let cells = documents.map { $0.map { value($0) ?? "–" } ?? "<span class='soft'>removed</span>" }
+            let cells = documents.map { $0.flatMap(value) ?? "–" }
             guard cells.contains(where: { $0.html != "–" }) else { return }
-            // What is not as in the case itself.
+            // What is not as in the case itself; nothing is known of a result that is not here.
             rows.append(
                 """
-                <tr><th scope='row'>\(name)</th>\(cells.map { cell -> Markup in
-                    cell.html == cells[0].html ? "<td>\(cell)</td>" : "<td class='differs'>\(cell)</td>"
+                <tr><th scope='row'>\(name)</th>\(zip(cells, documents).map { cell, document -> Markup in
+                    cell.html == cells[0].html || document == nil
+                        ? "<td>\(cell)</td>" : "<td class='differs'>\(cell)</td>"
                 })</tr>
 
                 """)
@@ -85,6 +86,16 @@ struct HistoryPage {
             </div>
 
             """
+    }
+
+    /// Why nothing stands below.
+    private static func sentence(_ result: HistoryRow.Result) -> String? {
+        switch result {
+        case .document: nil
+        case .removed: "Its result was removed."
+        case .none: "It ended without a result."
+        case .unreadable: "Its result cannot be read here."
+        }
     }
 
     private static let fields: [(name: String, value: @Sendable (ExtractionData) -> String?)] = [

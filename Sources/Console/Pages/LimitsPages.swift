@@ -15,7 +15,7 @@ struct LimitsPage {
         var content: [Markup] = []
         // A lane is paused in every region.
         let lanes = self.lanes.filter { lane in self.lanes.first { $0.lane == lane.lane }?.region == lane.region }
-        if !lanes.isEmpty, self.session.roles.contains(.operator) {
+        if !lanes.isEmpty, self.session.isForAll(as: [.operator]) {
             content.append("<h2>Lanes</h2>\n\(lanes.map { self.pause("lane", $0.lane, isPaused: $0.isPaused) })")
             content.append("<h2>Partners</h2>\n")
         }
@@ -63,7 +63,7 @@ struct LimitsPage {
         <form method='post' action='/limits/\(isPaused ? "resume" : "pause")' class='filter' \
         aria-label='\(what) \(name)'>\(ConsolePage.token(session))
         <input type='hidden' name='\(what)' value='\(name)'/>
-        \(isPaused ? "" : "<label>Reason, for the record <input name='reason' maxlength='200' required='required'/></label>\n" as Markup)\
+        \(isPaused ? "" : "<label>Reason for the record <input name='reason' maxlength='200' required='required'/></label>\n" as Markup)\
         <button type='submit'>\(isPaused ? "Resume" : "Pause") \(what) \(name)</button></form>
 
         """
@@ -74,37 +74,78 @@ struct LimitsPage {
 struct LimitsForm {
     var session: ConsoleSession
     var row: LimitsRow
+    /// `nil`: the form is new.
+    var collision: Collision?
+
+    /// A change that came too late: somebody else had changed the limits since its form was opened.
+    struct Collision {
+        var was: LimitsRow.Limits
+        var entered: LimitsRow.Limits
+        var reason: String
+    }
+
+    private struct Field {
+        var name: String
+        var label: String
+        var value: @Sendable (LimitsRow.Limits) -> String?
+    }
+
+    private static let fields = [
+        Field(name: "running", label: "Jobs that run at once") { $0.running.map(String.init) },
+        Field(name: "rate", label: "Jobs that start in a second") { $0.rate.map { String($0) } },
+        Field(name: "burst", label: "Jobs that start at once, with a rate") { $0.burst.map(String.init) },
+        Field(name: "waiting", label: "Jobs that wait") { $0.waiting.map(String.init) },
+        Field(name: "bytes", label: "Bytes of parts") { $0.bytes.map(String.init) },
+    ]
 
     var response: HTTPResponse {
         let row = self.row
-        let fields: [(String, String, String?)] = [
-            ("running", "Jobs that run at once", row.maxRunning.map { String($0) }),
-            ("rate", "Jobs that start in a second", row.ratePerSecond.map { String($0) }),
-            ("burst", "Jobs that start at once, with a rate", row.rateBurst.map { String($0) }),
-            ("waiting", "Jobs that wait", row.maxWaiting.map { String($0) }),
-            ("bytes", "Bytes of parts; a change counts them anew", row.maxBytes.map { String($0) }),
-        ]
-        let inputs = fields.map { name, label, value -> Markup in
-            """
-            <label>\(label) <input name='\(name)' value='\(value ?? "")' inputmode='decimal' pattern='[0-9]*\
-            \(name == "rate" ? "[.]?[0-9]*" : "")' maxlength='18'/></label>
+        let inputs = Self.fields.map { field -> Markup in
+            let now = field.value(row.limits) ?? ""
+            var value = now
+            // What the person did not touch is as it is now.
+            if let collision, field.value(collision.entered) != field.value(collision.was) {
+                value = field.value(collision.entered) ?? ""
+            }
+            return """
+                <label>\(field.label) <input name='\(field.name)' value='\(value)' inputmode='decimal' pattern='[0-9]*\
+                \(field.name == "rate" ? "[.]?[0-9]*" : "")' maxlength='18'/></label>
+                <input type='hidden' name='was-\(field.name)' value='\(now)'/>
 
-            """
+                """
         }
         return ConsolePage(
             title: "Limits of \(row.partner)", session: self.session,
             content: [
+                self.collision.map(self.comparison) ?? "",
                 LimitsPage.pause(self.session, "partner", row.partner, isPaused: row.isPaused),
                 """
                 <form method='post' action='/limits' class='decide'>\(ConsolePage.token(self.session))
                 <input type='hidden' name='partner' value='\(row.partner)'/>
-                <fieldset><legend>At most; empty: no limit</legend>
+                <fieldset><legend>At most (an empty field means no limit)</legend>
                 \(inputs)</fieldset>
-                <label>Reason, for the record <input name='reason' maxlength='200' required='required'/></label>
-                <button type='submit'>Set all</button> <a href='/limits'>Change nothing</a></form>
+                <p class='soft'>If you change one of the last two, jobs and bytes are counted again, which may take a while.</p>
+                <label>Reason for the record <input name='reason' value='\(self.collision?.reason ?? "")' maxlength='200' \
+                required='required'/></label>
+                <button type='submit'>Set all limits</button> <a href='/limits'>Change nothing</a></form>
 
                 """,
             ]
-        ).response()
+        ).response(status: self.collision == nil ? 200 : 409)
+    }
+
+    private func comparison(_ collision: Collision) -> Markup {
+        let rows = Self.fields.map { field -> Markup in
+            let cells = [collision.was, self.row.limits, collision.entered].map { limits -> Markup in
+                "<td class='number'>\(field.value(limits) ?? "no limit")</td>"
+            }
+            return "<tr><th scope='row'>\(field.label)</th>\(cells)</tr>\n"
+        }
+        return """
+            <p role='alert'>Somebody else changed these limits after you opened the form. Nothing was set. The fields below hold the \
+            limits as they are now, with your changes. To set them, press the button again.</p>
+            \(ConsolePage.table("What you saw, what is so now, and what you entered",
+                ["Limit", "You saw", "Now", "You entered"], rows, empty: ""))
+            """
     }
 }

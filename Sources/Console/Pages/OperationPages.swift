@@ -38,7 +38,7 @@ struct QueuePage {
             ConsolePage.table(
                 "Waiting jobs by partner",
                 ["Partner", "Lane", "Region", "Waiting", "Oldest", "Why they wait", "What helps"],
-                rows, empty: "No job waits."),
+                rows, empty: "No job is waiting."),
         ]
         if !self.workers.isEmpty {
             let rows = self.workers.map { row -> Markup in
@@ -82,12 +82,13 @@ struct EndpointsPage {
         return ConsolePage(
             title: "Endpoints", session: self.session, isLive: true,
             content: [
+                "<div id='live'>\n",
                 ConsolePage.table(
                     "Callbacks by endpoint",
                     [
                         "Endpoint", "Partner", "Origin", "State", "Pending", "Being sent", "Held", "Dead-lettered",
                         "Delivered this hour", "Oldest", "Last failure", "Warnings",
-                    ], rows, empty: "There is no endpoint.")
+                    ], rows, empty: "There is no endpoint."), "</div>\n",
             ]
         ).response()
     }
@@ -110,7 +111,8 @@ struct JobPage {
             content: [
                 "<dl>\n\(said)</dl>\n<h2>Timeline</h2>\n", Plot.stages(self.timeline),
                 ConsolePage.table(
-                    "What happened, oldest first", ["When", "What", "Who", "Details"], rows, empty: "Nothing yet."),
+                    "What happened, oldest first", ["When", "What", "Who", "Details"], rows,
+                    empty: "Nothing has happened yet."),
             ]
         ).response()
     }

@@ -19,13 +19,13 @@ struct ApprovalsPage {
             title: "Approvals", session: self.session,
             content: [
                 """
-                <p>A change that takes two persons is proposed in psql (<code>insp.propose</code>). Whoever proposed it cannot \
+                <p>A change that needs two people is proposed in psql (<code>insp.propose</code>). The person who proposed it cannot \
                 approve it.</p>
 
                 """,
                 ConsolePage.table(
                     "Proposals, open ones first", ["Proposal", "Action", "Arguments", "Proposed by", "When", "State"],
-                    rows, empty: "Nothing was proposed."),
+                    rows, empty: "Nothing has been proposed."),
             ]
         ).response()
     }
@@ -36,10 +36,10 @@ struct ApprovalsPage {
             return "\(row.state)\(row.decidedBy.map { " by \($0)" } ?? "")\(when)"
         }
         let until: Markup = "open until \(ConsolePage.time(row.expires))"
-        guard self.session.roles.contains(.operator) else { return until }
+        guard self.session.isForAll(as: [.operator]) else { return until }
         var buttons: [Markup] = []
         if row.isOwn {
-            buttons.append("<p>Another person approves it.</p>\n")
+            buttons.append("<p>Another person must approve it.</p>\n")
         } else if row.returnsSecret {
             buttons.append("<p>It returns a secret: approve it in psql.</p>\n")
         } else {
@@ -88,7 +88,7 @@ struct RecordPage {
             <label>Chain <select name='chain'>
             \(chains)</select></label>
             \(fields)<button type='submit'>Search</button></form>
-            <p class='soft'>A search is itself recorded. Objects are a job's id, or such as partner NAME, endpoint 3, task 7.</p>
+            <p class='soft'>Each search is itself recorded. An object is a job's id or, for example, partner NAME, endpoint 3 or task 7.</p>
 
             """
         ]
@@ -110,7 +110,8 @@ struct RecordPage {
         var content = [
             ConsolePage.table(
                 "What was done, newest first", ["When", "Who", "Action", "Object", "Purpose", "Details"], rows,
-                empty: next == nil ? "Nothing is on record." : "Nothing among the newest; the next page looks further.")
+                empty: next == nil
+                    ? "Nothing is on record." : "None of the newest rows matches; the next page looks further.")
         ]
         if let next {
             let query = ConsolePage.query([
@@ -170,7 +171,7 @@ struct KeysPage {
         content += [
             "<h2>Waiting for destruction</h2>\n",
             ConsolePage.table(
-                "What erasure and retention have removed already, and whose keys or objects have not been destroyed yet",
+                "What erasure or retention has removed, and whose keys or objects are not destroyed yet",
                 ["What", "How many", "Oldest waits"],
                 backlogs.map { name, backlog -> Markup in
                     """
@@ -193,7 +194,7 @@ struct KeysPage {
             content.append(
                 "<p>Checkpoint \(String(number)), \(ConsolePage.time(signed)), with key \(state.signer ?? "").</p>\n")
         } else {
-            content.append("<p>The record was never signed.</p>\n")
+            content.append("<p>The record has never been signed.</p>\n")
         }
         return ConsolePage(title: "Keys", session: self.session, content: content).response()
     }

@@ -14,12 +14,16 @@ struct Plot {
     var unit: String
     /// Seconds since 1970, rising.
     var times: [Double]
+    /// Seconds from one to the next; where there are more, nothing was measured between them.
+    var step: Double
     var lines: [Line]
 
     private static let (width, height, left, top, bottom) = (560.0, 180.0, 56.0, 12.0, 24.0)
 
     var markup: Markup {
-        guard let first = self.times.first, let last = self.times.last else {
+        guard let first = self.times.first, let last = self.times.last,
+            self.lines.contains(where: { $0.values.contains { $0 != nil } })
+        else {
             return "<section class='plot'><h2>\(self.title)</h2><p>Nothing was measured in this time.</p></section>\n"
         }
         let most = max(self.lines.flatMap(\.values).compactMap { $0 }.max() ?? 0, 0)
@@ -52,19 +56,20 @@ struct Plot {
 
     private func path(_ values: [Double?], _ first: Double, _ last: Double, _ scale: Double) -> String {
         var path = ""
-        var isBegun = false
+        var before: Double?
         for (time, value) in zip(self.times, values) {
             guard let value, value.isFinite else {
-                isBegun = false
+                before = nil
                 continue
             }
+            let isBegun = before.map { time - $0 < self.step * 1.5 } ?? false
             let span = Self.width - 8 - Self.left
             let x = last > first ? Self.left + (time - first) / (last - first) * span : Self.left + span / 2
             let y = Self.height - Self.bottom - value / scale * (Self.height - Self.bottom - Self.top)
             path += "\(isBegun ? "L" : "M")\(Self.tenth(x)) \(Self.tenth(y))"
             // A point alone is a short line.
             if !isBegun { path += "h0.5" }
-            isBegun = true
+            before = time
         }
         return path
     }
@@ -75,7 +80,7 @@ struct Plot {
         let places = stride(from: self.times.count - 1, through: 0, by: -step).reversed()
         let rows = places.map { place -> Markup in
             let cells = self.lines.map { line -> Markup in
-                "<td class='number'>\(line.values[place].map { Markup.number($0) } ?? "–")</td>"
+                "<td class='number'>\(line.values[place].map { Markup.number($0) } ?? "not sampled")</td>"
             }
             return "<tr><th scope='row'>\(Self.clock(self.times[place]))</th>\(cells)</tr>\n"
         }

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import InspectCore
 
-/// The queue over time: by lane for who may see every partner, or the sum of one's partners.
+/// The queue over time: by lane for those who may see every partner, or the sum of one's partners.
 struct PlotsPage {
     static let periods = [
         (hours: 1, name: "1 hour"), (hours: 6, name: "6 hours"), (hours: 24, name: "1 day"),
@@ -12,6 +12,9 @@ struct PlotsPage {
     var partner: String?
     var hours: Int
     var samples: [SampleRow]
+
+    /// Seconds between two points, as `insp.console_plots` has them.
+    private var step: Double { Double(max(60, self.hours * 30)) }
 
     var response: HTTPResponse {
         let periods = Self.periods.map { hours, name -> Markup in
@@ -27,12 +30,23 @@ struct PlotsPage {
                 <label>Period <select name='hours'>
                 \(periods)</select></label>
                 <button type='submit'>Show</button></form>
-                <p class='soft'>From one sample a minute; over 7 days, from every seventh. Counts of long queues are estimates.</p>
-                <div id='live' class='plots'>
+                <p class='soft'>Workers sample the queue once a minute; over 7 days, every seventh sample counts. Counts of long queues are \
+                estimates.</p>
+                <div id='live'>
+                \(self.gaps)<div class='plots'>
 
-                """, Markup(self.plots.map(\.markup)), "</div>\n",
+                """, Markup(self.plots.map(\.markup)), "</div>\n</div>\n",
             ]
         ).response()
+    }
+
+    private var gaps: Markup {
+        guard self.samples.contains(where: { $0.lane == nil && $0.waiting == nil }) else { return "" }
+        return """
+            <p>Each sample covers only the partners with the most work, and at times some of yours were not among them. A gap in a line \
+            means that nothing was sampled.</p>
+
+            """
     }
 
     private var plots: [Plot] {
@@ -50,18 +64,21 @@ struct PlotsPage {
             ["urgent", "normal", "bulk"].map { line($0, value) }
         }
         return [
-            Plot(title: "Waiting jobs", unit: "jobs", times: times, lines: lanes(\.waiting)),
-            Plot(title: "Age of the oldest waiting job", unit: "s", times: times, lines: lanes(\.oldest)),
-            Plot(title: "Running jobs", unit: "jobs", times: times, lines: lanes(\.running)),
-            Plot(title: "Finished jobs", unit: "a minute", times: times, lines: lanes(\.finished)),
-            Plot(title: "Dead-lettered jobs", unit: "a minute", times: times, lines: lanes(\.failed)),
+            Plot(title: "Waiting jobs", unit: "jobs", times: times, step: self.step, lines: lanes(\.waiting)),
             Plot(
-                title: "Callbacks to be delivered", unit: "callbacks", times: times,
+                title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step, lines: lanes(\.oldest)
+            ),
+            Plot(title: "Running jobs", unit: "jobs", times: times, step: self.step, lines: lanes(\.running)),
+            Plot(title: "Finished jobs", unit: "a minute", times: times, step: self.step, lines: lanes(\.finished)),
+            Plot(title: "Dead-lettered jobs", unit: "a minute", times: times, step: self.step, lines: lanes(\.failed)),
+            Plot(
+                title: "Callbacks to be delivered", unit: "callbacks", times: times, step: self.step,
                 lines: [line("callbacks", \.waiting)]),
             Plot(
-                title: "Age of the oldest callback", unit: "s", times: times, lines: [line("callbacks", \.oldest)]),
+                title: "Age of the oldest callback", unit: "s", times: times, step: self.step,
+                lines: [line("callbacks", \.oldest)]),
             Plot(
-                title: "Live workers", unit: "workers", times: times,
+                title: "Live workers", unit: "workers", times: times, step: self.step,
                 lines: [line("callbacks", \.running, name: "workers")]),
         ]
     }
@@ -73,14 +90,16 @@ struct PlotsPage {
         }
         return [
             Plot(
-                title: "Jobs", unit: "jobs", times: times,
+                title: "Jobs", unit: "jobs", times: times, step: self.step,
                 lines: [line("waiting", \.waiting), line("running", \.running)]),
-            Plot(title: "Age of the oldest waiting job", unit: "s", times: times, lines: [line("oldest", \.oldest)]),
             Plot(
-                title: "Finished jobs", unit: "a minute", times: times,
+                title: "Age of the oldest waiting job", unit: "s", times: times, step: self.step,
+                lines: [line("oldest", \.oldest)]),
+            Plot(
+                title: "Finished jobs", unit: "a minute", times: times, step: self.step,
                 lines: [line("finished", \.finished), line("dead-lettered", \.failed)]),
             Plot(
-                title: "Attempts of callbacks", unit: "a minute", times: times,
+                title: "Callback attempts", unit: "a minute", times: times, step: self.step,
                 lines: [line("delivered", \.delivered), line("failed", \.undelivered)]),
         ]
     }

@@ -35,7 +35,9 @@ struct LinkPage {
         guard let token else {
             var response = ConsolePage(
                 title: "Not signed in", session: nil,
-                content: ["<p>This link was used, or is too old. Start the console again for another one.</p>\n"]
+                content: [
+                    "<p>This link has been used or has expired. Start the console again to get another one.</p>\n"
+                ]
             ).response(status: status)
             response.code = .unauthenticated
             return response

@@ -23,7 +23,7 @@ struct SelectionPage {
             "<label><input type='radio' name='action' value='\(name)' required='required'/> \(text)</label>\n"
         }
         var content: [Markup] = [
-            narrowed.isEmpty ? "<p>All for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
+            narrowed.isEmpty ? "<p>Everything for which you are an operator.</p>\n" : "<ul>\n\(narrowed)</ul>\n"
         ]
         if total == SelectionPreview.most {
             content.append(
@@ -32,11 +32,11 @@ struct SelectionPage {
         if total > 0 {
             content.append(
                 """
-                <p>What comes into the selection from now on is left alone.</p>
+                <p>Whatever joins the selection from now on is left alone.</p>
                 <form method='post' action='/tasks' class='decide'>\(ConsolePage.token(self.session))
                 \(hidden)<fieldset><legend>Action</legend>
                 \(choices)</fieldset>
-                <label>Reason, for the record <input name='reason' maxlength='200' required='required'/></label>
+                <label>Reason for the record <input name='reason' maxlength='200' required='required'/></label>
                 <button type='submit'>Begin</button> <a href='/tasks'>Do nothing</a></form>
 
                 """)
@@ -67,26 +67,53 @@ struct TasksPage {
         let rows = self.rows.map { row -> Markup in
             let most = String(max(1, row.total))
             return """
-                <tr><th scope='row'>\(String(row.id))</th><td>\(row.action) \(row.kind)</td>\
+                <tr><th scope='row'>\(String(row.id))</th><td>\(Self.what(row))</td>\
                 <td>\(row.partner ?? "every partner")\(row.filter.map { ", \($0)" } ?? "")</td><td>\(row.reason ?? "removed with a person")</td>\
                 <td>\(row.who)</td><td>\(ConsolePage.time(row.began))</td>\
                 <td><progress max='\(most)' value='\(String(min(row.done + row.refused, max(1, row.total))))' \
                 aria-label='Task \(String(row.id))'></progress> \(String(row.done)) of \(String(row.total))\
-                \(row.refused > 0 ? ", \(String(row.refused)) refused: \(row.refusals ?? "")" : "" as Markup)</td>\
+                \(row.refused > 0 ? "<br/>\(Self.sentences(row.refused, row.refusals))" : "" as Markup)</td>\
                 <td>\(self.state(row))</td></tr>
 
                 """
         }
         var content: [Markup] = [
+            "<div id='live'>\n",
             ConsolePage.table(
                 "Actions on selections, newest first",
                 ["Task", "Action", "Of what", "Reason", "Who", "Began", "Progress", "State"], rows,
-                empty: "No task was begun.")
+                empty: "No task has been begun."), "</div>\n",
         ]
-        if self.mayAct { content.append("<h2>Begin one</h2>\n\(SelectionKind.allCases.map(self.form))") }
+        if self.mayAct { content.append("<h2>Begin a task</h2>\n\(SelectionKind.allCases.map(self.form))") }
         return ConsolePage(
             title: "Tasks", session: self.session, isLive: self.rows.contains { $0.ended == nil }, content: content
         ).response()
+    }
+
+    /// What is done to what, in words.
+    private static func what(_ row: TaskRow) -> String {
+        guard let kind = SelectionKind(rawValue: row.kind) else { return "\(row.action) \(row.kind)" }
+        let action = kind.actions.first { $0.name == row.action }?.text ?? row.action
+        return "\(kind.title): \(action.prefix(1).lowercased())\(action.dropFirst())"
+    }
+
+    /// What was not done, and why, in sentences.
+    static func sentences(_ refused: Int64, _ refusals: String?) -> String {
+        let counts = (refusals ?? "").split(separator: ",").compactMap { pair -> (code: String, count: Int64)? in
+            let words = pair.split(separator: " ")
+            guard words.count == 2, let count = Int64(words[1]) else { return nil }
+            return (String(words[0]), count)
+        }
+        func were(_ count: Int64) -> String { count == 1 ? "1 was" : "\(count) were" }
+        let already = counts.filter { $0.code == "already" }.reduce(0) { $0 + $1.count }
+        var sentences: [String] = []
+        if already > 0 { sentences.append("\(were(already)) done already.") }
+        if refused > already {
+            let codes = counts.filter { $0.code != "already" }.map { "\($0.count) with \($0.code)" }
+            sentences.append(
+                "\(were(refused - already)) refused\(codes.isEmpty ? "" : ": " + codes.joined(separator: ", ")).")
+        }
+        return sentences.joined(separator: " ")
     }
 
     private func state(_ row: TaskRow) -> Markup {
@@ -124,7 +151,7 @@ struct TasksPage {
             <form method='get' action='/tasks/new' class='filter' aria-label='\(kind.title)'>
             <input type='hidden' name='kind' value='\(kind.rawValue)'/>
             \(ConsolePage.partners(self.session, chosen: nil))
-            \(filters)<button type='submit'>\(kind.title)</button></form>
+            \(filters)<button type='submit'>Select \(kind.title.lowercased())</button></form>
 
             """
     }

@@ -29,20 +29,20 @@ struct WorkersPage {
             """
         }
         var content: [Markup] = ["<div id='live'>\n"]
-        // Workers serve every partner, so they are for who may see every one.
-        if self.session.isAll {
+        // Workers serve every partner, so they are for those who may see every one.
+        if self.session.isForAll(as: [.operator, .auditor]) {
             content.append(
                 ConsolePage.table(
                     "Workers", ["Worker", "Where", "Version", "Region", "State", "Busy", "Leases", "Silent for"],
                     workers, empty: "No worker is registered."))
         }
-        content.append("<h2>Jobs in work\(self.chosen.map { " of worker \(String($0))" as Markup } ?? "")</h2>\n")
-        if self.chosen != nil { content.append("<p><a href='/workers'>Of all workers</a></p>\n") }
+        content.append("<h2>Running jobs\(self.chosen.map { " of worker \(String($0))" as Markup } ?? "")</h2>\n")
+        if self.chosen != nil { content.append("<p><a href='/workers'>Show the jobs of all workers</a></p>\n") }
         content += [
             ConsolePage.table(
-                "Jobs in work, those claimed first at the top",
-                ["Job", "Partner", "Workflow", "Stage", "Attempt", "For", "Taken back in", "Worker"], jobs,
-                empty: "No job is in work."), "</div>\n",
+                "Running jobs, those claimed first at the top",
+                ["Job", "Partner", "Workflow", "Stage", "Attempt", "Running for", "Lease ends in", "Worker"], jobs,
+                empty: "No job is running."), "</div>\n",
         ]
         return ConsolePage(title: "Workers", session: self.session, stream: "/live/queue", content: content).response()
     }

@@ -57,9 +57,10 @@ extension ConsoleCall {
     var isUse: Bool { !self.request.path.hasPrefix("/live/") && self.request.headers["x-live"] == nil }
 
     /// A server-sent event (HTML, section 9.2). Each answer has one and then ends, and the browser asks again with the event's
-    /// id: so a proxy that buffers holds nothing back, and every event is for who is still signed in.
+    /// id: so a proxy that buffers holds nothing back, and every event is for a person who is still signed in. A page that closed
+    /// its stream while nobody saw it says in the query what it knows.
     fileprivate func event(of subject: LiveSubject, _ session: ConsoleSession) async throws -> HTTPResponse {
-        let known = self.request.headers["last-event-id"]
+        let known = self.request.headers["last-event-id"] ?? self.parameter("since")
         let outcome = await self.service.live.wait(
             for: LivePage(session: session.secret.sha256, subject: subject), since: known, person: session.name,
             within: .seconds(25))
@@ -68,6 +69,8 @@ extension ConsoleCall {
         case .full: throw InspectError(.gatewayOverloaded, "too many pages are open")
         case .ended: throw InspectError(.unauthenticated)
         case .unchanged: text = "retry: 2000\n\n"
+        // The page closes its stream. What does not know this event asks again in an hour.
+        case .yielded: text = "retry: 3600000\nevent: end\ndata: \n\n"
         // The first answer only tells the page where it stands.
         case .changed(let stamp):
             text = "retry: 500\nid: \(stamp)\nevent: \(known == nil ? "begin" : "change")\ndata: \n\n"

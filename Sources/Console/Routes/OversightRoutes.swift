@@ -46,15 +46,15 @@ extension ConsoleRoute {
             return LimitsForm(session: session, row: try await call.limits(call.parameter("partner"))).response
         },
         ConsoleRoute("POST", "/limits", .roles([.operator])) { call, form in
-            let rate = form["rate"].map { Double($0) ?? .nan }
-            guard rate?.isFinite ?? true else {
-                throw InspectError(.parameterInvalid, "rate is not a number", field: "rate")
-            }
-            try await call.store.setLimits(
-                try call.signedIn(), form["partner"] ?? "", maxRunning: try form.limit("running", most: 2_147_483_647),
-                ratePerSecond: rate, rateBurst: try form.limit("burst", most: 2_147_483_647),
-                maxWaiting: try form.limit("waiting"), maxBytes: try form.limit("bytes"), reason: form["reason"] ?? "")
-            return ConsoleCall.redirect("/limits")
+            let session = try call.signedIn()
+            let (entered, was) = (try form.limits(), try form.limits("was-"))
+            let isSet = try await call.store.setLimits(
+                session, form["partner"] ?? "", entered, was: was, reason: form["reason"] ?? "")
+            if isSet { return ConsoleCall.redirect("/limits") }
+            return LimitsForm(
+                session: session, row: try await call.limits(form["partner"]),
+                collision: .init(was: was, entered: entered, reason: form["reason"] ?? "")
+            ).response
         },
         ConsoleRoute("POST", "/limits/pause", .roles([.operator])) { call, form in
             try await call.store.pause(
@@ -91,6 +91,18 @@ extension ConsoleCall {
 }
 
 extension FormBody {
+    /// - Parameter prefix: What the names of the fields begin with.
+    fileprivate func limits(_ prefix: String = "") throws(InspectError) -> LimitsRow.Limits {
+        let rate = self[prefix + "rate"].map { Double($0) ?? .nan }
+        guard rate?.isFinite ?? true else {
+            throw InspectError(.parameterInvalid, "\(prefix)rate is not a number", field: prefix + "rate")
+        }
+        return LimitsRow.Limits(
+            running: try self.limit(prefix + "running", most: 2_147_483_647), rate: rate,
+            burst: try self.limit(prefix + "burst", most: 2_147_483_647), waiting: try self.limit(prefix + "waiting"),
+            bytes: try self.limit(prefix + "bytes"))
+    }
+
     /// A whole number; `nil`: the field is empty.
     fileprivate func limit(_ name: String, most: Int64 = .max) throws(InspectError) -> Int64? {
         guard let text = self[name] else { return nil }

@@ -22,11 +22,8 @@ def say(text):
 
 
 def versions(program):
-    """This version and the one before, from the sources; the program must be of them."""
-    with open(os.path.join(release.ROOT, "Sources", "InspectCore", "Version.swift"), encoding="utf-8") as file:
-        text = file.read()
-    current = re.search(r'static let current = "([^"]+)"', text).group(1)
-    previous = re.search(r'static let previous: String\? = (?:"([^"]+)"|nil)', text).group(1)
+    """This version and the one before; the program must be of them."""
+    current, previous = release.versions()
     told = subprocess.run([program, "--version"], text=True, capture_output=True, check=True).stdout.split()[-1]
     if told != current:
         raise SystemExit(f"{program} is version {told}, and the sources are {current}: build it")

@@ -33,6 +33,23 @@ RESCUE = re.compile(r'rescueCall =\s*"([^"]+)"')
 THOROUGH = re.compile(r'rescueCall \+ "([^"]+)"')
 
 
+def versions():
+    """This version and the one before it, as the sources have them."""
+    with open(os.path.join(ROOT, "Sources", "InspectCore", "Version.swift"), encoding="utf-8") as file:
+        text = file.read()
+    current = re.search(r'static let current = "([^"]+)"', text).group(1)
+    return current, re.search(r'static let previous: String\? = (?:"([^"]+)"|nil)', text).group(1)
+
+
+def beside():
+    """The folders of frozen releases whose workers go on beside today's."""
+    found = [os.path.join(FROZEN, version) for version in versions() if version]
+    found = [folder for folder in found if os.path.isdir(folder)]
+    if not found:
+        raise SystemExit("neither this version nor the one before is under Tests/Frozen: Tests/freeze.sh --renew")
+    return found
+
+
 def fillings(name, text):
     found = re.findall(FILLINGS[name], text)
     if name == "JobQueue/Maintenance.swift":

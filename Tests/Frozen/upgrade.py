@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import textwrap
 import threading
 import time
 
@@ -251,7 +252,7 @@ def replaced(folder, name, *changes):
 
 def written(folder, name, text):
     with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-        file.write(text)
+        file.write(textwrap.dedent(text))
 
 
 def copied(folder, into):

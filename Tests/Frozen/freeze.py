@@ -103,7 +103,7 @@ def main():
     server.migrated("keys", os.path.join(migrations, "keys"))
     today = made(server)
     if arguments.renew:
-        if False:
+        if not re.fullmatch(r"[\d.]+", current):
             raise SystemExit(f"{current} is no release: first set Version.current")
         renew(own, today, migrations)
         say(f"Tests/Frozen/{current} holds today's schema, statements and promises")

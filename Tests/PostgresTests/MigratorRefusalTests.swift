@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `Living workers of the release before go on while the schema changes, those of others do not`() async throws {
+    @Test func `Living workers of the release before go on while the schema changes`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         func applied(beside version: String) async throws -> [String] {
             try await connection.execute(

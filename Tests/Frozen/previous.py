@@ -1,5 +1,5 @@
-"""A worker of a frozen release, as far as the database can tell: it registers, beats, claims, stores, settles, retries, gives up and
-hands back by the statements that the release's program sent, letter by letter."""
+"""A worker of a frozen release, as far as the database can tell: it registers, beats, claims, stores, settles, retries, gives up
+and releases by the statements that the release's program sent, letter by letter."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import release
 SUMMARY = {"decision": {"type": "PASSED", "details": {"label": "OK"}}, "labels": [], "rejectReasons": []}
 DOCUMENT = {"capabilities": {}, "reasons": [], "rejectReasons": [], "faces": [],
             "engine": {"versions": {}, "models": {}, "timingsMs": {}}}
-ACQUIRED, FACE, CRASHED = 4, 16, "WORKER_LOST"
+ACQUIRED, FACE = 4, 16
 
 
 class Statements:
@@ -30,7 +30,8 @@ class Statements:
     def ask(self, function, *values):
         """Rows of the statement that calls the function, as dictionaries."""
         # Of several with as many parameters, the one that calls it first.
-        text = min((text for text, count in self.texts[function] if count == len(values)), key=lambda text: text.index(f"insp.{function}("))
+        fitting = [text for text, count in self.texts[function] if count == len(values)]
+        text = min(fitting, key=lambda text: text.index(f"insp.{function}("))
         if function not in self.prepared:
             self.cursor.execute(f"PREPARE frozen_{function} AS {text}")
             self.prepared.add(function)
@@ -139,12 +140,14 @@ class Worker:
 
 
 def drain(worker, seconds, clock):
-    """Works until nothing waits or is delayed, or for so long. The number of jobs that it ended."""
+    """Works until nothing waits or is delayed, or for so long. The number of jobs that it ended or, if they are sealed, gave up."""
     ended, until = 0, clock() + seconds
     while clock() < until:
         if worker.beat() is None:
             raise RuntimeError("the worker was declared dead")
-        worker.claim(4)
+        for row in worker.claim(4):
+            if row["key_id"]:
+                ended += worker.give_up(row["job_id"], "KEY_MISSING")
         for job in list(worker.held):
             ended += worker.settle(job, [ACQUIRED, FACE], {"images": {}, "cpuMs": 0})
         worker.maintain()

@@ -86,23 +86,32 @@ def two_versions(world, random, seconds):
             connection = world.postgres.connect("inspectd of before")
         except psycopg2.OperationalError:
             return
-        ended = previous.work(connection, random.choice(world.frozen), random, seconds, time.monotonic, time.sleep, digest)
+        try:
+            ended = previous.work(connection, random.choice(world.frozen), random, seconds, time.monotonic, time.sleep, digest)
+        except Exception as error:
+            world.violation(f"a worker of a release before: {type(error).__name__}: {error}")
+            return
         with world.lock:
             world.ended_before += ended
-    # Once the database, which the other lane may be at, lets them in.
-    for _ in range(5):
-        world.postgres.rows("SELECT 1")
-        old = [threading.Thread(target=work, daemon=True) for _ in range(2)]
-        for thread in old:
-            thread.start()
-        time.sleep(seconds / 2)
-        worker = random.choice(world.workers)
-        world.kill(worker)
-        worker.start()
-        for thread in old:
-            thread.join()
-        if world.ended_before:
-            break
+    # More than today's workers can take, so that something is left.
+    rate, world.rate = world.rate, world.rate * 4
+    try:
+        # Once the database, which the other lane may be at, lets them in.
+        for _ in range(5):
+            world.postgres.rows("SELECT 1")
+            old = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+            for thread in old:
+                thread.start()
+            time.sleep(seconds / 2)
+            worker = random.choice(world.workers)
+            world.kill(worker)
+            worker.start()
+            for thread in old:
+                thread.join()
+            if world.ended_before:
+                break
+    finally:
+        world.rate = rate
 
 
 # Of the database ---------------------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def drain(worker, seconds, clock):
 
 
 def work(connection, folder, random, seconds, clock, sleep, read):
-    """A worker among others for so many seconds, which then stops in order or dies with what it holds; whatever breaks, it dies.
+    """A worker among others for so many seconds, which then stops in order or dies with what it holds; without its database, it dies.
 
     `read` makes of a job's bytes what the analyzer would say of them. The number of jobs that it ended.
     """
@@ -200,7 +200,7 @@ def work(connection, folder, random, seconds, clock, sleep, read):
         for job in list(worker.held):
             worker.release(job)
         worker.stop()
-    except psycopg2.Error:
+    except (psycopg2.OperationalError, psycopg2.InterfaceError):
         pass
     finally:
         connection.close()

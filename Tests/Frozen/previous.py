@@ -14,6 +14,8 @@ SUMMARY = {"decision": {"type": "PASSED", "details": {"label": "OK"}}, "labels":
 DOCUMENT = {"capabilities": {}, "reasons": [], "rejectReasons": [], "faces": [],
             "engine": {"versions": {}, "models": {}, "timingsMs": {}}}
 ACQUIRED, FACE = 4, 16
+# Bytes of all parts of a job.
+LARGEST = 64 << 20
 
 
 class Statements:
@@ -124,7 +126,7 @@ class Worker:
         return self._write("release", job)
 
     def parts(self, job):
-        return self.statements.ask("parts", job, self.held[job], 200)
+        return self.statements.ask("parts", job, self.held[job], LARGEST)
 
     def maintain(self):
         """One round of what a worker does beside its jobs."""

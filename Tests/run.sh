@@ -179,6 +179,7 @@ if whole; then
     beside "a record of 100,000 rows" Tests/audit.sh --bin .build/tests/debug --rows 100000
     beside "deployment" Tests/deployment.sh --bin .build/tests/debug
     beside "the schema's dump" Tests/schema.sh --bin .build/tests/debug
+    beside "a database of a frozen release, brought up to date" Tests/freeze.sh --bin .build/tests/debug
     beside "the demo, and the pages with which it ends" /usr/bin/python3 Tests/demo.py .build/tests/debug
     beside "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
     beside "guides to contributing and deploying" /usr/bin/python3 Tests/guides.py .build/tests/debug

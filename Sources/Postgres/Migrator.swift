@@ -11,13 +11,16 @@ internal import InspectCore
 package struct Migrator: Sendable {
     private let directory: String
     private let version: String?
+    private let previous: String?
 
     /// - Parameters:
     ///   - directory: The folder that holds `NNNN_topic.sql`, `functions/topic.sql` and `roles.sql`.
     ///   - version: The program's version: nothing is changed under living workers of another. With nil, workers are ignored.
-    package init(directory: String, version: String? = nil) {
+    ///   - previous: The release before, whose workers go on under a newer schema.
+    package init(directory: String, version: String? = nil, previous: String? = nil) {
         self.directory = directory
         self.version = version
+        self.previous = previous
     }
 
     /// How long a script's statement may wait for a table: meanwhile all others who need the table wait behind it.
@@ -335,7 +338,7 @@ package struct Migrator: Sendable {
         ).map { try $0.string(0) }
     }
 
-    /// A living worker calls functions of its own version.
+    /// A living worker calls functions of its own version, which the schema of the next one still has.
     private func refuseOtherWorkers(on connection: isolated PostgresConnection) throws {
         guard let version, try connection.query("SELECT to_regclass('insp.worker') IS NOT NULL")[0].bool(0) else {
             return
@@ -343,8 +346,8 @@ package struct Migrator: Sendable {
         let others = try connection.query(
             """
             SELECT format('worker %s of version %s on %s', w.id, w.version, w.host) FROM insp.worker w
-            WHERE w.version <> $1 AND w.heartbeat_at > clock_timestamp() - interval '15 s' ORDER BY w.id
-            """, [.text(version)]
+            WHERE w.version <> ALL ($1) AND w.heartbeat_at > clock_timestamp() - interval '15 s' ORDER BY w.id
+            """, [.textArray([version] + (self.previous.map { [$0] } ?? []))]
         ).map { try $0.string(0) }
         guard let one = others.first else { return }
         let more = others.count > 1 ? " and \(others.count - 1) more" : ""

@@ -16,8 +16,12 @@ import zlib
 
 import psycopg2
 
+# The frozen releases, and a worker of theirs.
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "Frozen"))
+
 import failover
 import kinds
+import release
 import verdict
 from proxy import Proxy
 from service import ROOT, Pooler, Postgres, Receiver, Worker, digest, mark, say
@@ -59,6 +63,9 @@ class World:
         self.betweens = 0
         self.quiet_until = 0
         self.killed = []
+        # What frozen releases' workers have ended.
+        self.frozen = release.beside()
+        self.ended_before = 0
         self.rescue_seconds = []
         self.stop_seconds = 0
         self.keys = {}
@@ -318,7 +325,7 @@ class World:
             "rescueSecondsMax": round(self.rescue_seconds[-1], 1) if self.rescue_seconds else None,
             "rescues": self.postgres.rows("SELECT count(*) FROM insp.event WHERE kind = 'rescued'")[0][0],
             "deadLettered": self.postgres.rows("SELECT count(*) FROM insp.dead")[0][0],
-            "finishedBy": {worker.name: worker.finished() for worker in self.workers},
+            "finishedBy": {**{worker.name: worker.finished() for worker in self.workers}, "ofBefore": self.ended_before},
             "stopSecondsMax": round(self.stop_seconds, 2), "skipped": self.skipped,
             "minutes": round((time.monotonic() - self.began) / 60, 1), "seed": self.seed}
         for name in ("lost", "finishedTwice", "stagesTwice", "stuck", "wrongPerson", "unread", "keysTwice", "unsigned"):
@@ -331,6 +338,8 @@ class World:
         for worker in self.workers:
             if worker.finished() == 0:
                 self.violations.append(f"{worker.name} finished nothing")
+        if "twoVersions" in self.counts and not self.ended_before:
+            self.violations.append("workers of a release before finished nothing")
         if not self.short and self.rescue_seconds and self.rescue_seconds[-1] > 30:
             self.violations.append(f"a rescue took {self.rescue_seconds[-1]:.1f} s")
         return report

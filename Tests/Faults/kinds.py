@@ -8,7 +8,8 @@ import time
 
 import psycopg2
 
-from service import descendants, send
+import previous
+from service import descendants, digest, send
 
 # Whether the role of all workers may be given limits: orchestration's own sessions set theirs.
 ROLE = "inspectd"
@@ -76,6 +77,41 @@ def clock_jumps(world, random, seconds):
     world.set_clock(random.choice([-86400, -3600, 3600, 86400]))
     time.sleep(seconds)
     world.set_clock(0)
+
+
+def two_versions(world, random, seconds):
+    """Workers of a frozen release, by its own statements, beside today's, as during an upgrade; of each some die with what they hold."""
+    def work():
+        try:
+            connection = world.postgres.connect("inspectd of before")
+        except psycopg2.OperationalError:
+            return
+        try:
+            ended = previous.work(connection, random.choice(world.frozen), random, seconds, time.monotonic, time.sleep, digest)
+        except Exception as error:
+            world.violation(f"a worker of a release before: {type(error).__name__}: {error}")
+            return
+        with world.lock:
+            world.ended_before += ended
+    # More than today's workers can take, so that something is left.
+    rate, world.rate = world.rate, world.rate * 4
+    try:
+        # Once the database, which the other lane may be at, lets them in.
+        for _ in range(5):
+            world.postgres.rows("SELECT 1")
+            old = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+            for thread in old:
+                thread.start()
+            time.sleep(seconds / 2)
+            worker = random.choice(world.workers)
+            world.kill(worker)
+            worker.start()
+            for thread in old:
+                thread.join()
+            if world.ended_before:
+                break
+    finally:
+        world.rate = rate
 
 
 # Of the database ---------------------------------------------------------------------------------------------------------
@@ -278,6 +314,7 @@ PROCESSES = {
     "receiverRefuses": receiver_refuses,
     "receiverHangs": receiver_hangs,
     "clockJump": clock_jumps,
+    "twoVersions": two_versions,
 }
 DATABASE = {
     "databaseRestarted": database_restarted,

@@ -55,6 +55,27 @@ import Testing
         }
     }
 
+    @Test func `Living workers of the release before go on while the schema changes`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        func applied(beside version: String) async throws -> [String] {
+            try await connection.execute(
+                """
+                UPDATE public.insp_migration SET sha256 = 'older' WHERE name = 'functions/urls';
+                DELETE FROM insp.worker;
+                INSERT INTO insp.worker (incarnation, host, process, version, lanes, slots)
+                VALUES (gen_random_uuid(), 'host9', 1, '\(version)', '{0}', 1)
+                """)
+            return try await Migrator(directory: ScratchDatabase.migrations, version: "3", previous: "2")
+                .run(on: connection).applied
+        }
+        #expect(try await applied(beside: "2").contains("functions/urls"))
+        #expect(try await applied(beside: "3").contains("functions/urls"))
+        for version in ["1", "4"] {
+            let error = await #expect(throws: PostgresError.self) { try await applied(beside: version) }
+            #expect(error?.code == .otherWorkers, "\(version)")
+        }
+    }
+
     @Test func `Nothing changes under a living worker of another version`() async throws {
         let database = try await ScratchDatabase.migrated()
         let connection = try await database.connect()

@@ -19,7 +19,8 @@ extension Command {
             try InputFile.check(configuration.migrations, of: "--migrations")
             let connection = try await PostgresConnection.connect(
                 configuration.databaseURL, options: ConnectionOptions(name: "inspectd migrate"))
-            let migrator = Migrator(directory: configuration.migrations, version: Version.current)
+            let migrator = Migrator(
+                directory: configuration.migrations, version: Version.current, previous: Version.previous)
             if arguments.has("roles") {
                 var created = try await migrator.createRoles(on: connection)
                 await connection.close()

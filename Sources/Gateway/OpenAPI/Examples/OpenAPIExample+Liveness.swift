@@ -142,7 +142,7 @@ extension OpenAPIExample.Values {
           "faceSdk": {"code": 1, "type": "liveness", "status": "success", "outcome": "success"},
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
-            "versions": {"inspectd": "0.2.0-dev"},
+            "versions": {"inspectd": "0.2.0"},
             "timingsMs": {"cpu": 681.5656530000001, "face": 91.9, "decide": 10.3, "acquired": 7.6, "liveness": 672.4, "cpu.decode": 3.237216}
           }
         }

@@ -296,7 +296,7 @@ extension OpenAPIExample.Values {
           ],
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
-            "versions": {"inspectd": "0.2.0-dev"},
+            "versions": {"inspectd": "0.2.0"},
             "timingsMs": {
               "cpu": 986.263829,
               "face": 126,

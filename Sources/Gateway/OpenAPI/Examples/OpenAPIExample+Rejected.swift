@@ -177,7 +177,7 @@ extension OpenAPIExample.Values {
           ],
           "engine": {
             "models": {},
-            "versions": {"inspectd": "0.2.0-dev"},
+            "versions": {"inspectd": "0.2.0"},
             "timingsMs": {
               "cpu": 238.550588,
               "decide": 122,

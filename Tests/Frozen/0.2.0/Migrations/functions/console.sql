@@ -1,0 +1,143 @@
+-- Sign-in at the console. Its role reaches cases, jobs and queues only through functions that take the digest of a signed-in
+-- person's cookie and check the person's roles again, for each partner: a console can do nothing for who is not signed in.
+-- After: record
+
+CREATE OR REPLACE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number bigint;
+    who constant text := 'console:' || p_name;
+BEGIN
+    PERFORM insp.require(p_name ~ '^[[:graph:]]{1,100}$', 'the name', 'A name has 1 to 100 visible characters and no space.');
+    PERFORM insp.require(length(p_token_sha256) = 32, 'the digest', 'It is a SHA-256.');
+    PERFORM insp.require(p_method IN ('link', 'oidc'), 'the method', 'A method is link or oidc.');
+    PERFORM insp.require(coalesce(cardinality(p_grants) <= 1000, false), 'grants', 'There are at most 1000 grants.');
+    DELETE FROM insp.console_session s WHERE s.expires_at < now() - interval '1 day';
+    INSERT INTO insp.console_session AS s (token_sha256, actor, method, expires_at)
+    VALUES (p_token_sha256, who, p_method, now() + interval '10 hours') ON CONFLICT DO NOTHING RETURNING s.id INTO number;
+    PERFORM insp.require(number IS NOT NULL, 'the digest', 'Each sign-in has a cookie of its own.');
+    -- What names no role or no partner grants nothing.
+    INSERT INTO insp.console_grant (session_id, role, partner_id)
+    SELECT DISTINCT number, g.role, p.id
+    FROM (SELECT split_part(x, ':', 1) AS role, substr(x, strpos(x, ':') + 1) AS partner
+            FROM unnest(p_grants) x WHERE strpos(x, ':') > 0) g
+        LEFT JOIN insp.partner p ON p.name = g.partner AND p.erased_at IS NULL
+    WHERE g.role IN ('reviewer', 'operator', 'auditor') AND (p.id IS NOT NULL OR g.partner = '*');
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('SCOPE_MISSING', 'the person has no role here',
+            'A role is reviewer, operator or auditor, a colon, and a partner or *.');
+    END IF;
+    INSERT INTO insp.record (chain, actor, action, subject, detail)
+    SELECT 'operator', who, 'console_sign_in', 'console', jsonb_build_object('method', p_method, 'grants', jsonb_agg(
+        g.role || ':' || coalesce((SELECT p.name FROM insp.partner p WHERE p.id = g.partner_id), '*')
+        ORDER BY g.role, g.partner_id))
+    FROM insp.console_grant g WHERE g.session_id = number;
+END
+$$;
+COMMENT ON FUNCTION insp.console_sign_in(bytea, text, text, text[]) IS
+    'Begins a person''s session of at most ten hours: the SHA-256 of its cookie, the name, how the person signed in (link or oidc), and grants such as reviewer:bank or auditor:*. Refused as SCOPE_MISSING if none of them is known. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_sign_in(bytea, text, text, text[]) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_sign_out(p_token_sha256 bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    s insp.console_session;
+BEGIN
+    DELETE FROM insp.console_session x WHERE x.token_sha256 = p_token_sha256 RETURNING * INTO s;
+    IF FOUND THEN
+        -- Others need not wait for what nobody works on any more.
+        DELETE FROM insp.case_lease l WHERE l.actor = s.actor
+            AND NOT EXISTS (SELECT FROM insp.console_session x WHERE x.actor = s.actor);
+        INSERT INTO insp.record (chain, actor, action, subject) VALUES ('operator', s.actor, 'console_sign_out', 'console');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.console_sign_out(bytea) IS 'Ends a session, and releases the person''s cases with the last one. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_sign_out(bytea) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_who(
+    p_token_sha256 bytea, p_roles text[], OUT actor text, OUT partners integer[], OUT is_all boolean
+)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    s insp.console_session;
+BEGIN
+    SELECT * INTO s FROM insp.console_session x WHERE x.token_sha256 = p_token_sha256
+        AND x.expires_at > now() AND x.seen_at > now() - interval '30 minutes';
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('UNAUTHENTICATED');
+    END IF;
+    SELECT s.actor, coalesce(array_agg(g.partner_id) FILTER (WHERE g.partner_id IS NOT NULL), '{}'),
+        coalesce(bool_or(g.partner_id IS NULL), false)
+    INTO actor, partners, is_all FROM insp.console_grant g WHERE g.session_id = s.id AND g.role = ANY (p_roles);
+    IF NOT is_all AND partners = '{}' THEN
+        PERFORM insp.refuse('SCOPE_MISSING', array_to_string(p_roles, ' or '));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.console_who(bytea, text[]) IS
+    'Who a session is, and the partners for which the person has one of these roles (is_all: every one); refuses without such a role';
+
+CREATE OR REPLACE FUNCTION insp.console_job(p_token_sha256 bytea, p_roles text[], p_id uuid) RETURNS insp.job
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    w record;
+    j insp.job;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, p_roles);
+    SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
+    -- Another partner's job does not exist for the person.
+    IF NOT FOUND OR NOT (w.is_all OR j.partner_id = ANY (w.partners)) THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    RETURN j;
+END
+$$;
+COMMENT ON FUNCTION insp.console_job(bytea, text[], uuid) IS 'A job of a partner for which the signed-in person has one of these roles; refuses others';
+
+CREATE OR REPLACE FUNCTION insp.console_actor(p_token_sha256 bytea) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT s.actor FROM insp.console_session s WHERE s.token_sha256 = p_token_sha256
+$$;
+COMMENT ON FUNCTION insp.console_actor(bytea) IS 'Whose session it is, whether it has ended or not';
+
+CREATE OR REPLACE FUNCTION insp.console_begin(p_actor text) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    INSERT INTO insp.console_act (transaction, actor) VALUES (pg_current_xact_id(), p_actor)
+    ON CONFLICT (transaction) DO UPDATE SET actor = EXCLUDED.actor
+$$;
+COMMENT ON FUNCTION insp.console_begin(text) IS 'From here on insp.actor is this person, until insp.console_end or the transaction''s end';
+
+CREATE OR REPLACE FUNCTION insp.console_end() RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    DELETE FROM insp.console_act a WHERE a.transaction = pg_current_xact_id()
+$$;
+COMMENT ON FUNCTION insp.console_end() IS 'Ends what insp.console_begin began';
+
+CREATE OR REPLACE FUNCTION insp.console_session_of(
+    p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    w record;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer', 'operator', 'auditor']);
+    -- A row is written at most once a minute, without waiting for its lock.
+    IF p_is_use THEN
+        UPDATE insp.console_session x SET seen_at = now()
+        WHERE x.id IN (SELECT y.id FROM insp.console_session y WHERE y.token_sha256 = p_token_sha256
+            AND y.seen_at < now() - interval '1 minute' FOR NO KEY UPDATE SKIP LOCKED);
+    END IF;
+    name := substr(w.actor, 9);
+    is_all := w.is_all;
+    roles := ARRAY(SELECT DISTINCT g.role FROM insp.console_grant g JOIN insp.console_session s ON s.id = g.session_id
+        WHERE s.token_sha256 = p_token_sha256 ORDER BY 1);
+    partners := ARRAY(SELECT p.name FROM insp.partner p WHERE p.erased_at IS NULL AND (w.is_all OR p.id = ANY (w.partners))
+        ORDER BY p.name LIMIT 1000);
+END
+$$;
+COMMENT ON FUNCTION insp.console_session_of(bytea, boolean) IS
+    'The name of who is signed in, the roles, and up to 1000 partners for which there is one (is_all: a role for every partner). p_is_use: a person''s call, which prolongs the session; a page that keeps itself up to date does not';
+GRANT EXECUTE ON FUNCTION insp.console_session_of(bytea, boolean) TO insp_console;

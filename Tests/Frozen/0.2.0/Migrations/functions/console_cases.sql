@@ -1,0 +1,287 @@
+-- Cases at the console: jobs that wait for a review. Who reviews takes a case first; a lease keeps it for one person at a time.
+-- After: record
+
+CREATE OR REPLACE FUNCTION insp.console_cases(
+    p_token_sha256 bytea, p_partner text DEFAULT NULL, p_reason text DEFAULT NULL, p_minutes integer DEFAULT 0,
+    p_after_since bigint DEFAULT NULL, p_after uuid DEFAULT NULL, p_limit integer DEFAULT 50
+) RETURNS TABLE (id uuid, partner text, workflow text, decision text, waits double precision, remains double precision,
+    because text[], holder text, is_mine boolean, since bigint, first_by text, may_take boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    w record;
+    one record;
+    -- Cases that one call looks at, whatever the filters leave of them.
+    scanned constant integer := 500;
+    seen integer := 0;
+    listed integer := 0;
+    from_since timestamptz := '-infinity'::timestamptz;
+    from_job bigint := 0;
+    last_id uuid;
+    last_since bigint;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['reviewer']);
+    PERFORM insp.require(p_limit BETWEEN 1 AND 200 AND p_minutes BETWEEN 0 AND 1000000, 'limit or minutes',
+        'limit is 1 to 200, minutes 0 to 1,000,000.');
+    PERFORM insp.require(coalesce(p_after_since, 0) BETWEEN 0 AND 253402300799000000, 'after', 'Begin again without after.');
+    IF p_after IS NOT NULL THEN
+        SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after;
+        from_since := 'epoch'::timestamptz + p_after_since * interval '1 microsecond';
+        PERFORM insp.require(from_job IS NOT NULL AND from_since IS NOT NULL, 'after', 'Begin again without after.');
+    END IF;
+    FOR one IN
+        SELECT j.public_id, a.name, j.workflow, j.partner_id, j.expires_at, x.since, s.summary, l.actor, l.until,
+            x.decided_by
+        FROM (SELECT r.job_id, r.since, r.decided_by FROM insp.review_wait r
+                WHERE (r.since, r.job_id) > (from_since, from_job) AND r.since <= now() - p_minutes * interval '1 minute'
+                ORDER BY r.since, r.job_id LIMIT scanned + 1) x
+            JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id]) AND j.status = 64
+            JOIN insp.partner a ON a.id = j.partner_id
+            LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = 64
+            LEFT JOIN insp.case_lease l ON l.job_id = j.id AND l.until > now()
+        ORDER BY x.since, x.job_id
+    LOOP
+        IF listed = p_limit OR seen = scanned THEN
+            -- There may be more, after the last one that was looked at.
+            id := last_id;
+            since := last_since;
+            partner := NULL;
+            RETURN NEXT;
+            EXIT;
+        END IF;
+        id := one.public_id;
+        since := (extract(epoch FROM one.since) * 1000000)::bigint;
+        last_id := id;
+        last_since := since;
+        seen := seen + 1;
+        because := ARRAY(SELECT DISTINCT e ->> 'label' FROM jsonb_array_elements(
+            CASE jsonb_typeof(one.summary -> 'labels') WHEN 'array' THEN one.summary -> 'labels' ELSE '[]' END) e
+            WHERE e ->> 'label' IS NOT NULL ORDER BY 1);
+        -- A case may have no reason: NULL <> ALL ('{}') is true.
+        CONTINUE WHEN NOT (w.is_all OR one.partner_id = ANY (w.partners)) OR one.name <> p_partner
+            OR (p_reason IS NOT NULL AND p_reason <> ALL (because));
+        listed := listed + 1;
+        partner := one.name;
+        workflow := one.workflow;
+        decision := one.summary #>> '{decision,type}';
+        waits := extract(epoch FROM now() - one.since);
+        remains := extract(epoch FROM one.expires_at - now());
+        holder := substr(one.actor, 9);
+        is_mine := coalesce(one.actor = w.actor, false);
+        first_by := substr(one.decided_by, 1 + CASE WHEN one.decided_by LIKE 'console:%' THEN 8 ELSE 0 END);
+        may_take := (one.actor IS NULL OR is_mine) AND NOT coalesce(insp.is_same_person(one.decided_by, w.actor), false);
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) IS
+    'Cases of a reviewer''s partners, oldest first, from after one on: of a partner, with a reason, that wait for at least some minutes. first_by: who decided it first, where a second person must confirm. may_take: nobody else has it, and it was not the caller who decided it. A last row without a partner is the one after which to continue: each call looks at 500 cases at most';
+GRANT EXECUTE ON FUNCTION insp.console_cases(bytea, text, text, integer, bigint, uuid, integer) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamptz
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    c record;
+    ends timestamptz;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    IF (c.job).status <> 64 THEN
+        PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
+    ELSIF EXISTS (SELECT FROM insp.review_wait w JOIN insp.partner p ON p.id = (c.job).partner_id
+            WHERE w.job_id = (c.job).id AND insp.is_same_person(w.decided_by, c.actor) AND p.second_review) THEN
+        PERFORM insp.refuse('CASE_TAKEN', 'you have decided it', 'Somebody else must confirm that, or decide otherwise.');
+    END IF;
+    DELETE FROM insp.case_lease l WHERE l.until < now() - interval '1 day';
+    INSERT INTO insp.case_lease AS l (job_id, actor, until) VALUES ((c.job).id, c.actor, now() + interval '15 minutes')
+    ON CONFLICT (job_id) DO UPDATE SET actor = EXCLUDED.actor, until = EXCLUDED.until,
+        taken_at = CASE WHEN l.actor = EXCLUDED.actor AND l.until > now() THEN l.taken_at ELSE now() END
+    WHERE l.actor = EXCLUDED.actor OR l.until <= now()
+    RETURNING l.until INTO ends;
+    IF ends IS NULL THEN
+        PERFORM insp.refuse('CASE_TAKEN', 'somebody else has it');
+    END IF;
+    PERFORM insp.console_begin(c.actor);
+    PERFORM insp.record('console_take', p_id::text);
+    PERFORM insp.console_end();
+    RETURN ends;
+END
+$$;
+COMMENT ON FUNCTION insp.console_take(bytea, uuid) IS
+    'Takes a case for a quarter of an hour, or prolongs that; CASE_TAKEN if somebody else has it, or if the caller decided it and a second person must confirm. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_take(bytea, uuid) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    c record;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    DELETE FROM insp.case_lease l WHERE l.job_id = (c.job).id AND l.actor = c.actor;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM insp.console_begin(c.actor);
+    PERFORM insp.record('console_release', p_id::text);
+    PERFORM insp.console_end();
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.console_release(bytea, uuid) IS 'Gives a case back; false: it was not the caller''s. Recorded';
+GRANT EXECUTE ON FUNCTION insp.console_release(bytea, uuid) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_case(
+    p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[],
+    OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea,
+    OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb,
+    OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+    j insp.job;
+    said jsonb;
+    decided insp.step;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    j := c.job;
+    SELECT * INTO decided FROM insp.step s WHERE s.job_id = j.id AND s.status = 64;
+    -- Jobs that nobody was asked about are none of a reviewer's business.
+    IF j.status < 64 OR decided.job_id IS NULL AND j.status <> 64 THEN
+        PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || j.status);
+    ELSIF j.request IS NULL OR decided.summary -> 'decision' IS NULL THEN
+        PERFORM insp.refuse('RESULT_PURGED');
+    END IF;
+    status := j.status;
+    said := CASE WHEN j.key_id IS NULL THEN insp.readable_personal(j.personal) END;
+    document := insp.step_document(decided) || insp.result_frame(j) || jsonb_strip_nulls(jsonb_build_object(
+        'customerInternalReference', said -> 'customerInternalReference', 'userReference', said -> 'userReference'));
+    sealed := j.sealed;
+    body := CASE WHEN decided.seal > 0 THEN decided.body END;
+    request := j.request;
+    decided_at := extract(epoch FROM decided.stored_at);
+    partner_id := j.partner_id;
+    partner := (SELECT p.name FROM insp.partner p WHERE p.id = j.partner_id);
+    SELECT coalesce(array_agg(s.status ORDER BY s.status), '{}'), coalesce(array_agg(s.body ORDER BY s.status), '{}')
+    INTO statuses, bodies FROM insp.step s WHERE s.job_id = j.id AND s.status IN (4, 8, 16, 32) AND s.body IS NOT NULL;
+    SELECT coalesce(array_agg(p.kind ORDER BY p.kind, p.ordinal), '{}'),
+        coalesce(array_agg(p.ordinal ORDER BY p.kind, p.ordinal), '{}')
+    INTO kinds, ordinals FROM insp.part p WHERE p.job_id = j.id;
+    IF status = 64 THEN
+        UPDATE insp.case_lease l SET until = now() + interval '15 minutes'
+        WHERE l.job_id = j.id AND l.actor = c.actor AND l.until > now();
+        SELECT substr(l.actor, 9), l.actor = c.actor, extract(epoch FROM l.until) INTO holder, is_mine, until
+        FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now();
+    END IF;
+    is_mine := coalesce(is_mine, false);
+    second := (SELECT p.second_review FROM insp.partner p WHERE p.id = j.partner_id);
+    SELECT substr(w.decided_by, 1 + CASE WHEN w.decided_by LIKE 'console:%' THEN 8 ELSE 0 END), w.decision, w.label,
+        coalesce(insp.is_same_person(w.decided_by, c.actor), false)
+    INTO first_by, first_decision, first_label, first_is_mine FROM insp.review_wait w WHERE w.job_id = j.id;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('at', insp.iso_time(r.at), 'who', r.actor, 'action', r.action,
+        'note', r.words -> 'note') ORDER BY r.id), '[]') INTO notes
+    -- <> matches the index by subject, and no other.
+    FROM insp.record r WHERE r.chain <> 'access' AND r.subject = j.public_id::text AND r.words ? 'note';
+    SELECT coalesce(jsonb_agg(jsonb_build_object('id', x.public_id, 'at', insp.iso_time(x.created_at), 'status', x.status,
+        'decision', s.summary #> '{decision,type}', 'label', s.summary #> '{decision,details,label}') ORDER BY x.id), '[]')
+    INTO runs
+    FROM (SELECT (SELECT r.first_id FROM insp.rerun r WHERE r.job_id = j.id) AS first) f,
+        LATERAL (SELECT r.job_id FROM insp.rerun r WHERE r.first_id = coalesce(f.first, j.id)
+            UNION SELECT coalesce(f.first, j.id)) chain
+        JOIN insp.job x ON x.id = ANY (ARRAY[chain.job_id])
+        LEFT JOIN insp.step s ON s.job_id = x.id AND s.status = x.status AND x.status IN (64, 128);
+    INSERT INTO insp.record (chain, actor, action, subject, purpose)
+    VALUES ('access', c.actor, 'case', j.public_id::text, 'review');
+END
+$$;
+COMMENT ON FUNCTION insp.console_case(bytea, uuid) IS
+    'A case as its page shows it: the request, the results of its stages and the decision that waits or waited, as they are stored, its parts, notes, who has it, who decided it first where a second person must confirm (second), and all runs of the job. Prolongs the caller''s lease. Each call is recorded with the purpose review';
+GRANT EXECUTE ON FUNCTION insp.console_case(bytea, uuid) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_part(
+    p_token_sha256 bytea, p_id uuid, p_kind text, p_ordinal integer,
+    OUT bytes bytea, OUT is_sealed boolean, OUT location text, OUT size integer, OUT partner_id integer
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+    part insp.part;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    -- The lease is the grant: who does not decide the case does not see the person.
+    IF (c.job).status <> 64 OR NOT EXISTS (SELECT FROM insp.case_lease l
+            WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now()) THEN
+        PERFORM insp.refuse('CASE_TAKEN');
+    END IF;
+    SELECT * INTO part FROM insp.part p WHERE p.job_id = (c.job).id AND p.kind = p_kind AND p.ordinal = p_ordinal;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.part p WHERE p.job_id = (c.job).id)
+            THEN 'PART_ABSENT' ELSE 'PARTS_PURGED' END);
+    ELSIF part.size IS NULL THEN
+        PERFORM insp.refuse('PART_ABSENT', 'it was given by URL', 'It is where the URL led.');
+    END IF;
+    is_sealed := part.seal > 0;
+    size := part.size;
+    partner_id := (c.job).partner_id;
+    IF part.content_id IS NULL THEN
+        location := part.location;
+    ELSE
+        SELECT x.bytes INTO bytes FROM insp.content x
+        WHERE x.id = part.content_id AND x.kind = part.kind AND x.ordinal = part.ordinal;
+        IF bytes IS NULL THEN
+            PERFORM insp.refuse('PARTS_PURGED');
+        END IF;
+    END IF;
+    INSERT INTO insp.record (chain, actor, action, subject, purpose, detail)
+    VALUES ('access', c.actor, 'image', p_id::text, 'review',
+        jsonb_strip_nulls(jsonb_build_object('part', part.kind, 'ordinal', nullif(part.ordinal, 0))));
+END
+$$;
+COMMENT ON FUNCTION insp.console_part(bytea, uuid, text, integer) IS
+    'The bytes of a part of a case that the caller has taken, as they are stored, or where in the object store they are; CASE_TAKEN otherwise. Each call is recorded with the purpose review';
+GRANT EXECUTE ON FUNCTION insp.console_part(bytea, uuid, text, integer) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_key(p_token_sha256 bytea, p_id uuid, OUT key_id uuid, OUT partner_id integer)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    c record;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    key_id := (c.job).key_id;
+    partner_id := (c.job).partner_id;
+END
+$$;
+COMMENT ON FUNCTION insp.console_key(bytea, uuid) IS 'The name of the key that seals a note on a case, and whose it is; null: the job is not sealed';
+GRANT EXECUTE ON FUNCTION insp.console_key(bytea, uuid) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_decide(
+    p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text
+) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    c record;
+    entry jsonb;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    IF (c.job).status <> 64 THEN
+        PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
+    END IF;
+    PERFORM insp.require(coalesce(length(p_note), 0) <= 10000, 'the note', 'A note has at most 10,000 characters, sealed.');
+    -- Locked, so that nobody takes the case between this look and the decision.
+    PERFORM FROM insp.case_lease l WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now() FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('CASE_TAKEN');
+    END IF;
+    PERFORM insp.console_begin(c.actor);
+    entry := insp.review(p_id, p_decision, p_label, p_note);
+    PERFORM insp.console_end();
+    DELETE FROM insp.case_lease l WHERE l.job_id = (c.job).id;
+    RETURN entry;
+END
+$$;
+COMMENT ON FUNCTION insp.console_decide(bytea, uuid, text, text, text) IS
+    'insp.review by the person who has taken the case; CASE_TAKEN for anybody else. The record names the person. isConfirmed false: a second person must confirm';
+GRANT EXECUTE ON FUNCTION insp.console_decide(bytea, uuid, text, text, text) TO insp_console;

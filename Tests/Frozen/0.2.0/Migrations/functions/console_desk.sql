@@ -1,0 +1,169 @@
+-- What the console shows beside a case, and what tells its pages that something has changed.
+-- After: record, results
+
+CREATE OR REPLACE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE (
+    id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+    first bigint;
+    one record;
+BEGIN
+    SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
+    PERFORM insp.require(p_limit BETWEEN 1 AND 20, 'limit', 'limit is 1 to 20.');
+    -- The lease is the grant, as for images; a case that is decided is there for who reviews that partner's.
+    IF (c.job).status < 64 OR NOT EXISTS (SELECT FROM insp.step s WHERE s.job_id = (c.job).id AND s.status = 64) THEN
+        PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
+    ELSIF (c.job).status = 64 AND NOT EXISTS (SELECT FROM insp.case_lease l
+            WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now()) THEN
+        PERFORM insp.refuse('CASE_TAKEN');
+    END IF;
+    first := coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = (c.job).id), (c.job).id);
+    FOR one IN
+        WITH runs AS (
+            SELECT r.job_id FROM insp.rerun r WHERE r.first_id = first UNION SELECT first
+        ), others AS (
+            SELECT o.job_id FROM insp.job_reference r CROSS JOIN LATERAL (
+                SELECT x.job_id FROM insp.job_reference x
+                WHERE x.partner_id = r.partner_id AND x.kind = 'user' AND x.index = r.index AND x.job_id <> (c.job).id
+                ORDER BY x.job_id DESC LIMIT 100) o
+            WHERE r.job_id = (c.job).id AND r.kind = 'user'
+        ), all_of_them AS (
+            SELECT r.job_id, 'run' AS kind FROM runs r WHERE r.job_id <> (c.job).id
+            UNION ALL SELECT o.job_id, 'person' FROM others o WHERE o.job_id NOT IN (SELECT r.job_id FROM runs r)
+        )
+        SELECT x.*, a.kind FROM (SELECT y.job_id, y.kind FROM all_of_them y ORDER BY y.kind = 'run' DESC, y.job_id DESC LIMIT 100) a
+            JOIN insp.job x ON x.id = ANY (ARRAY[a.job_id])
+        WHERE x.partner_id = (c.job).partner_id AND x.status >= 64
+        ORDER BY a.kind = 'run' DESC, x.id DESC LIMIT p_limit
+    LOOP
+        SELECT one.public_id, extract(epoch FROM one.created_at), one.kind, one.status, j.sealed, j.partner_id,
+            CASE WHEN s.job_id IS NOT NULL THEN insp.step_document(s) || insp.result_frame(j) END,
+            CASE WHEN s.seal > 0 THEN s.body END
+        INTO id, at, kind, status, sealed, partner_id, document, body
+        FROM insp.job j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = j.status AND s.summary -> 'decision' IS NOT NULL
+        WHERE j.id = ANY (ARRAY[one.id]);
+        INSERT INTO insp.record (chain, actor, action, subject, purpose)
+        VALUES ('access', c.actor, 'case', one.public_id::text, 'review');
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.console_history(bytea, uuid, integer) IS
+    'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed. For the person who has taken the case, or once it is decided. Each job is recorded with the purpose review';
+GRANT EXECUTE ON FUNCTION insp.console_history(bytea, uuid, integer) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) RETURNS TABLE (subject text, stamp text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM insp.require(coalesce(cardinality(p_jobs), 0) <= 1000, 'jobs', 'There are at most 1000 jobs.');
+    RETURN QUERY SELECT 'cases ' || p.name,
+        md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text)
+    FROM (SELECT * FROM insp.review_wait x ORDER BY x.since, x.job_id LIMIT 1000) w
+        JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id]) JOIN insp.partner p ON p.id = j.partner_id
+        LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
+    WHERE p_cases GROUP BY p.name;
+    RETURN QUERY SELECT 'plots', coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '');
+    RETURN QUERY SELECT 'queue', (extract(epoch FROM clock_timestamp())::bigint / 5)::text;
+    RETURN QUERY SELECT j.public_id::text, md5(jsonb_build_array(j.status, w.decided_at,
+        (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text)
+    FROM unnest(p_jobs) AS u (id) JOIN insp.job j ON j.public_id = ANY (ARRAY[u.id])
+        LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id]);
+END
+$$;
+COMMENT ON FUNCTION insp.console_pulse(boolean, uuid[]) IS
+    'Stamps that change when a partner''s oldest cases (p_cases), the queue (every 5 s), its plots or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
+GRANT EXECUTE ON FUNCTION insp.console_pulse(boolean, uuid[]) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (
+    worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    w record;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    RETURN QUERY SELECT l.worker_id, j.public_id, p.name, j.workflow, insp.stage_name(greatest(j.status, 2::smallint)),
+        l.attempt::integer, extract(epoch FROM clock_timestamp() - l.claimed_at)::double precision,
+        extract(epoch FROM l.deadline - clock_timestamp())::double precision
+    -- Limited before the jobs are read.
+    FROM (SELECT * FROM insp.lease x WHERE p_worker IS NULL OR x.worker_id = p_worker ORDER BY x.claimed_at LIMIT 2000) l
+        JOIN insp.job j ON j.id = ANY (ARRAY[l.job_id]) JOIN insp.partner p ON p.id = j.partner_id
+    WHERE w.is_all OR j.partner_id = ANY (w.partners)
+    ORDER BY l.claimed_at LIMIT 500;
+END
+$$;
+COMMENT ON FUNCTION insp.console_work(bytea, bigint) IS
+    'Up to 500 jobs of an operator''s or auditor''s partners that workers have, those claimed first at the top; of one worker, or of all. Looks at 2,000 at most';
+GRANT EXECUTE ON FUNCTION insp.console_work(bytea, bigint) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_plots(p_token_sha256 bytea, p_partner text, p_hours integer) RETURNS TABLE (
+    at double precision, lane text, waiting double precision, oldest double precision, running double precision,
+    finished double precision, failed double precision, delivered double precision, undelivered double precision)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    w record;
+    s record;
+    step interval;
+    origin constant timestamptz := timestamptz 'epoch';
+    -- Every minute of a day, and every seventh of a week.
+    points timestamptz[];
+    since timestamptz;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    PERFORM insp.require(p_hours BETWEEN 1 AND 168, 'hours', 'hours is 1 to 168.');
+    -- 120 points.
+    step := make_interval(secs => greatest(60, p_hours * 30));
+    since := clock_timestamp() - p_hours * interval '1 hour';
+    points := ARRAY(SELECT generate_series(date_trunc('hour', since), clock_timestamp(), make_interval(mins => greatest(1, p_hours / 24))));
+    IF p_partner IS NULL AND w.is_all THEN
+        RETURN QUERY
+        WITH samples AS MATERIALIZED (
+            SELECT date_bin(step, q.at, origin) AS moment, q.* FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since
+        ), minutes AS MATERIALIZED (
+            SELECT x.moment, count(*)::double precision AS n, avg(x.callbacks)::double precision AS callbacks, max(x.callbacks_oldest) AS oldest,
+                avg(x.workers)::double precision AS workers
+            FROM samples x GROUP BY x.moment
+        ), sums AS (
+            SELECT x.moment, u.lane, sum(u.waiting)::double precision AS waiting, max(u.oldest) AS oldest,
+                sum(u.running)::double precision AS running, sum(u.finished)::double precision AS finished, sum(u.failed)::double precision AS failed
+            FROM samples x CROSS JOIN LATERAL unnest(x.lanes, x.waiting, x.oldest, x.running, x.finished, x.failed)
+                AS u (lane, waiting, oldest, running, finished, failed)
+            GROUP BY x.moment, u.lane
+        )
+        SELECT extract(epoch FROM m.moment)::double precision, insp.lane_name(l.lane::smallint), coalesce(x.waiting, 0) / m.n,
+            coalesce(x.oldest, 0)::double precision, coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n,
+            NULL::double precision, NULL::double precision
+        FROM minutes m CROSS JOIN generate_series(0, 2) l (lane) LEFT JOIN sums x ON x.moment = m.moment AND x.lane = l.lane
+        UNION ALL
+        SELECT extract(epoch FROM m.moment)::double precision, 'callbacks', m.callbacks, m.oldest::double precision, m.workers,
+            NULL, NULL, NULL, NULL
+        FROM minutes m
+        ORDER BY 1, 2;
+        RETURN;
+    END IF;
+    SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], p_partner);
+    -- A minute without a row is one without work: minutes with samples of the queue count.
+    RETURN QUERY
+    WITH minutes AS MATERIALIZED (
+        SELECT date_bin(step, q.at, origin) AS moment, count(*)::double precision AS n FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since GROUP BY 1
+    ), sums AS MATERIALIZED (
+        SELECT date_bin(step, x.at, origin) AS moment, sum(x.waiting)::double precision AS waiting, max(x.oldest) AS oldest,
+            sum(x.running)::double precision AS running, sum(x.finished)::double precision AS finished, sum(x.failed)::double precision AS failed,
+            sum(x.delivered)::double precision AS delivered, sum(x.undelivered)::double precision AS undelivered
+        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY 1
+    )
+    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(x.waiting, 0) / m.n, coalesce(x.oldest, 0)::double precision,
+        coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n, coalesce(x.delivered, 0) / m.n,
+        coalesce(x.undelivered, 0) / m.n
+    FROM minutes m LEFT JOIN sums x ON x.moment = m.moment ORDER BY m.moment;
+END
+$$;
+COMMENT ON FUNCTION insp.console_plots(bytea, text, integer) IS
+    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts';
+GRANT EXECUTE ON FUNCTION insp.console_plots(bytea, text, integer) TO insp_console;

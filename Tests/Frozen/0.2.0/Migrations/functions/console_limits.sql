@@ -1,0 +1,84 @@
+-- Partners' limits and pauses at the console.
+-- After: quotas, console
+
+CREATE OR REPLACE FUNCTION insp.console_limits(p_token_sha256 bytea, p_after text DEFAULT NULL, p_partner text DEFAULT NULL) RETURNS TABLE (
+    partner text, enabled boolean, paused boolean, pause_reason text, max_running integer, running bigint,
+    rate_per_second double precision, rate_burst integer, max_waiting bigint, waiting bigint, max_bytes bigint, bytes bigint,
+    may_change boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    w record;
+BEGIN
+    SELECT * INTO w FROM insp.console_who(p_token_sha256, ARRAY['operator', 'auditor']);
+    RETURN QUERY SELECT p.name, p.enabled, p.paused, p.pause_reason, p.max_running, coalesce(l.jobs, 0), p.rate_per_second, p.rate_burst,
+        p.max_waiting, q.waiting::bigint, p.max_bytes, q.bytes::bigint,
+        EXISTS (SELECT FROM insp.console_grant g JOIN insp.console_session s ON s.id = g.session_id
+            WHERE s.token_sha256 = p_token_sha256 AND g.role = 'operator' AND (g.partner_id IS NULL OR g.partner_id = p.id))
+    FROM insp.partner p LEFT JOIN insp.v_quota q ON q.partner = p.name
+        LEFT JOIN (SELECT k.partner_id, count(*) AS jobs FROM insp.lease x JOIN insp.queue k ON k.id = x.queue GROUP BY k.partner_id) l
+            ON l.partner_id = p.id
+    WHERE p.erased_at IS NULL AND (w.is_all OR p.id = ANY (w.partners)) AND p.name > coalesce(p_after, '')
+        AND (p_partner IS NULL OR p.name = p_partner)
+    ORDER BY p.name LIMIT 100;
+END
+$$;
+COMMENT ON FUNCTION insp.console_limits(bytea, text, text) IS
+    'The limits of up to 100 partners of an operator or auditor, by name from after one on, or of one, and what of them is used; may_change: for an operator';
+GRANT EXECUTE ON FUNCTION insp.console_limits(bytea, text, text) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_set_limits(
+    p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer,
+    p_max_waiting bigint, p_max_bytes bigint, p_reason text
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    s record;
+    p insp.partner;
+BEGIN
+    SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], coalesce(p_partner, ''));
+    PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
+    PERFORM insp.console_begin(s.actor);
+    p := insp.partner_lock(p_partner);
+    IF (p.max_running, p.rate_per_second) IS DISTINCT FROM (p_max_running, p_rate_per_second)
+        OR p.rate_burst IS DISTINCT FROM p_rate_burst AND (p_rate_burst IS NOT NULL OR p_rate_per_second IS NULL) THEN
+        PERFORM insp.limit_partner(p_partner, p_max_running, p_rate_per_second, p_rate_burst);
+    END IF;
+    -- Setting a quota counts anew, which takes long.
+    IF (p.max_waiting, p.max_bytes) IS DISTINCT FROM (p_max_waiting, p_max_bytes) THEN
+        PERFORM insp.set_quota(p_partner, p_max_waiting, p_max_bytes);
+    END IF;
+    PERFORM insp.record('console_set_limits', 'partner ' || p_partner, jsonb_build_object('reason', btrim(p_reason)));
+    PERFORM insp.console_end();
+END
+$$;
+COMMENT ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text) IS
+    'Sets all limits of an operator''s partner (insp.limit_partner, insp.set_quota) that change; null: no limit. Recorded with its reason';
+GRANT EXECUTE ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.console_pause(
+    p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    s record;
+BEGIN
+    PERFORM insp.require(num_nonnulls(p_partner, p_lane) = 1, 'partner or lane', 'A partner is paused in all lanes, a lane for all partners.');
+    PERFORM insp.require(p_pauses IS NOT NULL, 'pauses is null');
+    SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], p_partner);
+    IF p_lane IS NOT NULL AND s.partners IS NOT NULL THEN
+        PERFORM insp.refuse('SCOPE_MISSING', 'operator of every partner');
+    END IF;
+    PERFORM insp.require(NOT p_pauses OR length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
+    PERFORM insp.console_begin(s.actor);
+    IF p_pauses THEN
+        PERFORM insp.pause(p_lane, p_partner, btrim(p_reason));
+    ELSE
+        PERFORM insp.resume(p_lane, p_partner);
+    END IF;
+    PERFORM insp.console_end();
+END
+$$;
+COMMENT ON FUNCTION insp.console_pause(bytea, text, text, boolean, text) IS
+    'insp.pause, with a reason, or insp.resume: of an operator''s partner, or of a lane for operators of every partner';
+GRANT EXECUTE ON FUNCTION insp.console_pause(bytea, text, text, boolean, text) TO insp_console;

@@ -15,3 +15,4 @@ with open(name, "wb") as video:
         y, cb, cr = image.split()
         half = (image.width // 2, image.height // 2)
         video.write(b"FRAME\n" + y.tobytes() + cb.resize(half).tobytes() + cr.resize(half).tobytes())
+print("written")

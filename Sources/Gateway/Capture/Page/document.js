@@ -163,10 +163,12 @@ const OF_FACE = {
     luminanceMean: ({ atMost, below }) => ((atMost ?? below) === undefined ? 'dark' : 'bright'),
 };
 
-function ofFace({ code }, usability) {
-    if (code !== 'FACE_BAD_QUALITY') return null;
+function ofFace({ code, advice }, usability) {
+    if (code !== 'FACE_BAD_QUALITY' && code !== 'FACE_BLURRY') return null;
     const failed = usability.flatMap(({ data }) => data?.failedMeasurements ?? []);
     const words = failed.filter(({ name }) => OF_FACE[name]).map((entry) => text(`selfie.${OF_FACE[entry.name](entry)}`));
+    // What is dark is often blurred for it.
+    if (code === 'FACE_BLURRY') words.push(advice);
     return words.length ? words : null;
 }
 

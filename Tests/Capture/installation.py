@@ -37,8 +37,9 @@ class Installation(Processes):
         # A person who answers another challenge, for the camera of a browser that plays videos.
         with open(self.path("other.json"), "w", encoding="utf-8") as file:
             json.dump({"colours": ["BLUE", "YELLOW", "GREEN", "MAGENTA", "RED", "CYAN", "BLUE"], "colourMs": 500}, file)
-        self.start("video", "bash", "-c", '"$@" --challenge "$0/other.json" --out "$0/other" >/dev/null'
-                   ' && exec /usr/bin/python3 Tests/Capture/video.py "$0/other" "$0/attack.y4m"', self.options.folder, *self.captures)
+        self.start("other", *self.captures, "--challenge", self.path("other.json"), "--out", self.path("other"))
+        self.start("video", "/usr/bin/python3", os.path.join(TESTS, "Capture", "video.py"), self.path("other"), self.path("attack.y4m"),
+                   str(self.processes[-1].pid))
 
     def draw_camera(self):
         """What the drawn camera shows of a person."""

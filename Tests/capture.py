@@ -359,10 +359,10 @@ class Capture(Visit):
         # Two at once, as long as each other: while one waits for the worker, the other draws.
         lanes = [
             [("chromium", self.goes_the_whole_way), ("chromium", self.passes_with_document), ("chromium", self.passes_by_motion),
-             ("chromium", self.changes_the_edges), ("chromium", self.has_no_camera), ("chromium", self.is_embedded),
-             ("chromium", self.gets_advice), ("chromium", self.shows_every_state)],
-            [("firefox", self.goes_the_whole_way), ("firefox", self.changes_the_edges), ("chromium", self.is_attacked),
-             ("chromium", self.gets_advice_on_the_selfie), ("chromium", self.wanders)],
+             ("chromium", self.changes_the_edges), ("chromium", self.is_embedded), ("chromium", self.shows_every_state)],
+            [("firefox", self.goes_the_whole_way), ("chromium", self.is_attacked), ("chromium", self.gets_advice),
+             ("chromium", self.gets_advice_on_the_selfie), ("chromium", self.wanders), ("chromium", self.has_no_camera),
+             ("firefox", self.changes_the_edges)],
         ]
         lanes = [[(engine, trial) for engine, trial in lane if self.options.only in (None, trial.__name__)] for lane in lanes]
         if any(trial == self.goes_the_whole_way for lane in lanes for _, trial in lane):

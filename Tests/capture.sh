@@ -2,7 +2,8 @@
 # A link that captures, in a browser: the page is opened as a person opens it, in Debian's Chromium without a window, with a camera that
 # is drawn: it shows documents, and a face that has the light of the page's colours and does what the page says. The person passes, and
 # attackers' cameras (a held photo, a print before the screen, a replayed recording, a video file in place of the camera) do not. What the
-# browser stores, what it loads and what its policy refuses is looked at, a lost upload is sent again, and axe judges each screen.
+# browser stores, what it loads and what its policy refuses is looked at, a lost upload is sent again, and axe judges each screen once.
+# Trials run in two lanes. One whose camera got too little of the machine is held again instead of judged, so it may run beside others.
 # In Chromium, and in Firefox ESR by WebDriver BiDi, a case goes the whole way: from a link to a callback that is verified, by way of a
 # reviewer who signs in to the console at an OpenID Connect provider and decides.
 #
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --bin) bin=${2:?}; shift 2 ;;
     --page | --pictures | --only) more+=("$1" "${2:?}"); shift 2 ;;
-    *) sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 

@@ -337,6 +337,7 @@ if whole; then
     else
         say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
     fi
+    beside "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
     beside "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
     beside "events pulled while everything is killed" Tests/events.sh --short --bin .build/tests/debug
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
@@ -346,7 +347,5 @@ if whole; then
     beside "the console in a browser" Tests/console.sh --bin .build/tests/debug
     beside "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
     joined
-    # Alone: its camera draws twenty frames a second.
-    check "a link that captures, in a browser" Tests/capture.sh --bin .build/tests/debug
 fi
 summary

@@ -125,7 +125,7 @@ BEGIN
     IF s.job_id IS NOT NULL THEN
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
-    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
+    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK', 'FACE'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
     attempt := coalesce((s.tries ->> p_kind)::integer, 0) + 1;
     IF attempt > most THEN
         attempt := NULL;

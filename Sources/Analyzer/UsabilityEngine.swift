@@ -2,13 +2,22 @@ import Foundation
 package import InspectCore
 import Vision
 
-/// The engine behind instant feedback: it loads no models and reads no text, so that it starts and answers at once.
+/// The engine behind instant feedback: it reads no text and compares no faces, so that it starts and answers at once.
 package final class UsabilityEngine: AnalyzerEngine {
     /// Its stage, beside ``StageEngine/previewStage``.
     package static let stage = "usability"
 
-    package init() throws(InspectError) {
+    /// Finds the face of a selfie. Where its model is missing, only selfies are refused.
+    private let faces: Result<FaceEngine, InspectError>
+
+    /// - Parameter models: The folder with the model that finds a face's points; `nil`: there are no selfies.
+    package init(models: String? = nil) throws(InspectError) {
         try DecodedImage.loadLibraries()
+        if let models {
+            self.faces = Result { () throws(InspectError) in try FaceEngine(models: models, describes: false) }
+        } else {
+            self.faces = .failure(InspectError(.modelUnavailable))
+        }
         // Libraries initialise at their first loop over an image, as in ``StageEngine``. A tiny image suffices.
         _ = try DocumentAnalyzer.outline(DecodedImage.testCard(width: 120, height: 80))
     }
@@ -20,6 +29,10 @@ package final class UsabilityEngine: AnalyzerEngine {
         var facts = UsabilityFacts(sides: [:])
         for part in parts {
             do {
+                if part.kind == PartKind.face.rawValue {
+                    facts.selfie = try self.selfie(part)
+                    continue
+                }
                 facts.sides[part.kind] = try part.withBytes { bytes throws(InspectError) in
                     try UsabilityAnalyzer.facts(bytes)
                 }
@@ -29,6 +42,13 @@ package final class UsabilityEngine: AnalyzerEngine {
         }
         facts.cpuMs = ProcessorClock.now - start
         return try StageEngine.encode(facts)
+    }
+
+    /// Decoded as for a job, so that its measures are the job's.
+    private func selfie(_ part: PartView) throws(InspectError) -> FaceStageFacts.Image {
+        let engine = try self.faces.get()
+        let image = try part.withBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
+        return FaceStageFacts.Image(image: image.facts, faces: try engine.faces(in: image, embeddings: 0))
     }
 
     /// ``Preview``s by part name, for a report. A part that cannot be shown, such as one that the client encrypted, has none.

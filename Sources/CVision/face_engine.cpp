@@ -14,7 +14,8 @@ using cvision::Landmarks;
 struct cv_face_engine {
     cvision::FaceDetector detector;
     cvision::FaceLandmarker landmarker;
-    cvision::FaceEmbedder embedder;
+    /// Null where faces are only found.
+    std::unique_ptr<cvision::FaceEmbedder> embedder;
     /// Null unless the operator configured the 68-point model.
     std::unique_ptr<cvision::FaceLandmarker> contour;
 };
@@ -304,7 +305,8 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
 
 }  // namespace
 
-cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error) {
+cv_status cv_face_engine_create(const char *folder, const char *contour, bool describes, cv_face_engine **engine,
+                                cv_error *error) {
     return cvision::guard(error, [&] {
         // An analyzer has one thread. OpenCV would start a pool at the first large image, and a pool does not survive a fork.
         cv::setNumThreads(1);
@@ -315,7 +317,9 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face
             *engine = new cv_face_engine{
                 cvision::FaceDetector(),
                 cvision::FaceLandmarker(cvision::read_model(folder, cvision::landmark_model)),
-                cvision::FaceEmbedder(cvision::read_model(folder, cvision::descriptor_model)),
+                describes
+                    ? std::make_unique<cvision::FaceEmbedder>(cvision::read_model(folder, cvision::descriptor_model))
+                    : nullptr,
                 contour == nullptr ? nullptr
                                    : std::make_unique<cvision::FaceLandmarker>(cvision::read_model(
                                          contour, cvision::contour_model.name, cvision::contour_model.sha256)),
@@ -384,11 +388,12 @@ cv_status cv_face_embeddings(cv_face_engine *engine, const cv_image *image, cons
                              float *embeddings, cv_error *error) {
     return cvision::guard(error, [&] {
         if (count == 0) return CV_OK;
+        if (!engine->embedder) return cvision::fail(error, CV_MODEL_UNAVAILABLE, "this engine computes no embeddings");
         std::vector<cv::Mat> chips;
         for (size_t i = 0; i < count; ++i) {
             chips.push_back(cvision::face_chip(image->bgr, cvision::landmarks_of(faces[i])));
         }
-        for (const cvision::Embedding &embedding : engine->embedder.embed(chips)) {
+        for (const cvision::Embedding &embedding : engine->embedder->embed(chips)) {
             embeddings = std::copy(embedding.begin(), embedding.end(), embeddings);
         }
         return CV_OK;

@@ -3,7 +3,7 @@ internal import HTTPServer
 package import InspectCore
 internal import Synchronization
 
-/// The immediate judgement of one or two images of a document.
+/// The immediate judgement of one or two images of a document, or of a selfie.
 package struct UsabilityVerdict: Sendable {
     /// One of each image, as in a result's `capabilities.usability`.
     package var records: [CapabilityRecord<UsabilityData>]
@@ -94,7 +94,10 @@ extension GatewayRoute {
             }
         })
 
-    static func images(_ request: CreateRequest) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
+    /// - Parameter others: Kinds that the caller takes beside the document's sides.
+    static func images(
+        _ request: CreateRequest, or others: [PartKind] = []
+    ) throws(InspectError) -> [(kind: PartKind, bytes: Data)] {
         let object = (try? JSONSerialization.jsonObject(with: request.payload)) as? [String: Any] ?? [:]
         if let other = object.keys.min() {
             let (isByURL, isDigest) = (other == "parts", other == "digests")
@@ -105,11 +108,13 @@ extension GatewayRoute {
                     ? "Nothing is fetched or stored here: send bytes alone, without sha256."
                     : "Keys are encodedFrontImage, encodedBackImage and parts.", field: String(other.prefix(40)))
         }
-        if let kind = request.parts.keys.first(where: { $0.row.source != .document }) {
+        let kinds = [PartKind.front, .back] + others
+        if let kind = request.parts.keys.first(where: { !kinds.contains($0) }) {
             throw InspectError(
-                .partUnexpected, kind.rawValue, hint: "Send FRONT, BACK or both.", field: kind.rawValue)
+                .partUnexpected, kind.rawValue,
+                hint: others.isEmpty ? "Send FRONT, BACK or both." : "Send FRONT, BACK or FACE.", field: kind.rawValue)
         }
-        let images = [PartKind.front, .back].compactMap { kind in
+        let images = kinds.compactMap { kind in
             request.parts[kind]?.first.map { (kind: kind, bytes: $0) }
         }
         guard !images.isEmpty else { throw InspectError(.partMissing, "FRONT or BACK", field: "FRONT") }

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import urllib.request
 
 from trial import Processes
@@ -21,6 +22,8 @@ class Installation(Processes):
         self.counts = {"links": 0, "passed": 0, "attacks": 0}
 
     def set_up(self):
+        drawing = threading.Thread(target=self.draw_camera)
+        drawing.start()
         for words in (["migrate", "--roles"], ["migrate"]):
             subprocess.run([self.program, *words], check=True, stdout=subprocess.DEVNULL)
         self.psql("SELECT insp.create_partner('shop')")
@@ -30,6 +33,16 @@ class Installation(Processes):
         self.start("gateway", self.program, "gateway", "--listen", "0", "--address-rate", "10000")
         self.start("worker", self.program, "worker")
         self.url = f"http://127.0.0.1:{json.loads(self.await_text('gateway.log', 'gateway open'))['port']}"
+        drawing.join()
+        # A person who answers another challenge, for the camera of a browser that plays videos.
+        with open(self.path("other.json"), "w", encoding="utf-8") as file:
+            json.dump({"colours": ["BLUE", "YELLOW", "GREEN", "MAGENTA", "RED", "CYAN", "BLUE"], "colourMs": 500}, file)
+        self.start("other", *self.captures, "--challenge", self.path("other.json"), "--out", self.path("other"))
+        self.start("video", "/usr/bin/python3", os.path.join(TESTS, "Capture", "video.py"), self.path("other"), self.path("attack.y4m"),
+                   str(self.processes[-1].pid))
+
+    def draw_camera(self):
+        """What the drawn camera shows of a person."""
         portrait = os.path.join(self.options.inputs, "faces", "obama.jpg")
         seen = json.loads(subprocess.run([self.program, "inspect", "--face", portrait, "--workflow", "liveness"], check=True,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)

@@ -3,6 +3,13 @@ Tests/capture.py."""
 
 import re
 
+# Every screen, as it is judged once.
+STATES = {
+    "consent", "document", "document-review", "document-advice", "selfie", "selfie-review", "selfie-de", "selfie-de-advice", "selfie-de-review",
+    "selfie-advice", "challenge-colours", "challenge-motion", "end", "crop", "no-camera", "judging", "stage-motion", "stage-colours", "unsent",
+    "sending", "taken", "ended", "unknown", "refused", "case", "file-unseen",
+}
+
 
 class States:
     def __init__(self, capture):
@@ -15,44 +22,43 @@ class States:
         act()
         page.wait_for_selector(selector)
         self.capture.picture(page, name)
-        while not calls:
-            page.wait_for_timeout(50)
+        self.capture.within(page, 30, lambda: calls)
         calls[0].abort()
         page.unroute(path)
 
     def look(self, play):
         capture = self.capture
-        # A challenge's stage while it is judged: nothing is asked of the person's answer, which comes late.
-        link = capture.link(workflow="id_identity", documentFormat="TD3", challenge="motion", fallback="review")
         context = capture.browser(play, documents=["passport.jpg"], subject="still")
-        page = capture.open(context, link)
+        page = capture.open(context, capture.link(workflow="id", documentFormat="TD3"))
         capture.agree(page)
         page.wait_for_selector(".finder video")
         self.held(page, re.compile("/check"), lambda: page.locator(".choices button.first").click(), "judging", "text=is being checked")
         page.wait_for_selector('[data-choice="again"]', timeout=60000)
+        # The line is lost when everything is to be sent, and comes back later.
+        context.set_offline(True)
         capture.press(page, "use")
-        capture.photograph(page, "state-selfie")
-        capture.press(page, "use")
-        capture.meet(page, "state-motion")
-        page.wait_for_selector("#stage[data-step]:not([data-step=''])", timeout=20000)
-        capture.picture(page, "stage-motion")
-        page.route("**/submit", lambda route: route.abort())
-        page.wait_for_selector('[data-choice="again"]', timeout=90000)
+        page.wait_for_selector("text=It was not sent", timeout=90000)
+        capture.heading(page)
         capture.picture(page, "unsent")
-        page.unroute("**/submit")
+        context.set_offline(False)
         self.held(page, "**/submit", lambda: capture.press(page, "again"), "sending", "progress")
         capture.outcome(page)
         context.close()
 
-        link = capture.link(workflow="liveness")
-        context = capture.browser(play, subject="still")
-        page = capture.open(context, link)
-        capture.agree(page)
-        capture.photograph(page, "state-face")
-        capture.press(page, "use")
-        capture.meet(page, "state-colours")
-        page.wait_for_selector("#stage[data-colour]:not([data-colour=''])", timeout=20000)
-        capture.picture(page, "stage-colours")
+        # A challenge's stage while it is judged: nothing is asked of the person's answer, which comes too late.
+        for challenge, asked in (("motion", "step"), ("colour_flash", "colour")):
+            link = capture.link(workflow="liveness", challenge=challenge)
+            context = capture.browser(play, subject="still")
+            page = capture.open(context, link)
+            capture.agree(page)
+            capture.photograph(page, "selfie")
+            capture.press(page, "use")
+            name = "motion" if asked == "step" else "colours"
+            capture.meet(page, "challenge-" + name)
+            page.wait_for_selector(f"#stage[data-{asked}]:not([data-{asked}=''])", timeout=20000)
+            capture.picture(page, "stage-" + name)
+            context.close()
+
         stranger = capture.browser(play)
         other = capture.open(stranger, link)
         other.wait_for_selector("text=another browser")
@@ -68,4 +74,3 @@ class States:
         page.wait_for_selector('[data-choice="refuse"]', state="detached")
         capture.picture(page, "refused")
         stranger.close()
-        context.close()

@@ -7,6 +7,20 @@ from axe_playwright_python.sync_playwright import Axe
 
 from installation import TESTS, Installation
 
+# What a screen reader is told, beside what has the focus.
+SAID = """{
+    window.said = [];
+    new MutationObserver((changes) => {
+        const heard = new Set();
+        for (const change of changes) {
+            const live = (change.target.closest ? change.target : change.target.parentElement)?.closest('#status, [role="alert"]');
+            const entered = [...change.addedNodes].filter((node) => node.querySelector?.('[role="alert"]') || node.matches?.('[role="alert"]'));
+            const words = live ? live.textContent : entered.map((node) => node.textContent).join(' ');
+            if (words) heard.add(words);
+        }
+        window.said.push(...heard);
+    }).observe(document, { childList: true, subtree: true, characterData: true });
+}"""
 SHOP = "https://www.shop.example/back?order=7"
 
 
@@ -15,14 +29,17 @@ class Visit(Installation):
         super().__init__(options, embedder)
         self.judged, self.browsers = set(), {}
         self.engine = "chromium"
+        # What is judged once the trials are over.
+        self.later = []
 
     def browser(self, play, **scene):
         """A browser's context with a drawn camera; what goes wrong in it is a fault."""
         context = self.launched(play).new_context(
-            viewport={"width": 390, "height": 780}, locale=scene.pop("locale", "en-GB"), permissions=["camera"])
-        scene = {"subject": "live", "documents": [], "last": "id_front.jpg", "motions": False} | scene
+            viewport={"width": scene.pop("width", 390), "height": 780}, locale=scene.pop("locale", "en-GB"), permissions=["camera"])
+        scene = {"subject": "live", "documents": [], "poses": [], "last": "id_front.jpg", "motions": False} | scene
         with open(os.path.join(TESTS, "Capture", "camera.js"), encoding="utf-8") as file:
             context.add_init_script(f"window.scene = {json.dumps(scene)};\n" + file.read())
+        context.add_init_script(SAID)
 
         def serve(route):
             name = route.request.url.rsplit("/", 1)[1]
@@ -68,15 +85,17 @@ class Visit(Installation):
         return page
 
     def picture(self, page, name, is_moving=False):
-        """A screen as it is: by WCAG 2.2's rules, as far as a program can judge, and as a picture."""
-        name = name if self.engine == "chromium" else f"{self.engine}-{name}"
-        if not is_moving and name not in self.judged:
+        """A screen as it is: by WCAG 2.2's rules, as far as a program can judge, once, for no rule depends on the engine; and as a picture.
+        Nothing is wider than the screen."""
+        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        self.expect(over <= 0, f"{self.engine}: {name} is {over} px wider than the screen")
+        if not is_moving and self.engine == "chromium" and name not in self.judged:
             self.judged.add(name)
             found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
             self.faults += [f"{name}: {v['id']}: {v['help']}: {v['nodes'][0]['html'][:200]}" for v in found.response["violations"]]
         if self.options.pictures:
             os.makedirs(self.options.pictures, exist_ok=True)
-            page.screenshot(path=os.path.join(self.options.pictures, name + ".png"))
+            page.screenshot(path=os.path.join(self.options.pictures, f"{self.engine}-{name}.png"))
 
     def press(self, page, choice, seconds=60):
         page.locator(f'[data-choice="{choice}"]').click(timeout=1000 * seconds)
@@ -101,16 +120,37 @@ class Visit(Installation):
             page.wait_for_timeout(50)
         self.heading(page)
         self.picture(page, name)
+        page.evaluate("window.said.length = 0")
         page.locator(".choices button.first").click()
         page.wait_for_selector('[data-choice="again"]', timeout=60000)
-        self.picture(page, name + "-review")
-        return page.locator(".advice, .good").all_inner_texts()
+        said = page.locator(".advice, .good").all_inner_texts()
+        self.picture(page, f"{name}-{'advice' if page.locator('.advice').count() else 'review'}")
+        # A screen reader says it as well, after the heading, and says it once.
+        heard = page.evaluate("window.said")
+        self.expect(heard == ["The photo is being checked.", *([" ".join(said)] if said else [])]
+                    or page.evaluate("document.documentElement.lang") != "en", f"{self.engine}: {name}: a screen reader hears {heard}")
+        return said
+
+    def judged_later(self, judge):
+        """The worker judges while the next trial is on."""
+        self.later.append((self.lane.trial, judge))
+
+    def share(self, page):
+        """How much of the machine the drawn camera got, of 1."""
+        return page.evaluate("window.cameraShare ?? 1")
 
     def meet(self, page, name):
         page.wait_for_selector('[data-choice="begin"]')
         self.heading(page)
         self.picture(page, name)
         self.press(page, "begin")
+
+    def within(self, page, seconds, holds):
+        for _ in range(20 * seconds):
+            if holds():
+                return True
+            page.wait_for_timeout(50)
+        return False
 
     def outcome(self, page):
         page.wait_for_selector("#outcome", timeout=180000)

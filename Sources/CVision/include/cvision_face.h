@@ -50,9 +50,11 @@ typedef struct {
 } cv_face;
 
 /// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with; `contour`,
-/// unless null, is the file of the 68-point model, whose training data forbids commercial use (300-W).
+/// unless null, is the file of the 68-point model, whose training data forbids commercial use (300-W). Without `describes`, the
+/// engine finds faces and computes no embeddings; it needs the landmark model alone.
 /// Returns CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one. OpenCV uses one thread from then on.
-cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error);
+cv_status cv_face_engine_create(const char *folder, const char *contour, bool describes, cv_face_engine **engine,
+                                cv_error *error);
 void cv_face_engine_free(cv_face_engine *engine);
 
 /// SHA-256 of the descriptor's model file, lower-case hex, NUL-terminated; lives as long as the engine.

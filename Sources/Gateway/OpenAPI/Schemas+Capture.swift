@@ -78,6 +78,16 @@ extension OpenAPIDocument {
           "additionalProperties": false,
           "properties": { "verdict": { "$ref": "#/components/schemas/Usability" }, "triesLeft": { "type": "integer" } }
         },
+        "CaptureCheckForm": {
+          "type": "object",
+          "additionalProperties": false,
+          "description": "One of them",
+          "properties": {
+            "FRONT": { "type": "string", "format": "binary" },
+            "BACK": { "type": "string", "format": "binary" },
+            "FACE": { "type": "string", "format": "binary" }
+          }
+        },
         "CaptureForm": {
           "type": "object",
           "properties": {

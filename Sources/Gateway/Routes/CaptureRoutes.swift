@@ -63,14 +63,15 @@ extension GatewayRoute {
         GatewayRoute(
             "POST", "/capture/{token}/check", .files,
             Operation(
-                id: "checkCapture", summary: "Says at once whether an image of the document can be used",
+                id: "checkCapture",
+                summary: "Says at once whether an image of the document, or the selfie, can be used",
                 detail:
                     "Three times for each part; after that, and without analyzers, triesLeft is 0 and nothing is judged.",
                 parameters: [
                     .query(
                         "language", #"{ "type": "string", "pattern": "^[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?$" }"#,
                         "Of the advice, where the link has none")
-                ], form: "UsabilityForm", answers: [.json("The verdict", "CaptureVerdict")]),
+                ], form: "CaptureCheckForm", answers: [.json("The verdict", "CaptureVerdict")]),
             .link { (call) throws(InspectError) in
                 let parse = try call.parsing()
                 return { body in GatewayAnswer(response: try await call.check(try await parse(body))) }
@@ -174,19 +175,26 @@ extension CaptureCall {
     }
 
     fileprivate func check(_ request: CreateRequest) async throws -> HTTPResponse {
-        let images = try GatewayRoute.images(request)
+        let images = try GatewayRoute.images(request, or: [.face])
         guard images.count == 1, let kind = images.first?.kind else {
-            throw InspectError(.partUnexpected, "FRONT and BACK", hint: "Send one of them.", field: "BACK")
+            throw InspectError(
+                .partUnexpected, images.map(\.kind.rawValue).joined(separator: " and "), hint: "Send one of them.",
+                field: images.last?.kind.rawValue)
         }
         let (attempt, advice) = try await self.store.judge(self.link, kind, self.link.language(self.request))
         // After three attempts, or if the gateway cannot judge, the person may continue: the job judges the image anyway.
         guard let attempt, let desk = self.service.usability else {
             return try .json(CaptureVerdict(triesLeft: 0))
         }
-        let verdict = try await desk.look(at: images)
-        return try .json(
-            CaptureVerdict(
-                verdict: UsabilityAnswer(verdict, advice), triesLeft: max(0, CaptureLink.mostTries - attempt)))
+        do {
+            let verdict = try await desk.look(at: images)
+            return try .json(
+                CaptureVerdict(
+                    verdict: UsabilityAnswer(verdict, advice), triesLeft: max(0, CaptureLink.mostTries - attempt)))
+        } catch let error as InspectError where error.code == .modelUnavailable {
+            // Gateways without the models of faces judge documents alone.
+            return try .json(CaptureVerdict(triesLeft: 0))
+        }
     }
 
     fileprivate func submit(_ request: CreateRequest) async throws -> GatewayAnswer {

@@ -72,6 +72,8 @@ package struct LivenessStageFacts: Codable, Sendable, Hashable {
 package struct UsabilityFacts: Codable, Sendable, Hashable {
     /// By part name: `FRONT`, `BACK`. Contains neither text nor faces.
     package var sides: [String: DocumentFacts]
+    /// The selfie with its faces, without embeddings; `nil`: there was none.
+    package var selfie: FaceStageFacts.Image?
     /// Processor time in the analyzer, in milliseconds.
     package var cpuMs = 0.0
 

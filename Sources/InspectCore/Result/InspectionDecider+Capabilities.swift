@@ -14,7 +14,7 @@ extension InspectionDecider {
                         side, reading: self.evidence(side), format: self.facts.request.documentFormat)))
         }
         if self.documentParts.isEmpty, let selfie = self.selfie {
-            let decision = Self.usability(of: selfie)
+            let decision = UsabilityRules.decide(selfie)
             decisions.append(decision)
             records.append(
                 CapabilityRecord(
@@ -80,13 +80,6 @@ extension InspectionDecider {
 
     private func evidence(_ side: DocumentFacts) -> ReadingEvidence {
         UsabilityRules.evidence(side, today: self.today)
-    }
-
-    private static func usability(of selfie: FaceStageFacts.Image) -> CapabilityDecision {
-        let faults = FaceConformity(faces: selfie.faces).faults
-        if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: .blurred) }
-        let isPoor = faults.contains { [.tooDark, .tooBright, .tooSmall].contains($0) }
-        return isPoor ? CapabilityDecision(type: .warning, label: .badQuality) : .passed
     }
 
     /// Whether each document side shows the document itself and not a copy of it.

@@ -5,7 +5,7 @@ import InspectCore
 /// The hidden subcommand of a worker's child: the warm parent of the analyzers.
 enum AnalyzerCommand {
     static let name = "__analyzer"
-    /// Given instead of the models' folder: the engine without models.
+    /// Given instead of the models' folder, or before it where selfies are judged: the engine that reads and compares nothing.
     static let usability = "--usability"
 
     /// The warm parent of `inspect --usability`, forked at the first use if the process has a single thread by then.
@@ -14,7 +14,9 @@ enum AnalyzerCommand {
     /// Never returns: serves until the worker closes the control socket.
     static func run(_ words: [String]) -> Never {
         if words.first == self.usability {
-            AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
+            AnalyzerServer.run { () throws(InspectError) in
+                try UsabilityEngine(models: words.dropFirst().first)
+            }
         }
         guard let models = words.first else { exit(64) }
         let others = words.dropFirst()

@@ -96,6 +96,7 @@ struct UsabilityAnswer: Encodable {
                     data: UsabilityData(side, reading: decision.type == .rejected ? .proven : .none)))
             verdict.numbered += decision.reasons
         }
+        if let selfie = facts.selfie { verdict.records.append(UsabilityRules.recordAtOnce(selfie)) }
         return (verdict, facts.cpuMs)
     }
 }

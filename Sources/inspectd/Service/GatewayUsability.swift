@@ -17,7 +17,7 @@ struct GatewayUsability {
     init(_ configuration: Configuration, slots: Int, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
         var analyzers = AnalyzerConfiguration(slots: slots)
         analyzers.executable = configuration.analyzer
-        analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
+        analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability, configuration.models]
         let pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
         self.pool = pool
         self.desk = UsabilityDesk(

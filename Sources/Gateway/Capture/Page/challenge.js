@@ -1,6 +1,6 @@
 import { cameraFault, openCamera } from './camera.js';
 import { again, call } from './send.js';
-import { ask, element, text, wait, warn } from './ui.js';
+import { ask, complaint, element, text, wait } from './ui.js';
 
 const LIGHT = {
     RED: '#f00', GREEN: '#0f0', BLUE: '#00f', CYAN: '#0ff', MAGENTA: '#f0f', YELLOW: '#ff0',
@@ -96,16 +96,16 @@ async function answer(camera) {
 /**
  * The challenge, as often as the person wants to try.
  *
+ * @param fault why it must be met again
  * @returns the answer; null: the person cannot do it, and goes on without
  */
-export async function meet(state) {
+export async function meet(state, fault = null) {
     const kind = state.challenge;
-    let fault = null;
     for (;;) {
         const choice = await ask(
             text('challenge'),
             [
-                fault && element('p', { class: 'fault' }, fault),
+                complaint(fault),
                 element('p', {}, text(`challenge.${kind}`)),
                 kind === 'colour_flash' && element('p', { class: 'warning', role: 'note' }, text('challenge.warning')),
                 kind === 'motion' && element('p', {}, text('challenge.sound')),
@@ -123,7 +123,6 @@ export async function meet(state) {
         } catch (error) {
             if (error.code?.startsWith('LINK_')) throw error;
             fault = error.code ? text(error.code === 'CHALLENGE_INVALID' ? 'challenge.most' : 'network') : cameraFault(error);
-            warn(fault);
         } finally {
             camera?.stop();
         }

@@ -52,6 +52,10 @@ export async function adjust(url, edges, side) {
     function move(index, x, y) {
         now = moved(now, CORNERS[index], x, y);
         draw();
+    }
+
+    /** At the end of a movement: a screen reader would still be at its beginning otherwise. */
+    function tell() {
         const whole = (value) => Math.round(100 * value);
         say(text('crop.area', { width: whole(now.right - now.left), height: whole(now.bottom - now.top) }));
     }
@@ -67,6 +71,8 @@ export async function adjust(url, edges, side) {
         handle.addEventListener('pointermove', (event) => {
             if (handle.hasPointerCapture(event.pointerId)) move(index, ...place(event));
         });
+        handle.addEventListener('lostpointercapture', tell);
+        handle.addEventListener('keyup', (event) => ARROWS[event.key] && tell());
         handle.addEventListener('keydown', (event) => {
             const arrow = ARROWS[event.key];
             if (!arrow) return;
@@ -79,6 +85,7 @@ export async function adjust(url, edges, side) {
         const [x, y] = place(event);
         const far = CORNERS.map(([across, down]) => Math.hypot(now[across] - x, now[down] - y));
         move(far.indexOf(Math.min(...far)), x, y);
+        tell();
     });
     draw();
     const choice = await ask(

@@ -1,7 +1,7 @@
 import { cameraFault, openCamera } from './camera.js';
 import { adjust, cut } from './crop.js';
 import { again, call } from './send.js';
-import { ask, button, element, say, show, text, warn } from './ui.js';
+import { ask, button, complaint, element, say, show, text, warn } from './ui.js';
 
 /** Widths and heights in millimetres (ICAO 9303-3). */
 const SHAPES = { TD1: [85.6, 53.98], TD2: [105, 74], TD3: [125, 88] };
@@ -50,14 +50,13 @@ export async function photograph({ heading, hint, facing, shape, takesFile, decl
                 },
             });
             show(
-                heading, element('p', { id: 'hint' }, hint), finder, fault && element('p', { class: 'fault' }, fault),
+                heading, element('p', { id: 'hint' }, hint), finder, complaint(fault),
                 element(
                     'div', { class: 'choices' }, camera && button(text('photo.take'), () => take().then(resolve, reject)),
                     takesFile && element('label', { for: 'file', class: 'second' }, text('file.choose')), takesFile && file,
                     !camera && button(text('camera.again'), () => resolve(undefined), 'second'),
                     decline && button(text('decline'), () => resolve(null), 'second')));
-            if (fault) warn(fault);
-            else say(hint);
+            if (!fault) say(hint);
         });
     } finally {
         camera?.stop();
@@ -84,21 +83,10 @@ export async function documentSide(kind, state, language) {
         let verdict = null;
         while (taken) {
             const shown = preview(taken.photo, text('photo.alt', { side }));
-            if (!verdict) {
-                show(side, shown.image, element('p', { role: 'status' }, text('judging')));
-                say(text('judging'));
-                verdict = await judged(kind, taken.photo, language);
-            }
-            const { words, mayUse, isGood } = verdict;
-            const choice = await ask(
-                isGood ? text('photo.good') : text('photo.look'),
-                [shown.image, ...words.map((line) => element('p', { class: isGood ? 'good' : 'advice' }, line))],
-                [
-                    mayUse && { name: 'use', label: text('photo.use'), kind: isGood ? 'first' : 'second' },
-                    { name: 'again', label: text('photo.again'), kind: isGood ? 'second' : 'first' },
-                    await shown.isSeen && { name: 'crop', label: text('crop.change'), kind: 'second' },
-                ]);
-            shown.forget();
+            verdict ??= await look(side, shown, () => judged(kind, taken.photo, language));
+            const choice = await confirm(verdict, shown, await shown.isSeen && [
+                { name: 'crop', label: text('crop.change'), kind: 'second' },
+            ]);
             if (choice === 'use') return taken.photo;
             if (choice === 'again') break;
             const cropped = await crop(taken, side);
@@ -106,6 +94,27 @@ export async function documentSide(kind, state, language) {
             if (cropped) [taken, verdict] = [cropped, null];
         }
     }
+}
+
+/** Shows a photo while it is judged. */
+async function look(heading, shown, judge) {
+    show(heading, shown.image, element('p', {}, text('judging')));
+    say(text('judging'));
+    return judge();
+}
+
+/** Shows a photo with what the gateway says of it, and asks what to do. Without `more`, it cannot be shown. */
+async function confirm({ heading, words, mayUse, isGood }, shown, more) {
+    const lines = more ? words : [...words, text('photo.unseen')];
+    const choice = await ask(
+        heading, [shown.image, ...lines.map((line) => element('p', { class: isGood ? 'good' : 'advice' }, line))],
+        [
+            mayUse && { name: 'use', label: text('photo.use'), kind: isGood ? 'first' : 'second' },
+            { name: 'again', label: text('photo.again'), kind: isGood ? 'second' : 'first' },
+            ...more || [],
+        ], lines.join(' '));
+    shown.forget();
+    return choice;
 }
 
 /** The same image with other edges; null: it stays as it is. */
@@ -126,26 +135,45 @@ async function crop(taken, side) {
 async function judged(kind, photo, language) {
     const form = new FormData();
     form.append(kind, photo, 'photo');
+    const unjudged = text(kind === 'FACE' ? 'selfie.look' : 'photo.unjudged');
     let answer;
     try {
         answer = await again(() => call('POST', `check?language=${language}`, form), 2);
     } catch (error) {
         if (error.code?.startsWith('LINK_')) throw error;
-        const isUnread = error.status === 400;
-        return { words: [text(isUnread ? 'photo.unread' : 'photo.unjudged')], mayUse: !isUnread, isGood: false };
+        // A gateway of an earlier version judges no selfies.
+        const isUnread = error.status === 400 && error.code !== 'PART_UNEXPECTED';
+        return { heading: text('photo.look'), words: [isUnread ? text('photo.unread') : unjudged], mayUse: !isUnread, isGood: false };
     }
-    if (!answer.verdict) return { words: [text('photo.unjudged')], mayUse: true, isGood: true };
-    const type = answer.verdict.decision.type;
-    const advice = [...new Set(answer.verdict.reasons.map((reason) => reason.advice).filter(Boolean))];
-    if (type === 'PASSED') return { words: [], mayUse: true, isGood: true };
+    const good = text(kind === 'FACE' ? 'selfie.good' : 'photo.good');
+    if (!answer.verdict) return { heading: text('photo.look'), words: [unjudged], mayUse: true, isGood: true };
+    const { decision: { type }, reasons, usability } = answer.verdict;
+    if (type === 'PASSED') return { heading: good, words: [], mayUse: true, isGood: true };
+    const advice = [...new Set(reasons.flatMap((reason) => ofFace(reason, usability) ?? reason.advice ?? []))];
     const left = answer.triesLeft;
     const words = advice.length ? advice : [text('photo.poor')];
     words.push(left > 0 ? text('tries.left', { count: left }) : text('tries.none'));
-    return { words, mayUse: left === 0 || type === 'WARNING', isGood: false };
+    return { heading: text('photo.look'), words, mayUse: left === 0 || type === 'WARNING', isGood: false };
 }
 
-/** The selfie. The gateway judges images of documents alone at once, so the person is told what to look at. */
-export async function selfie(state, mayDecline) {
+/** What to do about each measurement of a face beyond its limit; its reason's advice is of all at once. */
+const OF_FACE = {
+    interEyeDistance: () => 'closer', centreX: () => 'middle', eyeLineY: () => 'middle', roll: () => 'upright', yawOffset: () => 'straight',
+    underExposed: () => 'dark', dynamicRange: () => 'dark', overExposed: () => 'bright',
+    luminanceMean: ({ atMost, below }) => ((atMost ?? below) === undefined ? 'dark' : 'bright'),
+};
+
+function ofFace({ code, advice }, usability) {
+    if (code !== 'FACE_BAD_QUALITY' && code !== 'FACE_BLURRY') return null;
+    const failed = usability.flatMap(({ data }) => data?.failedMeasurements ?? []);
+    const words = failed.filter(({ name }) => OF_FACE[name]).map((entry) => text(`selfie.${OF_FACE[entry.name](entry)}`));
+    // What is dark is often blurred for it.
+    if (code === 'FACE_BLURRY') words.push(advice);
+    return words.length ? words : null;
+}
+
+/** The selfie, which is judged at once as a side of a document is. */
+export async function selfie(mayDecline, language) {
     for (;;) {
         const taken = await photograph({
             heading: text('selfie'), hint: text('selfie.hint'), facing: 'user', decline: mayDecline,
@@ -153,11 +181,7 @@ export async function selfie(state, mayDecline) {
         if (taken === null) return null;
         if (!taken) continue;
         const shown = preview(taken.photo, text('selfie.alt'));
-        const choice = await ask(text('photo.look'), [shown.image, element('p', {}, text('selfie.look'))], [
-            { name: 'use', label: text('photo.use'), kind: 'first' },
-            { name: 'again', label: text('photo.again'), kind: 'second' },
-        ]);
-        shown.forget();
-        if (choice === 'use') return taken.photo;
+        const verdict = await look(text('selfie'), shown, () => judged('FACE', taken.photo, language));
+        if (await confirm(verdict, shown, []) === 'use') return taken.photo;
     }
 }

@@ -4,7 +4,7 @@
 import { meet } from './challenge.js';
 import { documentSide, selfie } from './document.js';
 import { again, call, upload } from './send.js';
-import { ask, button, element, say, show, speak, text, wait, warn } from './ui.js';
+import { ask, button, complaint, element, say, show, speak, text, wait } from './ui.js';
 
 /** How long a page that shows the result waits for it. */
 const PATIENCE = 60000;
@@ -27,9 +27,11 @@ function randomSecret() {
 async function consent(state, table, language) {
     const secret = randomSecret();
     let current = state;
+    let fault = null;
     for (;;) {
         const isLink = /^https:\/\//.test(current.policyUrl || '');
         const shown = [
+            complaint(fault),
             element('p', {}, text('consent.who', { partner: current.partner })),
             element('ul', {}, ...current.parts.map((part) => element('li', {}, text(`consent.${part}`)))),
             current.purposes.length > 0 && element('p', {}, text('consent.purposes', { purposes: current.purposes.join(', ') })),
@@ -54,9 +56,17 @@ async function consent(state, table, language) {
             }));
         } catch (error) {
             // The policy changed while the page was open: the person must see the new one.
-            if (error.code === 'CONSENT_MISSING') current = await call('GET', 'state');
-            else if (!error.isPassing) throw error;
-            else warn(text('network'));
+            if (error.code === 'CONSENT_MISSING') {
+                current = await call('GET', 'state');
+                fault = null;
+            } else if (error.code === 'LINK_TAKEN') {
+                // Perhaps by another tab of this browser, whose cookie this one shares by now.
+                return await call('GET', 'state');
+            } else if (error.isPassing) {
+                fault = text('network');
+            } else {
+                throw error;
+            }
         }
     }
 }
@@ -76,8 +86,7 @@ async function send(taken) {
             return await again(() => upload('submit', form, (share) => { bar.value = share; }));
         } catch (error) {
             if (!error.isPassing) throw error;
-            warn(text('network'));
-            await ask(text('unsent'), [element('p', {}, text('unsent.again'))], [
+            await ask(text('unsent'), [complaint(text('unsent.again'))], [
                 { name: 'again', label: text('unsent.send'), kind: 'first' },
             ]);
         }
@@ -89,7 +98,8 @@ async function end(first) {
     let state = first;
     const deadline = Date.now() + PATIENCE;
     if (state.showsResult && !state.isFinished) {
-        show(text('done'), element('p', { role: 'status' }, text('done.wait')));
+        show(text('done'), element('p', {}, text('done.wait')));
+        say(text('done.wait'));
         while (!state.isFinished && Date.now() < deadline) {
             await wait(1500);
             state = await call('GET', 'state').catch(() => state);
@@ -114,7 +124,7 @@ async function capture(state, language) {
     for (const part of state.parts) {
         if (part === 'FRONT' || part === 'BACK') taken[part] = await documentSide(part, state, language);
         // Without a document, a reviewer would have nothing to look at.
-        else if (part === 'FACE') taken.FACE = await selfie(state, mayDecline && state.parts.includes('FRONT'));
+        else if (part === 'FACE') taken.FACE = await selfie(mayDecline && state.parts.includes('FRONT'), language);
         else if (part === 'FRAMES' && taken.FACE !== null) taken.FRAMES = await meet(state);
     }
     for (;;) {
@@ -123,8 +133,7 @@ async function capture(state, language) {
         } catch (error) {
             if (!['CHALLENGE_EXPIRED', 'CHALLENGE_USED', 'CHALLENGE_INVALID'].includes(error.code)) throw error;
             // The line was slow: the photos stay, and another challenge is met.
-            warn(text('challenge.expired'));
-            taken.FRAMES = await meet(state);
+            taken.FRAMES = await meet(state, text('challenge.expired'));
         }
     }
 }
@@ -153,8 +162,13 @@ async function run() {
         if (state.state === 'open') state = await capture(state, language);
         await end(state);
     } catch (error) {
-        fault(error);
+        // Another tab of this browser may have sent everything meanwhile.
+        const state = error.code === 'LINK_ENDED' ? await call('GET', 'state').catch(() => null) : null;
+        if (state?.state === 'submitted') await end(state);
+        else fault(error);
     }
 }
 
+// A page that the browser kept while the person was elsewhere has no camera any more.
+window.addEventListener('pageshow', (event) => event.persisted && location.reload());
 run();

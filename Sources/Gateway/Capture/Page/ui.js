@@ -45,9 +45,13 @@ export function warn(words) {
     document.getElementById('alert').textContent = words;
 }
 
+/** What went wrong, at the top of a screen; a screen reader says it at once. */
+export const complaint = (words) => words && element('p', { class: 'fault', role: 'alert' }, words);
+
 /** Replaces the page's content. The heading has the focus, so that a screen reader begins there. */
 export function show(heading, ...content) {
     warn('');
+    say('');
     const main = document.getElementById('capture');
     const title = element('h1', { tabindex: '-1' }, heading);
     main.replaceChildren(title, ...content.filter(Boolean));
@@ -55,8 +59,12 @@ export function show(heading, ...content) {
     return main;
 }
 
-/** Shows a screen and waits until one of its buttons is pressed; each has a name. */
-export function ask(heading, content, choices) {
+/**
+ * Shows a screen and waits until one of its buttons is pressed; each has a name.
+ *
+ * @param said what is said, once, to people who do not see the screen, after its heading
+ */
+export function ask(heading, content, choices, said = '') {
     return new Promise((resolve) => {
         const buttons = choices.filter(Boolean).map(({ name, label, kind }) => {
             const made = button(label, () => resolve(name), kind);
@@ -64,6 +72,7 @@ export function ask(heading, content, choices) {
             return made;
         });
         show(heading, ...content, element('div', { class: 'choices' }, ...buttons));
+        say(said);
     });
 }
 

@@ -1,0 +1,26 @@
+extension UsabilityRules {
+    /// The quality of a person's image. Whom it shows, liveness judges.
+    static func decide(_ selfie: FaceStageFacts.Image) -> CapabilityDecision {
+        let faults = FaceConformity(faces: selfie.faces).faults
+        if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: .blurred) }
+        let isPoor = faults.contains { [.tooDark, .tooBright, .tooSmall].contains($0) }
+        return isPoor ? CapabilityDecision(type: .warning, label: .badQuality) : .passed
+    }
+
+    /// Judges a selfie before there is a job: its quality, and whether it shows one face as liveness and comparison need it. Without
+    /// them nothing else is judged of it, and its sender can still take another.
+    package static func recordAtOnce(_ selfie: FaceStageFacts.Image) -> CapabilityRecord<UsabilityData> {
+        let person = LivenessRules.decide(faces: selfie.faces, passive: nil)
+        let quality = self.decide(selfie)
+        let isConform = FaceConformity(faces: selfie.faces).isConform
+        // What a face shows of itself outranks how well it does.
+        let decision = person.type == .rejected ? person : quality != .passed ? quality : isConform ? .passed : person
+        return CapabilityRecord(
+            parts: [PartKind.face.rawValue], decision: Decision(decision),
+            data: UsabilityData(
+                image: selfie.image,
+                failedMeasurements: selfie.faces.first.flatMap {
+                    FailedMeasurement.all(FaceConformity.measurements($0.quality, isJudged: true))
+                }))
+    }
+}

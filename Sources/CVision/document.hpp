@@ -29,6 +29,9 @@ double missing_corner(const cv::Mat &view, cv::Size document, int margin);
 /// table and document look too alike, or the table has many colours. `view` shows the document with `margin` pixels around it.
 double punched_hole(const cv::Mat &view, int margin);
 
+/// Depth of the deepest piece that an edge lacks, over the longer side; 0 where none does; -1 if the table cannot be told from the document.
+double torn_edge(const cv::Mat &view, int margin);
+
 /// Measures of a document's spectrum at the image's own resolution; -1 where the document is smaller than one patch.
 struct Raster {
     double moire =

@@ -51,15 +51,18 @@ Table table_around(const cv::Mat &view, const cv::Rect &document) {
     return {colour, *most};
 }
 
-}  // namespace
+/// How far each pixel of the document is from the table's colour.
+struct Away {
+    cv::Mat map;       ///< of the document, CV_32F; empty where it cannot be told from the table
+    double limit = 0;  ///< what is closer looks like the table
+};
 
-double punched_hole(const cv::Mat &view, int margin) {
+Away away_from_table(const cv::Mat &view, int margin) {
     const cv::Rect document(margin, margin, view.cols - 2 * margin, view.rows - 2 * margin);
     const double side = std::max(document.width, document.height);
-    if (margin < 0.03 * side || side < 200) return -1;
+    if (margin < 0.03 * side || side < 200) return {};
     const Table table = table_around(view, document);
-    if (table.spread > most_uneven) return -1;
-
+    if (table.spread > most_uneven) return {};
     cv::Mat away(document.size(), CV_32F);
     for (int y = 0; y < document.height; ++y)
         for (int x = 0; x < document.width; ++x)
@@ -70,8 +73,16 @@ double punched_hole(const cv::Mat &view, int margin) {
     std::nth_element(sorted.begin(), middle, sorted.end());
     // Where most of the document looks like the table, a hole shows nothing.
     const double limit = std::max(15.0, table.spread);
-    if (*middle < limit + least_contrast) return -1;
+    if (*middle < limit + least_contrast) return {};
+    return {away, limit};
+}
 
+}  // namespace
+
+double punched_hole(const cv::Mat &view, int margin) {
+    const auto [away, limit] = away_from_table(view, margin);
+    if (away.empty()) return -1;
+    const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
     // The table's grain leaves gaps in a hole; thin print is none.
     cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
@@ -104,6 +115,63 @@ double punched_hole(const cv::Mat &view, int margin) {
         best = std::max(best, shape * filled * other / steps);
     }
     return best;
+}
+
+double torn_edge(const cv::Mat &view, int margin) {
+    const auto [away, limit] = away_from_table(view, margin);
+    if (away.empty()) return -1;
+    const double side = std::max(away.cols, away.rows);
+    cv::Mat like, labels, stats, centroids;
+    // An outline that is a little too wide leaves strips of the table, and dark print touches the edge in places.
+    cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
+    cv::morphologyEx(like, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
+    const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
+    double deepest = 0;
+    for (int edge = 0; edge < 4; ++edge) {
+        // Rows from the edge inwards.
+        cv::Mat inward, far;
+        const auto turned = [edge](const cv::Mat &from) {
+            cv::Mat to;
+            if (edge == 0) return from;
+            if (edge == 2) {
+                cv::flip(from, to, 0);
+                return to;
+            }
+            cv::rotate(from, to, edge == 1 ? cv::ROTATE_90_COUNTERCLOCKWISE : cv::ROTATE_90_CLOCKWISE);
+            return to;
+        };
+        inward = turned(like), far = turned(away);
+        if (inward.cols < 3 * corner) continue;
+        const int count = cv::connectedComponentsWithStats(inward, labels, stats, centroids);
+        for (int index = 1; index < count; ++index) {
+            const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
+                               stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+            if (box.y > rim || box.height < 0.03 * side) continue;
+            // What is left of it inside the rim: a strip along the edge is no tear.
+            int left = inward.cols, right = -1, area = 0;
+            for (int y = rim; y < box.br().y; ++y) {
+                for (int x = box.x; x < box.br().x; ++x) {
+                    if (labels.at<int>(y, x) != index) continue;
+                    left = std::min(left, x), right = std::max(right, x), ++area;
+                }
+            }
+            const int wide = right - left + 1, deep = box.br().y - rim;
+            if (area == 0 || left < corner || right >= inward.cols - corner || wide > 0.3 * side) continue;
+            // Narrower inwards than at the edge, and the document on both sides of it.
+            if (area < 0.25 * wide * deep) continue;
+            double beside = 0;
+            int steps = 0;
+            for (int y = rim; y < rim + (deep + 1) / 2; ++y) {
+                for (const int x : {left - cvRound(0.02 * side), right + cvRound(0.02 * side)}) {
+                    beside += far.at<float>(y, x) > limit + least_contrast / 2 ? 1 : 0;
+                    ++steps;
+                }
+            }
+            if (beside < 0.8 * steps) continue;
+            deepest = std::max(deepest, box.br().y / side);
+        }
+    }
+    return deepest;
 }
 
 }  // namespace cvision

@@ -13,7 +13,7 @@ better. `findings` counts the pictures of which the image
 checks noted something for a reviewer; that alone is no detection.
 
     BLACK_WHITE PHOTOCOPY DIGITAL_COPY MANIPULATED_DOCUMENT PUNCHED GHOST_IMAGE_DIFFERENT FAKE WATERMARK MISMATCH_FRONT_BACK
-    NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS
+    NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS DAMAGED_DOCUMENT
 
 Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed, also scaled down; pairs of sides that belong together;
 drawn documents with the ghost image of their own portrait.
@@ -57,7 +57,7 @@ import attack_species as species  # noqa: E402
 
 FORGERY = {
     "BLACK_WHITE", "PHOTOCOPY", "DIGITAL_COPY", "MANIPULATED_DOCUMENT", "PUNCHED", "GHOST_IMAGE_DIFFERENT", "FAKE", "WATERMARK",
-    "MISMATCH_FRONT_BACK", "NFC_CERTIFICATE", "MRZ_CHECKSUM", "MISMATCH_HRZ_MRZ_DATA", "MISMATCHING_DATAPOINTS",
+    "MISMATCH_FRONT_BACK", "NFC_CERTIFICATE", "MRZ_CHECKSUM", "MISMATCH_HRZ_MRZ_DATA", "MISMATCHING_DATAPOINTS", "DAMAGED_DOCUMENT",
 }
 
 

@@ -1,4 +1,4 @@
-// Holes that were punched through a document: round patches that look like the table that it lies on.
+// Holes that were punched through a document, and pieces torn out of its edges: patches that look like the table that it lies on.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +13,8 @@ namespace {
 /// Diameters over the document's longer side: 2.6 to 7.7 mm on an ID-1 card, 3.8 to 11 mm on a passport's page. Smaller ones
 /// cannot be told from print.
 constexpr double smallest = 0.03, largest = 0.09;
+/// Of a tear, inwards; a corner belongs to both of its edges and is judged elsewhere.
+constexpr double least_tear = 0.03;
 /// A hole shows the table in the card's shadow: its colour times a number from this to 1, and a little more under another light.
 constexpr double deepest_shadow = 0.55, brightest = 1.08;
 /// Of 255, between a hole and the print around it: what differs less cannot be told from the table.
@@ -77,11 +79,7 @@ Away away_from_table(const cv::Mat &view, int margin) {
     return {away, limit};
 }
 
-}  // namespace
-
-double punched_hole(const cv::Mat &view, int margin) {
-    const auto [away, limit] = away_from_table(view, margin);
-    if (away.empty()) return -1;
+double punched_hole(const cv::Mat &away, double limit) {
     const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
     // The table's grain leaves gaps in a hole; thin print is none.
@@ -117,9 +115,16 @@ double punched_hole(const cv::Mat &view, int margin) {
     return best;
 }
 
-double torn_edge(const cv::Mat &view, int margin) {
-    const auto [away, limit] = away_from_table(view, margin);
-    if (away.empty()) return -1;
+/// A matrix turned so that its rows go from an edge inwards; edges are counted clockwise from the upper one.
+cv::Mat inwards(const cv::Mat &from, int edge) {
+    cv::Mat to = from;
+    if (edge == 1) cv::rotate(from, to, cv::ROTATE_90_COUNTERCLOCKWISE);
+    if (edge == 2) cv::flip(from, to, 0);
+    if (edge == 3) cv::rotate(from, to, cv::ROTATE_90_CLOCKWISE);
+    return to;
+}
+
+double torn_edge(const cv::Mat &away, double limit) {
     const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
     // An outline that is a little too wide leaves strips of the table, and dark print touches the edge in places.
@@ -128,25 +133,13 @@ double torn_edge(const cv::Mat &view, int margin) {
     const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
     double deepest = 0;
     for (int edge = 0; edge < 4; ++edge) {
-        // Rows from the edge inwards.
-        cv::Mat inward, far;
-        const auto turned = [edge](const cv::Mat &from) {
-            cv::Mat to;
-            if (edge == 0) return from;
-            if (edge == 2) {
-                cv::flip(from, to, 0);
-                return to;
-            }
-            cv::rotate(from, to, edge == 1 ? cv::ROTATE_90_COUNTERCLOCKWISE : cv::ROTATE_90_CLOCKWISE);
-            return to;
-        };
-        inward = turned(like), far = turned(away);
+        const cv::Mat inward = inwards(like, edge), far = inwards(away, edge);
         if (inward.cols < 3 * corner) continue;
         const int count = cv::connectedComponentsWithStats(inward, labels, stats, centroids);
         for (int index = 1; index < count; ++index) {
             const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
                                stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
-            if (box.y > rim || box.height < 0.03 * side) continue;
+            if (box.y > rim || box.height < least_tear * side) continue;
             // What is left of it inside the rim: a strip along the edge is no tear.
             int left = inward.cols, right = -1, area = 0;
             for (int y = rim; y < box.br().y; ++y) {
@@ -172,6 +165,14 @@ double torn_edge(const cv::Mat &view, int margin) {
         }
     }
     return deepest;
+}
+
+}  // namespace
+
+MissingPieces missing_pieces(const cv::Mat &view, int margin) {
+    const Away away = away_from_table(view, margin);
+    if (away.map.empty()) return {};
+    return {punched_hole(away.map, away.limit), torn_edge(away.map, away.limit)};
 }
 
 }  // namespace cvision

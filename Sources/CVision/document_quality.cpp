@@ -345,8 +345,9 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             quality->occlusion = occlusion(around, around_margin);
             const cv::Size flat(around.cols - 2 * around_margin, around.rows - 2 * around_margin);
             quality->missing_corner = missing_corner(around, flat, around_margin);
-            quality->punched_hole = punched_hole(around, around_margin);
-            quality->torn_edge = torn_edge(around, around_margin);
+            const MissingPieces pieces = missing_pieces(around, around_margin);
+            quality->punched_hole = pieces.hole;
+            quality->torn_edge = pieces.tear;
         }
 
         // The largest upright rectangle that is surely inside: the middle half of the sorted corner coordinates.

@@ -86,6 +86,7 @@ extension Limits {
         "ghostEyeDistance": ghostEyeDistance,
         "ghostScore": ghostScore,
         "punchedHole": punchedHole,
+        "tornEdge": tornEdge,
         "aspectRatio": aspectRatio,
         "outlineAspectRatio": outlineAspectRatio,
         "cornerOutside": cornerOutside,

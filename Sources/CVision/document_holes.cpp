@@ -117,7 +117,8 @@ double punched_hole(const cv::Mat &away, double limit) {
 
 /// A matrix turned so that its rows go from an edge inwards; edges are counted clockwise from the upper one.
 cv::Mat inwards(const cv::Mat &from, int edge) {
-    cv::Mat to = from;
+    cv::Mat to;
+    if (edge == 0) return from;
     if (edge == 1) cv::rotate(from, to, cv::ROTATE_90_COUNTERCLOCKWISE);
     if (edge == 2) cv::flip(from, to, 0);
     if (edge == 3) cv::rotate(from, to, cv::ROTATE_90_CLOCKWISE);
@@ -150,7 +151,7 @@ double torn_edge(const cv::Mat &away, double limit) {
             }
             const int wide = right - left + 1, deep = box.br().y - rim;
             if (area == 0 || left < corner || right >= inward.cols - corner || wide > 0.3 * side) continue;
-            // Narrower inwards than at the edge, and the document on both sides of it.
+            // A line fills little of its box. On both sides is the document.
             if (area < 0.25 * wide * deep) continue;
             double beside = 0;
             int steps = 0;

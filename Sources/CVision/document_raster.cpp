@@ -9,11 +9,10 @@
 namespace cvision {
 namespace {
 
-constexpr int side = 256;              // px of a patch, at the image's own resolution
-constexpr int lowest = 40;             // cycles in a patch: coarser patterns are the document's own
-constexpr int highest = 120;           // finer ones are sampling
-constexpr double most_patches = 0.75;  // that show dots: as many as Limits.halftone takes
-constexpr float least_peak = 3.5;      // ln of power over its surroundings, for a peak to belong to a raster
+constexpr int side = 256;          // px of a patch, at the image's own resolution
+constexpr int lowest = 40;         // cycles in a patch: coarser patterns are the document's own
+constexpr int highest = 120;       // finer ones are sampling
+constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to belong to a raster
 
 struct Peak {
     double radius, angle, height;  // cycles in a patch; degrees, 0 to 180; ln of power over the surroundings
@@ -80,7 +79,9 @@ bool has_turned_grids(std::vector<Peak> peaks) {
     return false;
 }
 
-Raster raster_of(const cv::Mat &gray, const cv::Rect &document) {
+}  // namespace
+
+Raster find_raster(const cv::Mat &gray, const cv::Rect &document) {
     if (document.width < side || document.height < side) return {};
     cv::Mat window;
     cv::createHanningWindow(window, {side, side}, CV_32F);
@@ -100,19 +101,6 @@ Raster raster_of(const cv::Mat &gray, const cv::Rect &document) {
     const auto middle = heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 2);
     std::nth_element(heights.begin(), middle, heights.end());
     return {*middle, static_cast<double>(turned) / static_cast<double>(heights.size())};
-}
-
-}  // namespace
-
-Raster find_raster(const cv::Mat &gray, const cv::Rect &document) {
-    const Raster fine = raster_of(gray, document);
-    if (fine.halftone >= most_patches || document.width < 2 * side || document.height < 2 * side) return fine;
-    // In an image of many pixels, the dots of a coarse print are wider than the finest of the document's own patterns. Grids that are
-    // turned against each other tell them from these; a screen is not judged here.
-    cv::Mat half;
-    cv::resize(gray(document), half, {}, 0.5, 0.5, cv::INTER_AREA);
-    const Raster coarse = raster_of(half, cv::Rect(cv::Point(), half.size()));
-    return coarse.halftone >= most_patches && coarse.moire > fine.moire ? coarse : fine;
 }
 
 }  // namespace cvision

@@ -332,6 +332,11 @@ import Testing
         let damage = ImageCheckRules.decide(torn, part: "FRONT")
         #expect(damage.type == .warning && damage.label == "DAMAGED_DOCUMENT" && damage.reasons.isEmpty)
         #expect(FailedMeasurement.all(ImageCheckRules.measurements(torn))?.map(\.name) == ["tornEdge"])
+        let held = self.changed {
+            $0.quality.tornEdge = 0.04
+            $0.quality.occlusion = 0.05
+        }
+        #expect(ImageCheckRules.decide(held, part: "FRONT") == .passed)
         let whole = self.changed {
             $0.quality.tornEdge = 0
             $0.quality.punchedHole = 0.2

@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
     --bin) bin=${2:?--bin needs a folder}; shift 2 ;;
     -*) usage ;;
     *)
-        mapfile -t -O "${#images[@]}" images < <(find "$1" -type f ! -name '*.json' | sort)
+        mapfile -t -O "${#images[@]}" images < <(find -L "$1" -type f ! -name '*.json' | sort)
         shift
         ;;
     esac

@@ -138,7 +138,7 @@ import Testing
         (#"{"limits": {"centreX": [0.8, 0.2]}}"#, "centreX takes two numbers, the lower one first"),
         (#"{"limits": {}}"#, "--shadow takes a file such as"), (#"{"limit": {"blur": 5}}"#, "a file such as"),
         (#"{"limits": {"blur": 5}, "models": {}}"#, "a file such as"), ("blur = 5", "a file such as"),
-        (#"{}"#, "a file such as"), (#"{"analyzer": "/absent/inspectd"}"#, "/absent/inspectd does not exist"),
+        (#"{}"#, "a file such as"),
         ("", "a file such as"),
     ])
     func `A file of limits that is invalid is refused before anything starts`(
@@ -149,6 +149,15 @@ import Testing
             let done = try await Program.run(command + ["--shadow", file.url.path])
             #expect(done.status == 2 && done.output.isEmpty)
             #expect(done.errors.contains(message), "\(done.errors)")
+        }
+    }
+
+    @Test func `A program that does not exist is refused before anything starts`() async throws {
+        let file = try Self.file(#"{"analyzer": "/absent/inspectd"}"#)
+        for command in [["worker"], ["inspect", "--front", "absent"]] {
+            let done = try await Program.run(command + ["--shadow", file.url.path])
+            #expect(done.status == 1 && done.output.isEmpty)
+            #expect(done.errors.contains("--shadow: /absent/inspectd does not exist"), "\(done.errors)")
         }
     }
 }

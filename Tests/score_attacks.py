@@ -73,6 +73,9 @@ class Maker:
 
     def add(self, kind, strength, specimen, front, back=None):
         paths = {}
+        if isinstance(specimen, species.Specimen) and "portrait" not in specimen.places:
+            # Backs: sent as fronts, they would be rejected for the front that is missing.
+            front, back = None, front
         for side, data in (("front", front), ("back", back)):
             if data is not None:
                 paths[side] = str(self.folder / f"{len(self.made):04d}_{side}")

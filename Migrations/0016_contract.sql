@@ -109,7 +109,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('NOT_A_DOCUMENT', '{usability}', true), ('BLACK_WHITE', '{usability,liveness}', true), ('PHOTOCOPY', '{usability}', true),
     ('BAD_QUALITY_IMAGE', '{usability}', true), ('BAD_QUALITY', '{usability,liveness}', true), ('BLURRED', '{usability}', true),
     ('GLARE', '{usability}', true), ('PART_OF_DOCUMENT_MISSING', '{usability}', true),
-    ('PART_OF_DOCUMENT_HIDDEN', '{usability}', true), ('DAMAGED_DOCUMENT', '{usability}', true),
+    ('PART_OF_DOCUMENT_HIDDEN', '{usability}', true), ('DAMAGED_DOCUMENT', '{usability,imageChecks}', true),
     ('MISSING_PAGE', '{usability}', true), ('MISSING_MANDATORY_DATAPOINTS', '{usability}', true),
     ('UNSUPPORTED_COUNTRY', '{usability}', true), ('UNSUPPORTED_DOCUMENT_TYPE', '{usability}', true),
     ('DIGITAL_COPY', '{imageChecks,liveness}', true), ('SAMPLE', '{imageChecks}', true),

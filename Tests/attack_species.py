@@ -271,6 +271,20 @@ def punched(specimen, millimetres, rng, seed):
     return camera.photograph(specimen.image, replace(derive.pose(rng), holes=holes), seed)[0]
 
 
+def torn(specimen, millimetres, rng, seed):
+    """Photographed with a piece torn out of an edge, so deep and half to one and a half times as wide."""
+    depth = millimetres / (85.6 if len(specimen.lines) == 3 else 125.0)
+    tear = (int(rng.integers(4)), rng.uniform(0.2, 0.8), depth, depth * rng.uniform(0.5, 1.5))
+    return camera.photograph(specimen.image, replace(derive.pose(rng), tears=(tear,)), seed)[0]
+
+
+def smaller(data, width):
+    """As applications send it: scaled down where it is wider, and saved again."""
+    image = Image.open(io.BytesIO(data)).convert("RGB")
+    width = min(width, image.width)
+    return saved(image.resize((width, round(width * image.height / image.width)), Image.LANCZOS), 85)
+
+
 # Copies.
 
 def printed(image, strength, rng, seed):

@@ -100,7 +100,7 @@ def check_commands(said):
     assert 0 <= pair["similarity"] <= 1, pair
     (usability,) = documents(said["Judge usability at once"])
     assert [reason["code"] for reason in usability["rejectReasons"]] == [2001], usability
-    (shadowed,) = documents(said["Try other limits"])
+    (shadowed,) = documents(said["Try other limits and models"])
     check_finished(shadowed)
     page = ROOT / ".build/report.html"
     assert page.stat().st_mode & 0o777 == 0o600 and "<html" in page.read_text()

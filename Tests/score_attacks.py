@@ -13,9 +13,9 @@ better. `findings` counts the pictures of which the image
 checks noted something for a reviewer; that alone is no detection.
 
     BLACK_WHITE PHOTOCOPY DIGITAL_COPY MANIPULATED_DOCUMENT PUNCHED GHOST_IMAGE_DIFFERENT FAKE WATERMARK MISMATCH_FRONT_BACK
-    NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS
+    NFC_CERTIFICATE MRZ_CHECKSUM MISMATCH_HRZ_MRZ_DATA MISMATCHING_DATAPOINTS DAMAGED_DOCUMENT
 
-Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed; pairs of sides that belong together;
+Genuine: the specimens' files as they are, saved again as JPEG once and twice, and photographed, also scaled down; pairs of sides that belong together;
 drawn documents with the ghost image of their own portrait.
 Specimens and expired documents give warnings with other labels, which do not count.
 
@@ -29,6 +29,8 @@ Species:
   MRZ           another date of birth with right check digits: `patched`, `OCR-B`, `matched` in ink and blur, `matched, photographed`
   print         photographed print: `laser printer`, `fine laser printer`, `photo printer`
   screen        photographed display: `full`, `half` and `faint` raster
+                both also scaled down to images of 1,400, 1,000 and 700 px, as applications send them
+  torn          photographed with a piece of 20, 12 or 6 mm torn out of an edge
   generated     a drawn document of nobody: the `file`, or `photographed`
   sides         photographed front and back of two drawn cards: `other holder`, `same name` with another number and birth
 
@@ -55,7 +57,7 @@ import attack_species as species  # noqa: E402
 
 FORGERY = {
     "BLACK_WHITE", "PHOTOCOPY", "DIGITAL_COPY", "MANIPULATED_DOCUMENT", "PUNCHED", "GHOST_IMAGE_DIFFERENT", "FAKE", "WATERMARK",
-    "MISMATCH_FRONT_BACK", "NFC_CERTIFICATE", "MRZ_CHECKSUM", "MISMATCH_HRZ_MRZ_DATA", "MISMATCHING_DATAPOINTS",
+    "MISMATCH_FRONT_BACK", "NFC_CERTIFICATE", "MRZ_CHECKSUM", "MISMATCH_HRZ_MRZ_DATA", "MISMATCHING_DATAPOINTS", "DAMAGED_DOCUMENT",
 }
 
 
@@ -71,6 +73,9 @@ class Maker:
 
     def add(self, kind, strength, specimen, front, back=None):
         paths = {}
+        if isinstance(specimen, species.Specimen) and "portrait" not in specimen.places:
+            # Backs: sent as fronts, they would be rejected for the front that is missing.
+            front, back = None, front
         for side, data in (("front", front), ("back", back)):
             if data is not None:
                 paths[side] = str(self.folder / f"{len(self.made):04d}_{side}")
@@ -121,6 +126,17 @@ class Maker:
             self.add("print", strength, specimen, species.printed(image, strength, rng, shot + 3 + at))
         for at, strength in enumerate(("full", "half", "faint")):
             self.add("screen", strength, specimen, species.screened(image, strength, rng, shot + 6 + at))
+        self.torn_or_smaller(specimen, np.random.default_rng([self.seed, turn, number, 1]), shot + 12)
+
+    def torn_or_smaller(self, specimen, rng, shot):
+        for at, millimetres in enumerate((20, 12, 6)):
+            self.add("torn", f"{millimetres} mm", specimen, species.torn(specimen, millimetres, rng, shot + at))
+        for kind, strength, data in (
+                ("print", "laser printer", species.printed(specimen.image, "laser printer", rng, shot + 3)),
+                ("screen", "full", species.screened(specimen.image, "full", rng, shot + 4)),
+                (None, "photographed", species.photographed(specimen.image, rng, shot + 5))):
+            for width in (1400, 1000, 700):
+                self.add(kind, f"{strength}, {width} px", specimen, species.smaller(data, width))
 
     def ghosts(self):
         persons, holders = species.persons(self.data), species.holders(self.seed, 13)

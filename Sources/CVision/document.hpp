@@ -25,9 +25,14 @@ double balanced_chroma(const cv::Mat &bgr);
 /// corners; -1 where table and document look too alike. `view` shows the document with `margin` pixels around it.
 double missing_corner(const cv::Mat &view, cv::Size document, int margin);
 
-/// How much a round patch of the document looks like a hole through which the table is seen, 0 to 1: the surest one. -1 where
-/// table and document look too alike, or the table has many colours. `view` shows the document with `margin` pixels around it.
-double punched_hole(const cv::Mat &view, int margin);
+/// Where the table shows through a document; -1 where table and document look too alike, or the table has many colours.
+struct MissingPieces {
+    double hole = -1;  ///< how much a round patch looks like a hole, 0 to 1: the surest one
+    double tear = -1;  ///< depth of the deepest piece that an edge lacks, over the longer side; 0 where none does
+};
+
+/// `view` shows the document with `margin` pixels around it.
+MissingPieces missing_pieces(const cv::Mat &view, int margin);
 
 /// Measures of a document's spectrum at the image's own resolution; -1 where the document is smaller than one patch.
 struct Raster {

@@ -1,4 +1,4 @@
-// Holes that were punched through a document: round patches that look like the table that it lies on.
+// Holes that were punched through a document, and pieces torn out of its edges: patches that look like the table that it lies on.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +13,8 @@ namespace {
 /// Diameters over the document's longer side: 2.6 to 7.7 mm on an ID-1 card, 3.8 to 11 mm on a passport's page. Smaller ones
 /// cannot be told from print.
 constexpr double smallest = 0.03, largest = 0.09;
+/// Of a tear, inwards; a corner belongs to both of its edges and is judged elsewhere.
+constexpr double least_tear = 0.03;
 /// A hole shows the table in the card's shadow: its colour times a number from this to 1, and a little more under another light.
 constexpr double deepest_shadow = 0.55, brightest = 1.08;
 /// Of 255, between a hole and the print around it: what differs less cannot be told from the table.
@@ -51,15 +53,18 @@ Table table_around(const cv::Mat &view, const cv::Rect &document) {
     return {colour, *most};
 }
 
-}  // namespace
+/// How far each pixel of the document is from the table's colour.
+struct Away {
+    cv::Mat map;       ///< of the document, CV_32F; empty where it cannot be told from the table
+    double limit = 0;  ///< what is closer looks like the table
+};
 
-double punched_hole(const cv::Mat &view, int margin) {
+Away away_from_table(const cv::Mat &view, int margin) {
     const cv::Rect document(margin, margin, view.cols - 2 * margin, view.rows - 2 * margin);
     const double side = std::max(document.width, document.height);
-    if (margin < 0.03 * side || side < 200) return -1;
+    if (margin < 0.03 * side || side < 200) return {};
     const Table table = table_around(view, document);
-    if (table.spread > most_uneven) return -1;
-
+    if (table.spread > most_uneven) return {};
     cv::Mat away(document.size(), CV_32F);
     for (int y = 0; y < document.height; ++y)
         for (int x = 0; x < document.width; ++x)
@@ -70,8 +75,12 @@ double punched_hole(const cv::Mat &view, int margin) {
     std::nth_element(sorted.begin(), middle, sorted.end());
     // Where most of the document looks like the table, a hole shows nothing.
     const double limit = std::max(15.0, table.spread);
-    if (*middle < limit + least_contrast) return -1;
+    if (*middle < limit + least_contrast) return {};
+    return {away, limit};
+}
 
+double punched_hole(const cv::Mat &away, double limit) {
+    const double side = std::max(away.cols, away.rows);
     cv::Mat like, labels, stats, centroids;
     // The table's grain leaves gaps in a hole; thin print is none.
     cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
@@ -104,6 +113,67 @@ double punched_hole(const cv::Mat &view, int margin) {
         best = std::max(best, shape * filled * other / steps);
     }
     return best;
+}
+
+/// A matrix turned so that its rows go from an edge inwards; edges are counted clockwise from the upper one.
+cv::Mat inwards(const cv::Mat &from, int edge) {
+    cv::Mat to;
+    if (edge == 0) return from;
+    if (edge == 1) cv::rotate(from, to, cv::ROTATE_90_COUNTERCLOCKWISE);
+    if (edge == 2) cv::flip(from, to, 0);
+    if (edge == 3) cv::rotate(from, to, cv::ROTATE_90_CLOCKWISE);
+    return to;
+}
+
+double torn_edge(const cv::Mat &away, double limit) {
+    const double side = std::max(away.cols, away.rows);
+    cv::Mat like, labels, stats, centroids;
+    // An outline that is a little too wide leaves strips of the table, and dark print touches the edge in places.
+    cv::morphologyEx(away < limit, like, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_ELLIPSE, {3, 3}));
+    cv::morphologyEx(like, like, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {5, 5}));
+    const int rim = cvRound(0.012 * side), corner = cvRound(0.08 * side);
+    double deepest = 0;
+    for (int edge = 0; edge < 4; ++edge) {
+        const cv::Mat inward = inwards(like, edge), far = inwards(away, edge);
+        if (inward.cols < 3 * corner) continue;
+        const int count = cv::connectedComponentsWithStats(inward, labels, stats, centroids);
+        for (int index = 1; index < count; ++index) {
+            const cv::Rect box(stats.at<int>(index, cv::CC_STAT_LEFT), stats.at<int>(index, cv::CC_STAT_TOP),
+                               stats.at<int>(index, cv::CC_STAT_WIDTH), stats.at<int>(index, cv::CC_STAT_HEIGHT));
+            if (box.y > rim || box.height < least_tear * side) continue;
+            // What is left of it inside the rim: a strip along the edge is no tear.
+            int left = inward.cols, right = -1, area = 0;
+            for (int y = rim; y < box.br().y; ++y) {
+                for (int x = box.x; x < box.br().x; ++x) {
+                    if (labels.at<int>(y, x) != index) continue;
+                    left = std::min(left, x), right = std::max(right, x), ++area;
+                }
+            }
+            const int wide = right - left + 1, deep = box.br().y - rim;
+            if (area == 0 || left < corner || right >= inward.cols - corner || wide > 0.3 * side) continue;
+            // A line fills little of its box. On both sides is the document.
+            if (area < 0.25 * wide * deep) continue;
+            double beside = 0;
+            int steps = 0;
+            for (int y = rim; y < rim + (deep + 1) / 2; ++y) {
+                for (const int x : {left - cvRound(0.02 * side), right + cvRound(0.02 * side)}) {
+                    beside += far.at<float>(y, x) > limit + least_contrast / 2 ? 1 : 0;
+                    ++steps;
+                }
+            }
+            if (beside < 0.8 * steps) continue;
+            deepest = std::max(deepest, box.br().y / side);
+        }
+    }
+    return deepest;
+}
+
+}  // namespace
+
+MissingPieces missing_pieces(const cv::Mat &view, int margin) {
+    const Away away = away_from_table(view, margin);
+    if (away.map.empty()) return {};
+    return {punched_hole(away.map, away.limit), torn_edge(away.map, away.limit)};
 }
 
 }  // namespace cvision

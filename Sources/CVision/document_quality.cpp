@@ -329,6 +329,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->occlusion = -1;
         quality->missing_corner = -1;
         quality->punched_hole = -1;
+        quality->torn_edge = -1;
         if (outline != nullptr) {
             cv::Mat outside(small.size(), CV_8U, cv::Scalar(255));
             std::vector<cv::Point> polygon;
@@ -344,7 +345,9 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             quality->occlusion = occlusion(around, around_margin);
             const cv::Size flat(around.cols - 2 * around_margin, around.rows - 2 * around_margin);
             quality->missing_corner = missing_corner(around, flat, around_margin);
-            quality->punched_hole = punched_hole(around, around_margin);
+            const MissingPieces pieces = missing_pieces(around, around_margin);
+            quality->punched_hole = pieces.hole;
+            quality->torn_edge = pieces.tear;
         }
 
         // The largest upright rectangle that is surely inside: the middle half of the sorted corner coordinates.

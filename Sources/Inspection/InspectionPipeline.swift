@@ -19,8 +19,13 @@ package struct InspectionPipeline: JobHandler {
     package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
     /// Time limit for fetching all parts of one job, by URL and from the object store; and, up to a minute, for its key.
     package var fetchDeadline: Duration = .seconds(60)
-    /// Called with what other limits would have changed, before the result is stored. Test jobs have none, since nothing is decided.
+    /// Called with what other limits would have changed, before the result is stored; with what other analyzers would have changed, later.
+    /// Test jobs have none, since nothing is decided.
     package var onShadow: @Sendable (JobReference, InspectionRunner.Shadow) -> Void = { _, _ in }
+    /// Inspects jobs once more with other analyzers; `nil`: none.
+    package var shadowAnalysis: ShadowAnalysis?
+    /// Called where a job was not inspected once more.
+    package var onShadowOmitted: @Sendable (JobReference, ShadowAnalysis.Omission) -> Void = { _, _ in }
     /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
 
@@ -75,7 +80,14 @@ package struct InspectionPipeline: JobHandler {
             }
             try await context.hand(over: template, generation: known.generation)
         }
-        if let shadow = outcome.shadow { self.onShadow(job.reference(at: .decided), shadow) }
+        let decided = job.reference(at: .decided)
+        if let shadow = outcome.shadow { self.onShadow(decided, shadow) }
+        self.shadowAnalysis?.begin(outcome, of: request, parts) { compared in
+            switch compared {
+            case .success(let shadow): self.onShadow(decided, shadow)
+            case .failure(let omitted): self.onShadowOmitted(decided, omitted.reason)
+            }
+        }
         return Self.result(outcome.document, of: request, seal)
     }
 

@@ -89,7 +89,7 @@ extension QualityFacts {
             midtoneShare: quality.midtone_share, moire: assessed(quality.moire),
             occlusion: assessed(quality.occlusion), balancedChroma: quality.balanced_chroma,
             missingCorner: assessed(quality.missing_corner),
-            punchedHole: assessed(quality.punched_hole), halftone: assessed(quality.halftone),
-            coherence: quality.coherence)
+            punchedHole: assessed(quality.punched_hole), tornEdge: assessed(quality.torn_edge),
+            halftone: assessed(quality.halftone), coherence: quality.coherence)
     }
 }

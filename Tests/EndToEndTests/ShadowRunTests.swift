@@ -83,6 +83,36 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
+    func `Another program repeats jobs beside the worker, one at a time, and no result changes`() async throws {
+        let service = try await Service.start()
+        let passport = try await TestInputs.specimen("passport.jpg")
+        let file = try Self.file(
+            #"{"analyzer": "\#(Program.inspectd)", "limits": {"hopelessBlur": 0.1, "blur": 0.1}}"#)
+        let worker = try service.worker(
+            ["--slots", "1", "--health", "0", "--log-level", "debug", "--shadow", file.url.path])
+        defer { worker.send(SIGKILL) }
+        let id = try await service.enqueue(["workflow": "id"], front: passport)
+        #expect(try await service.result(of: id).at("decision.type") as? String == "PASSED")
+        let port = try await worker.port("health port open")
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/metrics"))
+        let labels = ["document_type": "PASSPORT", "workflow": "id", "outcome": "stricter"]
+        var metrics = try MetricsText(String(decoding: try await URLSession.shared.data(from: url).0, as: UTF8.self))
+        // The job does not wait for it.
+        for _ in 0..<600 where metrics.value("inspectd_shadow_inspections_total", labels) != 1 {
+            try await Task.sleep(for: .milliseconds(100))
+            metrics = try MetricsText(String(decoding: try await URLSession.shared.data(from: url).0, as: UTF8.self))
+        }
+        #expect(metrics.value("inspectd_shadow_inspections_total", labels) == 1)
+        for reason in ["busy", "failed", "unsuitable"] {
+            #expect(metrics.value("inspectd_shadow_omissions_total", ["reason": reason]) == 0)
+        }
+        // Images were analysed, which a decision alone does not take.
+        #expect(try #require(metrics.value("inspectd_shadow_cpu_seconds_total")) > 0.02)
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
     func `One image is judged by other limits on standard error alone`() async throws {
         let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
         let limits = try Self.file(Self.strict)
@@ -108,6 +138,7 @@ import Testing
         (#"{"limits": {"centreX": [0.8, 0.2]}}"#, "centreX takes two numbers, the lower one first"),
         (#"{"limits": {}}"#, "--shadow takes a file such as"), (#"{"limit": {"blur": 5}}"#, "a file such as"),
         (#"{"limits": {"blur": 5}, "models": {}}"#, "a file such as"), ("blur = 5", "a file such as"),
+        (#"{}"#, "a file such as"),
         ("", "a file such as"),
     ])
     func `A file of limits that is invalid is refused before anything starts`(
@@ -118,6 +149,15 @@ import Testing
             let done = try await Program.run(command + ["--shadow", file.url.path])
             #expect(done.status == 2 && done.output.isEmpty)
             #expect(done.errors.contains(message), "\(done.errors)")
+        }
+    }
+
+    @Test func `A program that does not exist is refused before anything starts`() async throws {
+        let file = try Self.file(#"{"analyzer": "/absent/inspectd"}"#)
+        for command in [["worker"], ["inspect", "--front", "absent"]] {
+            let done = try await Program.run(command + ["--shadow", file.url.path])
+            #expect(done.status == 1 && done.output.isEmpty)
+            #expect(done.errors.contains("--shadow: /absent/inspectd does not exist"), "\(done.errors)")
         }
     }
 }

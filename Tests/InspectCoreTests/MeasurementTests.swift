@@ -47,6 +47,7 @@ import Testing
                 balancedChroma: dice.chance(0.9) ? dice.number(0...30) : nil,
                 missingCorner: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil,
                 punchedHole: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil,
+                tornEdge: hasOutline && dice.chance(0.8) ? max(0, dice.number(-0.1...0.1)) : nil,
                 halftone: dice.chance(0.7) ? dice.number(0...1) : nil,
                 coherence: dice.chance(0.9) ? dice.number(0...1) : nil),
             mrz: nil, barcodes: [], faces: [])

@@ -84,6 +84,47 @@ import Testing
         #expect(try self.compare(self.facts(brightness: 30), ["brightness": [20]]).outcome == .incomplete)
     }
 
+    @Test func `Another analysis is compared by its decision, its labels and the fields that it reads`() throws {
+        let facts = self.facts()
+        var other = self.facts(moire: 6)
+        let lines = ["P<UTOERIKSSON<<BRITTA<<<<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16"]
+        var side = try #require(other.documents?.sides["FRONT"])
+        side.mrz = MRZReading(
+            lines: [lines[0].padding(toLength: 44, withPad: "<", startingAt: 0), lines[1]], confidences: [],
+            quad: try #require(side.mrz).quad, pitch: 20, corrections: 0)
+        other.documents?.sides["FRONT"] = side
+        func decided(_ facts: InspectionFacts) -> ResultDocument {
+            InspectionDecider(facts: facts, today: self.today).decide()
+        }
+        let shadow = ShadowComparison(
+            of: decided(facts), facts: facts, today: self.today, with: decided(other), facts: other,
+            changes: LimitChanges())
+        #expect(shadow.outcome == .stricter && shadow.documentType == "PASSPORT")
+        #expect(shadow.added == [self.label(.imageChecks, .digitalCopy)])
+        #expect(Set(shadow.fields.map(\.name)) == ["firstName", "mrzLine1"])
+        #expect(shadow.fields.allSatisfy { $0.change == .changed })
+
+        other.documents?.sides["FRONT"]?.mrz = nil
+        let unread = ShadowComparison(
+            of: decided(facts), facts: facts, today: self.today, with: decided(other), facts: other,
+            changes: LimitChanges())
+        #expect(unread.fields.contains(ShadowComparison.Field(name: "documentNumber", change: .removed)))
+        let same = ShadowComparison(
+            of: decided(facts), facts: facts, today: self.today, with: decided(facts), facts: facts,
+            changes: LimitChanges())
+        #expect(same.outcome == .same && same.fields.isEmpty)
+    }
+
+    @Test func `Changed limits stay in force while something is waited for`() async throws {
+        let limit = Limits.moire
+        let changes = try self.changes(["moire": [1]])
+        let inForce = await changes.whileInForce {
+            await Task.yield()
+            return limit.allows(3)
+        }
+        #expect(!inForce && limit.allows(3))
+    }
+
     @Test func `A job without a document is counted as such`() throws {
         var facts = self.facts(workflow: .liveness, parts: [.face])
         facts.documents = nil

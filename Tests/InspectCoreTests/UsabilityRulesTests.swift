@@ -319,7 +319,7 @@ import Testing
         #expect(ImageCheckRules.decide(self.changed { $0.quality.moire = nil }, part: "FRONT").type == .notExecuted)
     }
 
-    @Test func `Another ghost image and a hole are warnings, and alone they do not make an image assessed`() {
+    @Test func `Another ghost image, a hole and a tear are warnings, and alone they do not make an image assessed`() {
         let other = self.changed { $0.ghost = GhostFacts(detectionScore: 1, interEyeDistance: 40, distance: 0.83) }
         let decision = ImageCheckRules.decide(other, part: "FRONT")
         #expect(decision.type == .warning && decision.label == "GHOST_IMAGE_DIFFERENT")
@@ -328,12 +328,22 @@ import Testing
         #expect(ImageCheckRules.decide(same, part: "FRONT") == .passed)
         let punched = self.changed { $0.quality.punchedHole = 0.93 }
         #expect(ImageCheckRules.decide(punched, part: "BACK").label == "PUNCHED")
+        let torn = self.changed { $0.quality.tornEdge = 0.04 }
+        let damage = ImageCheckRules.decide(torn, part: "FRONT")
+        #expect(damage.type == .warning && damage.label == "DAMAGED_DOCUMENT" && damage.reasons.isEmpty)
+        #expect(FailedMeasurement.all(ImageCheckRules.measurements(torn))?.map(\.name) == ["tornEdge"])
+        let held = self.changed {
+            $0.quality.tornEdge = 0.04
+            $0.quality.occlusion = 0.05
+        }
+        #expect(ImageCheckRules.decide(held, part: "FRONT") == .passed)
         let whole = self.changed {
+            $0.quality.tornEdge = 0
             $0.quality.punchedHole = 0.2
             $0.quality.moire = nil
         }
         #expect(ImageCheckRules.decide(whole, part: "FRONT").type == .notExecuted)
-        #expect(ImageCheckRules.assessed(whole) == ["PUNCHED"])
+        #expect(ImageCheckRules.assessed(whole) == ["PUNCHED", "DAMAGED_DOCUMENT"])
     }
 
     @Test func `A patch that was changed is a warning, and what the file says of itself a note`() {

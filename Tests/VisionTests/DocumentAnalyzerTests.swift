@@ -166,8 +166,38 @@ import Testing
         #expect(Limits.punchedHole.allows(whole), "\(whole)")
     }
 
-    @Test func `Without a table around it, nothing is said about holes`() throws {
+    /// 1.5, 5 and 10 mm deep on an ID-1 card, at each side.
+    @Test(arguments: [0.018, 0.06, 0.12], 0..<4)
+    func `A piece torn out of an edge is noticed, and what is smaller may be wear`(depth: Double, side: Int) throws {
+        func photo(_ colour: Colour) -> TestImage {
+            var card = DocumentImage.card()
+            let (width, height) = (Double(card.width), Double(card.height))
+            card.map { column, row, old in
+                let (x, y) = (Double(column), Double(row))
+                let inward = [y, width - x, height - y, x][side]
+                let along = side % 2 == 0 ? x - 0.6 * width : y - 0.5 * height
+                return abs(along) < 0.5 * (depth * width - inward) ? colour : old
+            }
+            return DocumentImage.photo(of: card, degrees: 6)
+        }
+        let torn = try self.facts(photo(DocumentImage.table))
+        let value = try #require(torn.quality.tornEdge)
+        #expect(Limits.tornEdge.allows(value) == (depth < 0.03), "\(value)")
+        if depth > 0.03 {
+            #expect(abs(value - depth) < 0.02, "\(value)")
+            let decision = ImageCheckRules.decide(torn, part: "FRONT")
+            #expect(decision.type == .warning && decision.label == "DAMAGED_DOCUMENT")
+        }
+        // A triangle of another colour is print, and a whole card has none.
+        let printed = try #require(try self.facts(photo(Colour(190, 30, 40))).quality.tornEdge)
+        #expect(Limits.tornEdge.allows(printed), "\(printed)")
+        let whole = try #require(try self.facts(DocumentImage.photo(degrees: 6)).quality.tornEdge)
+        #expect(whole == 0)
+    }
+
+    @Test func `Without a table around it, nothing is said about holes and tears`() throws {
         let facts = try self.facts(DocumentImage.card())
+        #expect(facts.quality.tornEdge == nil)
         #expect(facts.quality.punchedHole == nil)
         #expect(ImageCheckRules.notAssessed(facts).contains("PUNCHED"))
         // On a table that looks like the card, a hole would show nothing.

@@ -37,6 +37,9 @@ class Shot:
     cut: tuple[int, float] | None = None
     # Holes punched through the card: centre as shares of the document, and diameter as a share of its width.
     holes: tuple[tuple[float, float, float], ...] = ()
+    # Tears with the piece lost: side, clockwise from the top; where on it, as a share of the side; depth and width at the side, as
+    # shares of the card's width.
+    tears: tuple[tuple[int, float, float, float], ...] = ()
     desk: str = "wood"
     size: tuple[int, int] = (1600, 1200)
 
@@ -185,6 +188,8 @@ def photograph(card: Image.Image, shot: Shot, seed: int, photocopy: bool = False
     for x, y, diameter in shot.holes:
         beyond = np.hypot(u - x * card.width, v - y * card.height) - diameter * card.width / 2
         alpha *= (beyond * (shot.fill * width / card.width) + 0.5).clip(0, 1)
+    for tear in shot.tears:
+        alpha *= (_beyond_tear(tear, u, v, card) * (shot.fill * width / card.width) + 0.5).clip(0, 1)
 
     scene = desk(shot.desk, shot.size, rng)
     shadow = np.roll(_soft(alpha, 9), (7, 5), axis=(0, 1))
@@ -196,6 +201,15 @@ def photograph(card: Image.Image, shot: Shot, seed: int, photocopy: bool = False
         _thumb(scene, u / card.width - shot.thumb[0], (v - shot.thumb[1] * card.height) / card.width)
     _light(scene, u / card.width, v / card.height, shot, rng)
     return _develop(scene, shot, rng), corners.tolist()
+
+
+def _beyond_tear(tear: tuple[int, float, float, float], u: np.ndarray, v: np.ndarray, card: Image.Image) -> np.ndarray:
+    """How far pixels lie outside a torn notch, in card pixels: a wedge with ragged sides."""
+    side, place, depth, wide = tear
+    along = (u if side in (0, 2) else v) - place * (card.height if side in (1, 3) else card.width)
+    inward = (v, card.width - u, card.height - v, u)[side] / card.width
+    ragged = 0.12 * depth * (np.sin(inward / depth * 9 + 7 * place) + 0.5 * np.sin(inward / depth * 23 + 31 * place))
+    return np.abs(along - ragged * card.width) - wide / 2 * card.width * (1 - (inward / depth).clip(0, 1)) ** 0.8
 
 
 def _thumb(scene: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:

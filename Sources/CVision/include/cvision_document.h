@@ -36,6 +36,7 @@ typedef struct {
     double balanced_chroma;     ///< chroma with the paper's tint removed, 0 to 255
     double missing_corner;      ///< similarity of a corner's tip to the table, 0 to 1; -1: unknown
     double punched_hole;        ///< likeness of a round patch to a hole that shows the table, 0 to 1; -1: unknown
+    double torn_edge;           ///< depth of the deepest piece that an edge lacks, over the longer side; -1: unknown
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 

@@ -95,6 +95,9 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     /// How much a round patch looks like a hole that shows the table (0–1); `nil` where that cannot be told, or an earlier version
     /// measured.
     package var punchedHole: Double?
+    /// Depth of the deepest piece that an edge lacks, over the document's longer side; 0 where none does; `nil` where that cannot be told,
+    /// or an earlier version measured.
+    package var tornEdge: Double?
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
     /// colours; `nil` where the document is smaller than a patch.
     package var halftone: Double?
@@ -107,8 +110,7 @@ package struct QualityFacts: Codable, Sendable, Hashable {
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
         midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,
         balancedChroma: Double? = nil, missingCorner: Double? = nil, punchedHole: Double? = nil,
-        halftone: Double? = nil,
-        coherence: Double? = nil
+        tornEdge: Double? = nil, halftone: Double? = nil, coherence: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance
         self.edgeWidth = edgeWidth
@@ -125,6 +127,7 @@ package struct QualityFacts: Codable, Sendable, Hashable {
         self.balancedChroma = balancedChroma
         self.missingCorner = missingCorner
         self.punchedHole = punchedHole
+        self.tornEdge = tornEdge
         self.halftone = halftone
         self.coherence = coherence
     }

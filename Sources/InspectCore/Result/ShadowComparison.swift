@@ -1,5 +1,5 @@
-/// How an inspection would have ended with other limits. The same facts are decided once more; nothing is analysed, and the
-/// inspection's own result stays as it is.
+/// How an inspection would have ended with other limits or other models. For limits, the same facts are decided once more, and nothing
+/// is analysed; for models, another analysis is compared with it. The inspection's own result stays as it is.
 package struct ShadowComparison: Sendable {
     package enum Outcome: String, Sendable, CaseIterable {
         /// The same decision and the same labels.
@@ -25,6 +25,20 @@ package struct ShadowComparison: Sendable {
         }
     }
 
+    /// A field of the contract that was read otherwise. Its values are not kept.
+    package struct Field: Sendable, Hashable {
+        package enum Change: String, Sendable {
+            /// Only the shadow reads it.
+            case added = "added"
+            /// Only the inspection reads it.
+            case removed = "removed"
+            case changed = "changed"
+        }
+
+        package var name: String
+        package var change: Change
+    }
+
     /// NONE where no type was recognised, OTHER for one that is not in this list.
     package static let documentTypes = [
         "PASSPORT", "DRIVING_LICENSE", "ID_CARD", "VISA", "UNSUPPORTED", "NONE", "OTHER",
@@ -40,7 +54,11 @@ package struct ShadowComparison: Sendable {
     package let added: [Label]
     /// Labels of warnings and rejections that only the inspection gives.
     package let removed: [Label]
+    /// Of another analysis; empty where the facts are the same.
+    package let fields: [Field]
 
+    /// Compares with the decision by other limits.
+    ///
     /// - Parameters:
     ///   - facts: Those that `document` was decided by, on the day `today`.
     package init(
@@ -52,6 +70,32 @@ package struct ShadowComparison: Sendable {
         let (shadow, isIncomplete) = changes.inForce {
             (decider.decide(), wasUnusable && !decider.isUnusable && decider.usesVIZ || decider.lacksStage)
         }
+        self.init(
+            documentType: Self.documentType(decider), workflow: facts.request.workflow, document, shadow, isIncomplete,
+            fields: [])
+    }
+
+    /// Compares with what another analysis of the same parts came to on the same day.
+    ///
+    /// - Parameters:
+    ///   - changes: The limits that `shadow` was decided by.
+    package init(
+        of document: ResultDocument, facts: InspectionFacts, today: CalendarDate,
+        with shadow: ResultDocument, facts other: InspectionFacts, changes: LimitChanges
+    ) {
+        let (given, read) = (
+            ExtractionRules(facts: facts, today: today).data,
+            changes.inForce { ExtractionRules(facts: other, today: today).data }
+        )
+        self.init(
+            documentType: Self.documentType(InspectionDecider(facts: facts, today: today)),
+            workflow: facts.request.workflow, document, shadow, false, fields: Self.differences(given, read))
+    }
+
+    private init(
+        documentType: String, workflow: Workflow, _ document: ResultDocument, _ shadow: ResultDocument,
+        _ isIncomplete: Bool, fields: [Field]
+    ) {
         func labels(_ document: ResultDocument) -> Set<Label> {
             let all = document.summary.labels ?? []
             return Set(
@@ -60,18 +104,42 @@ package struct ShadowComparison: Sendable {
                 })
         }
         let (given, other) = (labels(document), labels(shadow))
-        self.documentType = Self.documentType(decider)
-        self.workflow = facts.request.workflow
+        self.documentType = documentType
+        self.workflow = workflow
         self.decision = document.decision.type
         self.shadowDecision = shadow.decision.type
         self.added = other.subtracting(given).sorted()
         self.removed = given.subtracting(other).sorted()
+        self.fields = fields
         let (before, after) = (Self.rank(document.decision.type), Self.rank(shadow.decision.type))
         self.outcome =
             isIncomplete
             ? .incomplete
             : after != before ? (after > before ? .stricter : .milder) : other != given ? .relabelled : .same
     }
+
+    private static func differences(_ given: ExtractionData, _ read: ExtractionData) -> [Field] {
+        Self.fieldValues.compactMap { name, value in
+            switch (value(given), value(read)) {
+            case (nil, nil): nil
+            case (nil, .some): Field(name: name, change: .added)
+            case (.some, nil): Field(name: name, change: .removed)
+            case (let before?, let after?): before == after ? nil : Field(name: name, change: .changed)
+            }
+        }
+    }
+
+    private static let fieldValues: [(String, @Sendable (ExtractionData) -> String?)] = [
+        ("type", { $0.type }), ("issuingCountry", { $0.issuingCountry }), ("firstName", { $0.firstName }),
+        ("lastName", { $0.lastName }), ("dateOfBirth", { $0.dateOfBirth }), ("placeOfBirth", { $0.placeOfBirth }),
+        ("issuingDate", { $0.issuingDate }), ("issuingAuthority", { $0.issuingAuthority }),
+        ("expiryDate", { $0.expiryDate }), ("documentNumber", { $0.documentNumber }),
+        ("personalNumber", { $0.personalNumber }), ("nationality", { $0.nationality }), ("gender", { $0.gender }),
+        ("address.line1", { $0.address?.line1 }), ("address.city", { $0.address?.city }),
+        ("address.postalCode", { $0.address?.postalCode }), ("categories", { $0.categories }),
+        ("mrzLine1", { $0.mrzLine1 }), ("mrzLine2", { $0.mrzLine2 }), ("mrzLine3", { $0.mrzLine3 }),
+        ("rawBarcodeData", { $0.rawBarcodeData }),
+    ]
 
     private static func rank(_ decision: DecisionType) -> Int {
         switch decision {

@@ -16,11 +16,19 @@ package enum ImageCheckRules {
         if let hole = facts.quality.punchedHole, !Limits.punchedHole.allows(hole) {
             return CapabilityDecision(type: .warning, label: .punched)
         }
+        if let tear = facts.quality.tornEdge, !Limits.tornEdge.allows(tear), self.isUncovered(facts) {
+            return CapabilityDecision(type: .warning, label: .damagedDocument)
+        }
         // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
-        // That portraits agree and nothing is punched says nothing about copies.
+        // That portraits agree and nothing is punched or torn says nothing about copies.
         let isAssessed = facts.quality.moire != nil || facts.viz != nil || facts.recompression != nil
         return !isAssessed || self.lacksColours(facts) ? .preconditionNotFulfilled : .passed
+    }
+
+    /// Whether no finger lies over an edge: in its shade it may look like the table.
+    private static func isUncovered(_ facts: DocumentFacts) -> Bool {
+        facts.quality.occlusion.map(Limits.occlusion.allows) ?? true
     }
 
     /// Whether a side that should have colours was sent in one channel of grey, as infrared images are.
@@ -50,13 +58,15 @@ package enum ImageCheckRules {
             + (facts.recompression == nil ? [] : [.manipulatedDocument])
             + (facts.ghost?.distance == nil ? [] : [.ghostImageDifferent])
             + (facts.quality.punchedHole == nil ? [] : [.punched])
+            + (facts.quality.tornEdge == nil ? [] : [.damagedDocument])
         return labels.map(\.rawValue)
     }
 
     /// The labels that were not checked.
     static func notAssessed(_ facts: DocumentFacts) -> [String] {
         let all: [DecisionLabel] = [
-            .digitalCopy, .sample, .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake,
+            .digitalCopy, .sample, .manipulatedDocument, .punched, .damagedDocument, .watermark, .ghostImageDifferent,
+            .fake,
         ]
         let assessed = self.assessed(facts)
         let colour: [DecisionLabel] = self.lacksColours(facts) ? [.blackWhite, .photocopy] : []
@@ -80,6 +90,13 @@ package enum ImageCheckRules {
                 note: facts.outline == nil
                     ? "no outline was found, and a hole is told by what is seen beside the document"
                     : "the document looks like what it lies on, or that has many colours"),
+            Measurement(
+                "tornEdge", facts.quality.tornEdge, Limits.tornEdge, counts: self.isUncovered(facts),
+                note: facts.quality.tornEdge != nil
+                    ? "something that looks like a finger covers an edge"
+                    : facts.outline == nil
+                        ? "no outline was found, and what an edge lacks is told by the table that shows there"
+                        : "the document looks like what it lies on, or that has many colours"),
         ]
     }
 

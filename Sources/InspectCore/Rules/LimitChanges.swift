@@ -31,6 +31,13 @@ package struct LimitChanges: Sendable {
     /// Runs `body` with these limits in force. Other tasks keep theirs.
     func inForce<Result>(_ body: () -> Result) -> Result { Self.$current.withValue(self, operation: body) }
 
+    /// The same for rules between which something is waited for.
+    package func whileInForce<Result>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        try await Self.$current.withValue(self, operation: body)
+    }
+
     static func bound(of limit: Limit) -> Limit.Bound { self.current?.bounds[limit] ?? limit.bound }
 }
 
@@ -79,6 +86,7 @@ extension Limits {
         "ghostEyeDistance": ghostEyeDistance,
         "ghostScore": ghostScore,
         "punchedHole": punchedHole,
+        "tornEdge": tornEdge,
         "aspectRatio": aspectRatio,
         "outlineAspectRatio": outlineAspectRatio,
         "cornerOutside": cornerOutside,

@@ -142,6 +142,10 @@ package enum Limits {
         .below(0.87),
         "what nobody punched reaches 0.83, a dark emblem on a grey table; most holes of 6 mm have 0.9 and more")
 
+    /// Depth of a piece that an edge lacks, over the document's longer side.
+    static let tornEdge = Limit(
+        .below(0.03), "what nobody tore measures 0; of an ID-1 card this is 2.6 mm, and less may be the wear of years")
+
     // MARK: VIZ text
 
     /// The reader's least confidence in an MRZ character that a comparison uses.

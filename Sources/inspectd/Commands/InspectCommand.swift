@@ -48,7 +48,7 @@ extension Command {
             let shadow = try arguments["shadow"].map(ShadowFile.read)
             var analyzers = try configuration.analyzerConfiguration(arguments)
             if arguments["batch"] == nil { analyzers.serveOneJob() }
-            try await configuration.withAnalyzers(analyzers) { pool in
+            try await Self.withPools(configuration, analyzers, shadow) { pool, shadow in
                 if let list = arguments["batch"] {
                     try await Batch.run(list, slots: analyzers.slots) { line in
                         await Self.answer(line, pool: pool, shadow, arguments: arguments)
@@ -63,6 +63,40 @@ extension Command {
             }
         }
     )
+
+    /// What repeats an inspection.
+    private enum Shadow {
+        case limits(LimitChanges)
+        case models(AnalyzerPool, FaceCalibration, LimitChanges)
+
+        func compare(
+            _ outcome: InspectionRunner.Outcome, _ runner: InspectionRunner, of request: InspectionRequest,
+            _ parts: [InspectionRunner.Part]
+        ) async throws -> InspectionRunner.Shadow? {
+            guard case .models(let pool, let calibration, let changes) = self else { return outcome.shadow }
+            var other = InspectionRunner(pool: pool)
+            other.calibration = calibration
+            other.isGated = runner.isGated
+            other.trustAnchors = runner.trustAnchors
+            return try await ShadowAnalysis(runner: other, changes: changes).compare(outcome, of: request, parts)
+        }
+    }
+
+    /// Lends the analyzers, and those that the file of `--shadow` asks for.
+    private static func withPools(
+        _ configuration: Configuration, _ analyzers: AnalyzerConfiguration, _ shadow: ShadowFile?,
+        _ body: (AnalyzerPool, Shadow?) async throws -> Void
+    ) async throws {
+        try await configuration.withAnalyzers(analyzers) { pool in
+            guard let shadow else { return try await body(pool, nil) }
+            guard let models = shadow.models else { return try await body(pool, .limits(shadow.changes)) }
+            let others = models.configuration(analyzers, of: configuration, slots: analyzers.slots)
+            let calibration = try models.calibration(of: configuration)
+            try await configuration.withAnalyzers(others) { other in
+                try await body(pool, .models(other, calibration, shadow.changes))
+            }
+        }
+    }
 
     /// Before an analyzer starts, as for every other invalid command line.
     private static func checkNames(_ arguments: Arguments) throws(UsageError) {
@@ -83,7 +117,7 @@ extension Command {
     }
 
     private static func answer(
-        _ line: Data, pool: AnalyzerPool, _ shadow: LimitChanges?, arguments: Arguments
+        _ line: Data, pool: AnalyzerPool, _ shadow: Shadow?, arguments: Arguments
     ) async -> Data {
         do {
             let request = try JSONDecoder().decode(BatchRequest.self, from: line)
@@ -95,7 +129,7 @@ extension Command {
 
     /// Reads the files and runs the inspection; a failure also gives a result document, with its error.
     private static func inspect(
-        _ request: BatchRequest, pool: AnalyzerPool, _ shadow: LimitChanges?, arguments: Arguments
+        _ request: BatchRequest, pool: AnalyzerPool, _ shadow: Shadow?, arguments: Arguments
     ) async -> (result: Data, report: String, failed: Bool) {
         do {
             let parts = try Self.parts(of: request)
@@ -109,16 +143,15 @@ extension Command {
             let configuration = try Configuration(arguments)
             var runner = InspectionRunner(pool: pool)
             runner.calibration = try configuration.faces.calibration()
-            runner.shadow = shadow
+            if case .limits(let changes) = shadow { runner.shadow = changes }
             runner.isGated = request.members.gate ?? !arguments.has("no-gate")
             runner.withEmbeddings = arguments.has("features")
             runner.withPreviews = arguments.has("report")
             runner.trustAnchors = try TrustAnchorFiles.read(request.members.csca ?? [])
-            let outcome = try await runner.inspect(
-                InspectionRequest(
-                    workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request)),
-                parts: parts)
-            if let shadow = outcome.shadow {
+            let inspection = InspectionRequest(
+                workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request))
+            let outcome = try await runner.inspect(inspection, parts: parts)
+            if let shadow = try await shadow?.compare(outcome, runner, of: inspection, parts) {
                 var fields = Events.fields(of: shadow)
                 fields["id"] = request.members.id.map { .string($0) }
                 configuration.log.info("shadow decided", fields)

@@ -102,7 +102,7 @@ private struct WorkerService {
     let fetchDeadlineSeconds: Int
     let healthAddress: ListenAddress?
     let objectStore: ObjectStoreAddress?
-    let shadow: LimitChanges?
+    let shadow: ShadowFile?
 
     init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws {
         self.configuration = configuration
@@ -225,7 +225,9 @@ private struct WorkerService {
                         health.take($0)
                     }
                 ) { pool in
-                    try await self.inspect(with: pool, keys, objects, metrics, health)
+                    try await self.withShadow { shadow in
+                        try await self.inspect(with: pool, shadow, keys, objects, metrics, health)
+                    }
                 }
             } catch is CancellationError {
                 // Before the worker was registered. What the dispatcher has begun still ends in order.
@@ -248,15 +250,30 @@ private struct WorkerService {
         await dispatching?.value
     }
 
+    /// Lends an analyzer with the models of `--shadow`, if the file names any.
+    private func withShadow(_ body: (ShadowAnalysis?) async throws -> Void) async throws {
+        guard let shadow, let models = shadow.models else { return try await body(nil) }
+        let log = self.log
+        let analyzers = models.configuration(self.analyzers, of: self.configuration, slots: 1)
+        try await self.configuration.withAnalyzers(
+            analyzers, onEvent: { Events.log($0, to: log) }
+        ) { pool in
+            var runner = InspectionRunner(pool: pool)
+            runner.stageDeadline = .seconds(self.stageDeadlineSeconds)
+            runner.calibration = try models.calibration(of: self.configuration)
+            try await body(ShadowAnalysis(runner: runner, changes: shadow.changes))
+        }
+    }
+
     private func inspect(
-        with pool: AnalyzerPool, _ keys: KeyStore?, _ objects: ObjectStore?, _ metrics: WorkerMetrics,
-        _ health: HealthService
+        with pool: AnalyzerPool, _ shadow: ShadowAnalysis?, _ keys: KeyStore?, _ objects: ObjectStore?,
+        _ metrics: WorkerMetrics, _ health: HealthService
     ) async throws {
         let log = self.log
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadlineSeconds)
         runner.calibration = try self.configuration.faces.calibration()
-        runner.shadow = self.shadow
+        runner.shadow = shadow == nil ? self.shadow?.changes : nil
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
         pipeline.fetchDeadline = .seconds(self.fetchDeadlineSeconds)
         pipeline.keys = keys
@@ -266,6 +283,11 @@ private struct WorkerService {
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)
+        }
+        pipeline.shadowAnalysis = shadow
+        pipeline.onShadowOmitted = { job, reason in
+            Events.log(shadowOf: job, omitted: reason, to: log)
+            metrics.takeOmittedShadow(reason)
         }
         pipeline.onShadow = { job, shadow in
             Events.log(shadowOf: job, shadow, to: log)

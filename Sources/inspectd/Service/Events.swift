@@ -150,7 +150,7 @@ enum Events {
         log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
     }
 
-    /// What other limits would have changed: words of the contract, no value that was read or measured.
+    /// What other limits or models would have changed: words of the contract, no value that was read or measured.
     static func fields(of shadow: InspectionRunner.Shadow) -> [String: Log.Value] {
         let comparison = shadow.comparison
         func words(_ labels: [ShadowComparison.Label]) -> Log.Value {
@@ -161,11 +161,16 @@ enum Events {
             "decision": .string(comparison.decision.rawValue),
             "shadowDecision": .string(comparison.shadowDecision.rawValue),
             "added": words(comparison.added), "removed": words(comparison.removed),
+            "fields": .string(comparison.fields.map { "\($0.name):\($0.change.rawValue)" }.joined(separator: " ")),
         ]
     }
 
     static func log(shadowOf job: JobReference, _ shadow: InspectionRunner.Shadow, to log: Log) {
         log.debug("shadow decided", Self.fields(of: job, Self.fields(of: shadow)))
+    }
+
+    static func log(shadowOf job: JobReference, omitted reason: ShadowAnalysis.Omission, to log: Log) {
+        log.debug("shadow omitted", Self.fields(of: job, ["reason": .string(reason.rawValue)]))
     }
 
     /// A part by URL that was not fetched, with the reason, which the job's owner must not learn.

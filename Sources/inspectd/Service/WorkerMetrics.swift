@@ -27,7 +27,7 @@ struct WorkerMetrics: Sendable {
     private let callbackAttempts, testCallbackAttempts, revocations: MetricRegistry.Counter
     private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
-    private let shadowInspections, shadowLabels, shadowTime: MetricRegistry.Counter
+    private let shadowInspections, shadowLabels, shadowFields, shadowOmissions, shadowTime: MetricRegistry.Counter
 
     init() {
         let registry = MetricRegistry()
@@ -119,12 +119,18 @@ struct WorkerMetrics: Sendable {
         self.callbackWait = registry.histogram(
             "inspectd_callback_wait_seconds", "Time from when a callback was due to its claim.", bounds: Self.medium)
         self.shadowInspections = registry.counter(
-            "inspectd_shadow_inspections_total", "Inspections decided once more by the limits of --shadow.",
+            "inspectd_shadow_inspections_total", "Inspections decided once more by the limits or models of --shadow.",
             labels: ["document_type", "workflow", "outcome"])
         self.shadowLabels = registry.counter(
-            "inspectd_shadow_labels_total", "Labels that the limits of --shadow add or remove.",
+            "inspectd_shadow_labels_total", "Labels that the limits or models of --shadow add or remove.",
             labels: ["document_type", "capability", "label", "change"])
-        self.shadowTime = counter("shadow_cpu_seconds", "Processor time of the decisions by the limits of --shadow.")
+        self.shadowFields = registry.counter(
+            "inspectd_shadow_fields_total", "Fields that the models of --shadow read otherwise.",
+            labels: ["document_type", "field", "change"])
+        self.shadowOmissions = counter(
+            "shadow_omissions", "Jobs that the models of --shadow did not inspect.", "reason",
+            ShadowAnalysis.Omission.allCases.map(\.rawValue))
+        self.shadowTime = counter("shadow_cpu_seconds", "Processor time of what --shadow repeats.")
     }
 
     /// All metrics, for a scrape. Reads memory alone.
@@ -246,7 +252,10 @@ struct WorkerMetrics: Sendable {
         for (labels, change) in [(comparison.added, "added"), (comparison.removed, "removed")] {
             for label in labels { self.shadowLabels.add(1, type, label.capability, label.label, change) }
         }
+        for field in comparison.fields { self.shadowFields.add(1, type, field.name, field.change.rawValue) }
     }
+
+    func takeOmittedShadow(_ reason: ShadowAnalysis.Omission) { self.shadowOmissions.add(1, reason.rawValue) }
 
     func stage(_ stage: JobStatus, took duration: Duration) {
         self.stageDuration.observe(duration / .seconds(1), stage.stageName)

@@ -80,6 +80,7 @@ extension OpenAPIExample.Values {
                     "glareShare": 0,
                     "printShare": 0.048779445288753796,
                     "punchedHole": 0,
+                    "tornEdge": 0,
                     "midtoneShare": 0.7270100911458334,
                     "documentWidth": 1245.3645161913341,
                     "missingCorner": 0,
@@ -177,7 +178,7 @@ extension OpenAPIExample.Values {
             "imageChecks": [
               {
                 "data": {
-                  "assessed": ["DIGITAL_COPY", "SAMPLE", "PUNCHED"],
+                  "assessed": ["DIGITAL_COPY", "SAMPLE", "PUNCHED", "DAMAGED_DOCUMENT"],
                   "notAssessed": ["MANIPULATED_DOCUMENT", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
                 },
                 "parts": ["FRONT"],

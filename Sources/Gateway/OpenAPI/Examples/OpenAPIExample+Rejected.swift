@@ -44,6 +44,7 @@ extension OpenAPIExample.Values {
                     "glareShare": 0,
                     "printShare": 0.04734042553191489,
                     "punchedHole": 0.8514749190209007,
+                    "tornEdge": 0,
                     "midtoneShare": 0.7105153401692709,
                     "documentWidth": 1269.6085669013005,
                     "missingCorner": 0,
@@ -126,7 +127,7 @@ extension OpenAPIExample.Values {
             "imageChecks": [
               {
                 "data": {
-                  "assessed": ["DIGITAL_COPY", "SAMPLE", "PUNCHED"],
+                  "assessed": ["DIGITAL_COPY", "SAMPLE", "PUNCHED", "DAMAGED_DOCUMENT"],
                   "notAssessed": ["MANIPULATED_DOCUMENT", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE"]
                 },
                 "parts": ["FRONT"],

@@ -205,6 +205,18 @@ import Testing
         #expect(self.printed(text, mrz) == name)
     }
 
+    @Test func `A blank that the MRZ has and the print seems to lack was overlooked`() {
+        #expect(self.printed("ANNAMARIA", "ANNA MARIA") == nil)
+        #expect(self.printed("ANNA-MARIA", "ANNA MARIA") == "ANNA-MARIA")
+        #expect(self.printed("O'CONNOR LEE", "OCONNOR LEE") == "O'CONNOR LEE")
+    }
+
+    @Test func `A line of capitals with the family's name first is no signature`() {
+        #expect(self.printed("NOWAK-KOWALSKA ANNA", "NOWAK KOWALSKA") == "NOWAK-KOWALSKA")
+        #expect(self.printed("ANNA NOWAK-KOWALSKA", "NOWAK KOWALSKA") == nil)
+        #expect(self.printed("Nowak-Kowalska Anna", "NOWAK KOWALSKA") == nil)
+    }
+
     @Test func `What the recogniser drops follows from the MRZ's spelling and the state`() {
         #expect(self.printed("SORENSEN", "SOERENSEN", state: "DNK") == "SØRENSEN")
         #expect(self.printed("BJORN", "BJOERN", state: "SWE") == "BJÖRN")
@@ -224,6 +236,10 @@ import Testing
         let american = VIZAddress("123 STREET ADDRESS\nYOUR CITY WA 99999-1234")
         #expect(american?.city == "YOUR CITY" && american?.subdivision == "WA" && american?.postalCode == "99999-1234")
         #expect(american?.street == "123 STREET ADDRESS")
+        // Many fonts print O and 0 alike.
+        #expect(VIZAddress("10O MARKET STREET\nBIGTOWN, MA, O2801")?.street == "100 MARKET STREET")
+        #expect(VIZAddress("10O MARKET STREET\nBIGTOWN, MA, O2801")?.postalCode == "02801")
+        #expect(VIZAddress("1 O'HARA ROAD\nOXFORD")?.street?.contains("O'HARA") == true)
         let unclear = VIZAddress("SOMEWHERE")
         #expect(unclear?.street == "SOMEWHERE" && unclear?.city == nil)
     }

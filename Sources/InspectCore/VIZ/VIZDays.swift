@@ -5,6 +5,10 @@ struct VIZDays: Hashable {
     var birth: CalendarDate?
     var expiry: CalendarDate?
     var today: CalendarDate?
+    /// Whether the document is a passport's data page.
+    var isBooklet = false
+    /// The holder's names by the machine-readable data.
+    var names: [VIZExpectation.Value] = []
 
     /// The top of the lowest line that shows name or birth by the machine-readable data: titles stand above it.
     var top: Double?
@@ -20,6 +24,8 @@ struct VIZDays: Hashable {
     /// - Parameter expected: The machine-readable data; their days decide the order.
     init(_ expected: VIZExpectation?, lines: [VIZLine], today: CalendarDate) {
         self.today = today
+        self.isBooklet = expected?.isBooklet == true
+        self.names = expected?.names ?? []
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
         self.expiry = expected?.values.first { $0.field == .expiryDate }?.date
         let heads: Set<VIZField> = [.lastName, .firstName, .dateOfBirth]

@@ -25,8 +25,21 @@ package struct VIZFields {
 
         /// The least confidence that a second reading makes certain.
         var confirmedLimit: Double {
-            self.field == .documentNumber || self.field == .personalNumber
-                ? Limits.confirmedTwiceVIZNumber : Limits.confirmedTwiceVIZText
+            switch self.field {
+            case .documentNumber, .personalNumber: Limits.confirmedTwiceVIZNumber
+            case .lastName, .firstName: Limits.confirmedTwiceVIZText
+            default: Limits.confirmedByNetworks / 2
+            }
+        }
+
+        /// The least confidence that the second reading itself needs: that of two networks that are half sure is enough where
+        /// nothing else is known to be confused, or one that is sure.
+        var confirmingLimit: Double {
+            switch self.field {
+            case .documentNumber, .personalNumber, .lastName, .firstName: Limits.confirmedVIZText
+            default:
+                self.confidence >= Limits.confirmedByNetworks ? Limits.confirmedByNetworks : Limits.reportedVIZText
+            }
         }
     }
 
@@ -77,6 +90,20 @@ package struct VIZFields {
         {
             found.append(reading)
         }
+        self.withoutValue = labelled.subtracting(found.map(\.field))
+        if let position = VIZPosition(facts, layout, dates) {
+            let taken = Set(found.flatMap(\.lines))
+            let places = [
+                (VIZField.placeOfBirth, position.placeOfBirth(but: taken)),
+                (.issuingAuthority, position.authority(but: taken)),
+            ]
+            for case (let field, let line?) in places where !found.contains(where: { $0.field == field }) {
+                let characters = 0..<facts.lines[line].text.count
+                let reading = Self.reading(
+                    field, facts, line: line, characters: characters, layout: layout, dates: dates)
+                if let reading { found.append(reading) }
+            }
+        }
         // A field found in two places is certain in neither.
         self.ambiguous = Set(
             found.filter { reading in found.contains { $0.field == reading.field && $0.value != reading.value } }
@@ -85,7 +112,6 @@ package struct VIZFields {
         self.readings = found.filter { !ambiguous.contains($0.field) }.reduce(into: []) { list, reading in
             if !list.contains(where: { $0.field == reading.field }) { list.append(reading) }
         }
-        self.withoutValue = labelled.subtracting(found.map(\.field))
     }
 
     subscript(field: VIZField) -> Reading? { self.readings.first { $0.field == field } }
@@ -98,7 +124,7 @@ package struct VIZFields {
     private static func reading(
         _ field: VIZField, _ facts: VIZFacts, line index: Int, characters: Range<Int>, layout: VIZLayout, dates: VIZDays
     ) -> Reading? {
-        let line = facts.lines[index]
+        let line = Self.spelt(facts.lines[index], field)
         var characters = characters
         if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
             // What stands beside a day may be hard to read.
@@ -146,12 +172,29 @@ package struct VIZFields {
         for more in layout.continuation(of: index, most: self.moreLines[field] ?? 0) {
             // Another field's value, a day for example, is no second line of a name.
             if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
-            reading.value += "\n" + self.trimmed(facts.lines[more].text)
-            reading.confidence = min(reading.confidence, facts.lines[more].confidence)
+            let next = Self.spelt(facts.lines[more], field)
+            if field == .issuingAuthority, VIZAuthority.begins(line.text), VIZAuthority.begins(next.text) {
+                // The same in another language: the more certain one.
+                guard next.confidence > reading.confidence else { break }
+                reading.value = self.trimmed(next.text)
+                (reading.confidence, reading.isConfirmed) = (next.confidence, next.isConfirmed == true)
+                (reading.line, reading.lines) = (more, [more])
+                break
+            }
+            reading.value += "\n" + self.trimmed(next.text)
+            reading.confidence = min(reading.confidence, next.confidence)
             reading.isConfirmed = reading.isConfirmed && facts.lines[more].isConfirmed == true
             reading.lines.append(more)
         }
         return reading
+    }
+
+    private static func spelt(_ line: VIZLine, _ field: VIZField) -> VIZLine {
+        guard field == .placeOfBirth || field == .issuingAuthority else { return line }
+        var line = line
+        let (characters, confidences) = VIZWords.spelt(Array(line.text), line.confidences)
+        (line.text, line.confidences) = (String(characters), confidences)
+        return line
     }
 
     /// `3. 03.02.1991 KRAKÓW`: EU licences print the place of birth after the day.

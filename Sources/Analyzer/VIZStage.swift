@@ -44,7 +44,11 @@ enum VIZStage {
             blind += VIZRules.unexplained(facts, expected: expected).map { indices[$0] }.filter { !blind.contains($0) }
                 .prefix(self.mostLabels)
         }
-        for line in blind { facts.lines.append(try reader.readLabel(above: line, of: page)) }
+        for line in blind {
+            var label = try reader.readLabel(above: line, of: page, by: .second)
+            if !VIZLabel.isLabel(label.text) { label = try reader.readLabel(above: line, of: page, by: .first) }
+            facts.lines.append(label)
+        }
         if let expected {
             // A contradiction is an accusation, so it takes two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings

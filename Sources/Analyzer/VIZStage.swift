@@ -44,11 +44,7 @@ enum VIZStage {
             blind += VIZRules.unexplained(facts, expected: expected).map { indices[$0] }.filter { !blind.contains($0) }
                 .prefix(self.mostLabels)
         }
-        for line in blind {
-            var label = try reader.readLabel(above: line, of: page, by: .second)
-            if !VIZLabel.isLabel(label.text) { label = try reader.readLabel(above: line, of: page, by: .first) }
-            facts.lines.append(label)
-        }
+        for line in blind { facts.lines.append(try reader.readLabel(above: line, of: page)) }
         if let expected {
             // A contradiction is an accusation, so it takes two readings.
             let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
@@ -63,9 +59,11 @@ enum VIZStage {
             facts.lines.append(try reader.read(page, place: place))
         }
         for (line, doubt) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
-            let again = try reader.read(
-                page, line: indices[line], again: true, by: second.contains(indices[line]) ? .first : .second)
-            facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
+            let other: TextReader.Networks = second.contains(indices[line]) ? .first : .second
+            for isWider in [false, true] where facts.lines[line].isConfirmed != true {
+                let again = try reader.read(page, line: indices[line], again: isWider, by: other)
+                facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
+            }
         }
         facts.cpuMs = ProcessorClock.now - start
         return facts

@@ -40,24 +40,22 @@ package struct TextReader: Sendable {
 
     /// Reads the text directly above the line at `index` with the same left edge: the field's name, which is often too small
     /// to be found as a line.
-    package func readLabel(
-        above index: Int, of page: TextPage, by networks: Networks = .first
-    ) throws(InspectError) -> VIZLine {
+    package func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VIZLine {
         let line = page.lines[index]
         let size = line.height
         let place = Box(
             x: line.place.x - 0.3 * size, y: line.place.y - 1.3 * size, width: 8.3 * size, height: 1.1 * size)
-        let (text, confidences) = try self.text(page, place, by: networks)
+        let (text, confidences) = try self.text(page, place)
         return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
     }
 
     /// Reads a place where a value should stand that was not found as a line; nothing where a second reading with less of its
     /// surroundings differs.
     package func read(_ page: TextPage, place: Box) throws(InspectError) -> VIZLine {
-        let (text, confidences) = try self.text(page, place, by: .second)
+        let (text, confidences) = try self.text(page, place)
         let inner = Box(
             x: place.x, y: place.y + 0.05 * place.height, width: place.width, height: 0.9 * place.height)
-        let again = try self.text(page, inner, by: .second)
+        let again = try self.text(page, inner)
         let height = place.height / 1.7
         let isSame = again.0 == text
         return VIZLine(
@@ -70,14 +68,13 @@ package struct TextReader: Sendable {
         topLeft: Point(x: 0, y: 0), topRight: Point(x: 0, y: 0), bottomRight: Point(x: 0, y: 0),
         bottomLeft: Point(x: 0, y: 0))
 
-    private func text(
-        _ page: TextPage, _ place: Box, by networks: Networks
-    ) throws(InspectError) -> (String, [Double]) {
+    /// Small print, mostly: the second network's.
+    private func text(_ page: TextPage, _ place: Box) throws(InspectError) -> (String, [Double]) {
         var reading = cv_text_reading()
         try callVision { error in
             cv_text_read_box(
                 page.pointer, place.x * page.side, place.y * page.side, place.width * page.side,
-                place.height * page.side, networks.code, &reading, &error)
+                place.height * page.side, CV_TEXT_SECOND, &reading, &error)
         }
         return Self.text(reading)
     }

@@ -10,10 +10,12 @@ enum VIZAuthority {
         "WOJEWODA", "PREZYDENT", "MUP", "PU", "STAROSTA", "DAXILI", "XARICI", "MINISTERUL",
     ].map { $0.split(separator: " ").map(String.init) }
 
-    /// Whether `text` begins as an authority's name, and goes on.
-    static func begins(_ text: String) -> Bool {
+    /// Whether `text` begins as an authority's name.
+    ///
+    /// - Parameter isWhole: And goes on.
+    static func begins(_ text: String, isWhole: Bool = true) -> Bool {
         let words = VIZLabel.plain(text)
-        return self.beginnings.contains { words.starts(with: $0) && words.count > $0.count }
+        return self.beginnings.contains { words.starts(with: $0) && (!isWhole || words.count > $0.count) }
     }
 
     /// The only line under `top` that is one.

@@ -31,6 +31,8 @@ struct VIZDays: Hashable {
         let heads: Set<VIZField> = [.lastName, .firstName, .dateOfBirth]
         let known = (expected?.values ?? []).filter { heads.contains($0.field) } + (expected?.names ?? [])
         self.top = known.compactMap { value in lines.first { value.isShown(in: $0.text) }?.place.y }.max()
+        // A card's back bears neither: what says that it is an authority is no title there.
+        if self.top == nil, expected?.isCard == true { self.top = -.infinity }
         for line in lines {
             let days = VIZDate.readings(line.text)
             // Without machine-readable data, days of one shape prove each other.

@@ -74,12 +74,14 @@ package struct VIZFields {
                     continue
                 }
             }
-            guard let line = layout.value(of: label) else { continue }
-            let characters = 0..<facts.lines[line].text.count
-            if let reading = Self.reading(
-                field, facts, line: line, characters: characters, layout: layout, dates: dates)
-            {
-                found.append(reading)
+            for line in layout.values(of: label) {
+                let characters = 0..<facts.lines[line].text.count
+                if let reading = Self.reading(
+                    field, facts, line: line, characters: characters, layout: layout, dates: dates)
+                {
+                    found.append(reading)
+                    break
+                }
             }
         }
         if !labelled.contains(.issuingAuthority), !found.contains(where: { $0.field == .issuingAuthority }),
@@ -173,9 +175,11 @@ package struct VIZFields {
             // Another field's value, a day for example, is no second line of a name.
             if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
             let next = Self.spelt(facts.lines[more], field)
-            if field == .issuingAuthority, VIZAuthority.begins(line.text), VIZAuthority.begins(next.text) {
+            if field == .issuingAuthority, VIZAuthority.begins(line.text),
+                VIZAuthority.begins(next.text, isWhole: false)
+            {
                 // The same in another language: the more certain one.
-                guard next.confidence > reading.confidence else { break }
+                guard VIZAuthority.begins(next.text), next.confidence > reading.confidence else { break }
                 reading.value = self.trimmed(next.text)
                 (reading.confidence, reading.isConfirmed) = (next.confidence, next.isConfirmed == true)
                 (reading.line, reading.lines) = (more, [more])

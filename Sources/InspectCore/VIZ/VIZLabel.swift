@@ -1,5 +1,5 @@
 /// The labels beside or above a field, found in a line whose reading may have a few wrong letters.
-package enum VIZLabel {
+enum VIZLabel {
     /// One label in a line.
     struct Mark: Hashable {
         /// `nil` for a label of something else, a signature or a height for example.
@@ -231,7 +231,7 @@ package enum VIZLabel {
     }
 
     /// Whether the line is labels and nothing else that counts.
-    package static func isLabel(_ text: String) -> Bool { Self.isLabel(text, marks: Self.marks(text)) }
+    static func isLabel(_ text: String) -> Bool { Self.isLabel(text, marks: Self.marks(text)) }
 
     static func isLabel(_ text: String, marks: [Mark]) -> Bool {
         guard !marks.isEmpty else { return false }

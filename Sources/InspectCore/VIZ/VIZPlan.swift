@@ -207,6 +207,10 @@ extension VIZFields {
                 lines[line] = Doubt(value: value, limit: reading.confirmingLimit)
             }
         }
+        let days = VIZDays(expected, lines: facts.lines, today: today)
+        if let issue = days.issue(facts.lines)?.line, facts.lines[issue].confidence < Limits.agreeingVIZText {
+            lines[issue] = Doubt(value: facts.lines[issue].text, limit: Limits.confirmedByNetworks)
+        }
         return lines
     }
 }
@@ -219,7 +223,8 @@ extension VIZLine {
         guard !wanted.isEmpty, seen.count >= wanted.count else { return false }
         return (0...seen.count - wanted.count).contains { start in
             let part = seen[start..<start + wanted.count]
-            return part.map(\.0).elementsEqual(wanted) && part.allSatisfy { $0.1 >= confidence }
+            // Many fonts print O and 0 alike.
+            return zip(part, wanted).allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" } && part.allSatisfy { $0.1 >= confidence }
         }
     }
 }

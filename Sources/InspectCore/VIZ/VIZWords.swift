@@ -56,7 +56,7 @@ enum VIZWords {
                 let known = self.spellings[String(word.map(self.plain))],
                 known.count == word.count
             else { continue }
-            let isSmall = word.contains(where: \.isLowercase)
+            let isSmall = 2 * word.count(where: \.isLowercase) > word.count
             for (offset, letter) in known.enumerated() where !letter.isASCII || !word[offset].isASCII {
                 let small = letter == "İ" ? "i" : Character(letter.lowercased())
                 text[start + offset] = isSmall && word[offset].isLowercase ? small : letter

@@ -26,20 +26,14 @@ package struct VIZFields {
         /// The least confidence that a second reading makes certain.
         var confirmedLimit: Double {
             switch self.field {
-            case .documentNumber, .personalNumber: Limits.confirmedTwiceVIZNumber
             case .lastName, .firstName: Limits.confirmedTwiceVIZText
-            default: Limits.confirmedByNetworks / 2
+            default: Limits.doubtfulVIZText
             }
         }
 
-        /// The least confidence that the second reading itself needs: that of two networks that are half sure is enough where
-        /// nothing else is known to be confused, or one that is sure.
+        /// The least confidence that the second reading itself needs: it is sure where the first is not nearly so.
         var confirmingLimit: Double {
-            switch self.field {
-            case .documentNumber, .personalNumber, .lastName, .firstName: Limits.confirmedVIZText
-            default:
-                self.confidence >= Limits.confirmedByNetworks ? Limits.confirmedByNetworks : Limits.reportedVIZText
-            }
+            self.confidence >= Limits.confirmedTwiceVIZText ? Limits.confirmedVIZText : Limits.reportedVIZText
         }
     }
 
@@ -92,7 +86,6 @@ package struct VIZFields {
         {
             found.append(reading)
         }
-        self.withoutValue = labelled.subtracting(found.map(\.field))
         if let position = VIZPosition(facts, layout, dates) {
             let taken = Set(found.flatMap(\.lines))
             let places = [
@@ -106,6 +99,12 @@ package struct VIZFields {
                 if let reading { found.append(reading) }
             }
         }
+        if !found.contains(where: { $0.field == .address }), let line = VIZPosition.address(facts, layout, dates),
+            let reading = Self.reading(
+                .address, facts, line: line, characters: 0..<facts.lines[line].text.count, layout: layout, dates: dates)
+        {
+            found.append(reading)
+        }
         // A field found in two places is certain in neither.
         self.ambiguous = Set(
             found.filter { reading in found.contains { $0.field == reading.field && $0.value != reading.value } }
@@ -114,6 +113,7 @@ package struct VIZFields {
         self.readings = found.filter { !ambiguous.contains($0.field) }.reduce(into: []) { list, reading in
             if !list.contains(where: { $0.field == reading.field }) { list.append(reading) }
         }
+        self.withoutValue = labelled.subtracting(found.map(\.field))
     }
 
     subscript(field: VIZField) -> Reading? { self.readings.first { $0.field == field } }

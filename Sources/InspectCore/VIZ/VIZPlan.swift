@@ -209,7 +209,7 @@ extension VIZFields {
         }
         let days = VIZDays(expected, lines: facts.lines, today: today)
         if let issue = days.issue(facts.lines)?.line, facts.lines[issue].confidence < Limits.agreeingVIZText {
-            lines[issue] = Doubt(value: facts.lines[issue].text, limit: Limits.confirmedByNetworks)
+            lines[issue] = Doubt(value: facts.lines[issue].text, limit: Limits.legibleVIZText)
         }
         return lines
     }
@@ -218,7 +218,8 @@ extension VIZFields {
 extension VIZLine {
     /// Whether the line shows the letters and digits of `value`, each with at least `confidence`.
     package func shows(_ value: String, confidence: Double) -> Bool {
-        let seen = zip(self.text, self.confidences).filter { $0.0.isLetter || $0.0.isNumber }
+        let (characters, confidences) = VIZWords.spelt(Array(self.text), self.confidences)
+        let seen = zip(characters, confidences).filter { $0.0.isLetter || $0.0.isNumber }
         let wanted = value.filter { $0.isLetter || $0.isNumber }
         guard !wanted.isEmpty, seen.count >= wanted.count else { return false }
         return (0...seen.count - wanted.count).contains { start in

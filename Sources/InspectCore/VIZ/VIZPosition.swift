@@ -39,6 +39,36 @@ struct VIZPosition {
             ? first : nil
     }
 
+    /// The first line of the only address on a card's back: a street with its number, and directly above or under it a town, all as
+    /// high and with the same left edge.
+    static func address(_ facts: VIZFacts, _ layout: VIZLayout, _ days: VIZDays) -> Int? {
+        guard days.top == -.infinity else { return nil }
+        let isOther = { (index: Int) in layout.isLabel[index] || layout.labels.contains { $0.line == index } }
+        let pairs = facts.lines.indices.compactMap { first -> Int? in
+            guard !isOther(first), let second = layout.continuation(of: first, most: 1).first else { return nil }
+            let texts = [first, second].map { VIZFields.trimmed(facts.lines[$0].text) }
+            return texts.contains(where: self.isStreet) && texts.contains { !self.isStreet($0) && self.isTown($0) }
+                ? first : nil
+        }
+        return pairs.count == 1 ? pairs[0] : nil
+    }
+
+    /// `HEIDESTR. 17`, `Rue de la Gare 4B`; not `160 cm`.
+    private static func isStreet(_ text: String) -> Bool {
+        let words = text.split(separator: " ")
+        guard words.count > 1, let number = words.last, number.first?.isNumber == true, number.count <= 5,
+            number.count(where: \.isLetter) <= 1
+        else { return false }
+        return words.dropLast().joined().count(where: \.isLetter) >= 4
+    }
+
+    /// Letters, before them a postal code at most.
+    private static func isTown(_ text: String) -> Bool {
+        let words = text.split(separator: " ").drop { $0.allSatisfy { $0.isNumber || "-".contains($0) } }
+        return words.joined().count >= 3
+            && words.allSatisfy { $0.allSatisfy { $0.isLetter || "-.()/'’".contains($0) } }
+    }
+
     private func middle(_ line: VIZLine) -> Double { line.place.y + line.place.height / 2 }
 
     /// Lines of words as high as the days' digits.

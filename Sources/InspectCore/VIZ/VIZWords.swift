@@ -62,6 +62,8 @@ enum VIZWords {
                 text[start + offset] = isSmall && word[offset].isLowercase ? small : letter
                 sure[start + offset] = 1
             }
+            // A blank is as certain as the letter before it.
+            if end < text.count, text[end] == " " { sure[end] = sure[end - 1] }
         }
         return (text, sure)
     }

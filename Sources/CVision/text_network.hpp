@@ -18,7 +18,7 @@ enum class Readers { first, second, both };
 /// Reads `crop` (8-bit grey), which holds one line with a little room around it.
 std::vector<Character> read_line(const cv::Mat &crop, Readers readers);
 
-/// SHA-256 of the weights, lower-case hex.
+/// SHA-256 of both networks' weights, one after the other, lower-case hex.
 const std::string &weights_sha256();
 
 }  // namespace cvision::text

@@ -161,7 +161,7 @@ void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
 /// Adds to a line the letters at its ends that are no marks of their own, because they touch a rule, are broken or are faint: they
 /// stand within a blank of it, on its row alone.
 class Ends {
-  public:
+public:
     Ends(const cv::Mat &ink, double threshold) : faint(ink > 0.6 * threshold) {}
 
     void extend(std::vector<cv_text_line> &lines) const {
@@ -173,7 +173,7 @@ class Ends {
         }
     }
 
-  private:
+private:
     cv::Mat faint;
 
     /// How far the letters beside `line` reach to the right (`way` 1) or left (-1).
@@ -214,7 +214,8 @@ class Ends {
 
     static bool is_other(int x, int top, int bottom, const cv_text_line &own, const std::vector<cv_text_line> &lines) {
         return std::any_of(lines.begin(), lines.end(), [&](const cv_text_line &line) {
-            return &line != &own && x >= line.x && x < line.x + line.width && line.y < bottom && line.y + line.height > top;
+            return &line != &own && x >= line.x && x < line.x + line.width && line.y < bottom &&
+                   line.y + line.height > top;
         });
     }
 };

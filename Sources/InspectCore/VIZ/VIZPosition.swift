@@ -35,7 +35,8 @@ struct VIZPosition {
             self.middle(self.facts.lines[$0]) > self.middle(self.issue) - 0.6 * self.issue.place.height
         }
         guard let first = found.first else { return nil }
-        return found.count == 1 || self.layout.continuation(of: first, most: found.count - 1) == Array(found.dropFirst())
+        return found.count == 1
+            || self.layout.continuation(of: first, most: found.count - 1) == Array(found.dropFirst())
             ? first : nil
     }
 

@@ -45,7 +45,10 @@ let package = Package(
         .target(
             name: "CVision",
             // The weights enter through #embed (mrz_weights.c, face_weights.c, text_weights.c).
-            exclude: ["Training", "face_detector.bin", "mrz_reader.bin", "mrz_detector.bin", "text_reader.bin"],
+            exclude: [
+                "Training", "face_detector.bin", "mrz_reader.bin", "mrz_detector.bin", "text_reader.bin",
+                "text_second.bin",
+            ],
             cSettings: [.unsafeFlags(hardening)],
             cxxSettings: visionFlags,
             // dlib's archive, since nearly all of dlib is in its headers. OpenCV's networks and qpdf are loaded on first use

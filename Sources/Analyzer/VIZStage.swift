@@ -26,10 +26,13 @@ enum VIZStage {
         let start = ProcessorClock.now
         let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
         var read: [Int: VIZLine] = [:]
+        // The lines that the second network read.
+        var second: Set<Int> = []
         var plan = VIZPlan(
             page.lines.map { VIZPlan.Line(place: $0.place, height: $0.height, marks: $0.marks) }, expected: expected)
         while let index = plan.next() {
-            let line = try reader.read(page, line: index)
+            if plan.isBesideNames { second.insert(index) }
+            let line = try reader.read(page, line: index, by: plan.isBesideNames ? .second : .first)
             plan.add(line, at: index)
             read[index] = line
         }
@@ -55,9 +58,12 @@ enum VIZStage {
         for place in VIZFields.unseen(facts, expected: expected, today: today).prefix(self.mostLabels) {
             facts.lines.append(try reader.read(page, place: place))
         }
-        for (line, value) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
-            let again = try reader.read(page, line: indices[line], again: true)
-            facts.lines[line].isConfirmed = again.shows(value, confidence: Limits.confirmedVIZText)
+        for (line, doubt) in VIZFields.unconfirmed(facts, expected: expected, today: today) where line < indices.count {
+            let other: TextReader.Networks = second.contains(indices[line]) ? .first : .second
+            for isWider in [false, true] where facts.lines[line].isConfirmed != true {
+                let again = try reader.read(page, line: indices[line], again: isWider, by: other)
+                facts.lines[line].isConfirmed = again.shows(doubt.value, confidence: doubt.limit)
+            }
         }
         facts.cpuMs = ProcessorClock.now - start
         return facts

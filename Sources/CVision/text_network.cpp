@@ -14,6 +14,8 @@
 extern "C" {
 extern const unsigned char cvision_text_reader_weights[];
 extern const size_t cvision_text_reader_weights_size;
+extern const unsigned char cvision_text_second_weights[];
+extern const size_t cvision_text_second_weights_size;
 }
 
 namespace cvision::text {
@@ -30,7 +32,7 @@ constexpr int space = static_cast<int>(letters.find(U' '));
 constexpr int foreign = static_cast<int>(letters.size()), blank = foreign + 1, classes = blank + 1;
 constexpr int strip_rows = 32, window = 129, ends = 8;
 /// Of the shares: half of the lines trained on are hardly legible, so the network doubts what it reads rightly.
-constexpr float sharpness = 2.5f;
+constexpr float sharpness = 2.5f, second_sharpness = 3.5f;
 
 struct Mark {
     char32_t mark;
@@ -61,12 +63,30 @@ bool bears(char32_t letter, const Mark &mark) {
     return mark.letters.find(capital) != std::u32string_view::npos;
 }
 
-const std::vector<Convolution> &network() {
-    static const auto loaded = mrz::load_weights(cvision_text_reader_weights, cvision_text_reader_weights_size);
+std::vector<Convolution> load(const unsigned char *weights, size_t size) {
+    std::vector<Convolution> loaded = mrz::load_weights(weights, size);
     constexpr size_t layers = 9;
     if (loaded.size() != layers || loaded.back().outputs != classes + static_cast<int>(marks.size()))
         throw std::runtime_error("embedded text network has an unexpected number of layers or classes");
     return loaded;
+}
+
+const std::vector<Convolution> &network(bool is_second) {
+    static const auto first = load(cvision_text_reader_weights, cvision_text_reader_weights_size);
+    static const auto second = load(cvision_text_second_weights, cvision_text_second_weights_size);
+    return is_second ? second : first;
+}
+
+/// The network's answers, as sharp as they are trusted.
+Tensor answers(Tensor x, bool is_second) {
+    const std::vector<Convolution> &layers = network(is_second);
+    for (size_t i = 0; i + 1 < layers.size(); ++i) {
+        const bool is_residual = i == 3 || i >= 6;
+        x = mrz::convolve(x, layers[i], Activation::relu, is_residual ? &x : nullptr);
+    }
+    x = mrz::convolve(x, layers.back(), Activation::none);
+    for (float &value : x.values) value *= is_second ? second_sharpness : sharpness;
+    return x;
 }
 
 /// Subtracts the mean and divides by the deviation of windows of 129 columns; the ends are blank (viz_render.py: normalise).
@@ -92,7 +112,7 @@ void to_shares(Tensor &answer, int first, int end) {
     for (int x = 0; x < answer.columns; ++x) {
         float most = -INFINITY, sum = 0;
         for (int c = first; c < end; ++c) most = std::max(most, answer.plane(c)[x]);
-        for (int c = first; c < end; ++c) sum += answer.plane(c)[x] = std::exp(sharpness * (answer.plane(c)[x] - most));
+        for (int c = first; c < end; ++c) sum += answer.plane(c)[x] = std::exp(answer.plane(c)[x] - most);
         for (int c = first; c < end; ++c) answer.plane(c)[x] /= sum;
     }
 }
@@ -235,20 +255,20 @@ void settle_capitals(std::vector<Seen> &line, const Tensor &answer) {
 
 }  // namespace
 
-std::vector<Character> read_line(const cv::Mat &crop) {
+std::vector<Character> read_line(const cv::Mat &crop, Readers readers) {
     if (crop.empty()) return {};
     const double scale = static_cast<double>(strip_rows) / crop.rows;
     const cv::Size size(std::max(8, cvRound(crop.cols * scale)), strip_rows);
     cv::Mat strip;
     if (scale < 1) strip = averaged(crop, size);
     else cv::resize(crop, strip, size, 0, 0, cv::INTER_CUBIC);
-    Tensor x = normalised(strip);
-    const std::vector<Convolution> &layers = network();
-    for (size_t i = 0; i + 1 < layers.size(); ++i) {
-        const bool is_residual = i == 3 || i >= 6;
-        x = mrz::convolve(x, layers[i], Activation::relu, is_residual ? &x : nullptr);
+    const Tensor input = normalised(strip);
+    Tensor x = answers(input, readers == Readers::second);
+    if (readers == Readers::both) {
+        // The mean of what they believe: where one is sure and the other not, the sure one decides.
+        const Tensor other = answers(input, true);
+        for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = (x.values[i] + other.values[i]) / 2;
     }
-    x = mrz::convolve(x, layers.back(), Activation::none);
     to_shares(x, 0, classes);
     to_shares(x, classes, x.channels);
     std::vector<Seen> seen = decoded(x);
@@ -261,8 +281,13 @@ std::vector<Character> read_line(const cv::Mat &crop) {
 }
 
 const std::string &weights_sha256() {
-    static const std::string digest =
-        sha256_hex({cvision_text_reader_weights, cvision_text_reader_weights + cvision_text_reader_weights_size});
+    static const std::string digest = [] {
+        std::vector<char> both(cvision_text_reader_weights,
+                                        cvision_text_reader_weights + cvision_text_reader_weights_size);
+        both.insert(both.end(), cvision_text_second_weights,
+                    cvision_text_second_weights + cvision_text_second_weights_size);
+        return sha256_hex(both);
+    }();
     return digest;
 }
 

@@ -12,10 +12,13 @@ struct Character {
     float confidence;  ///< 0 for a letter of another script
 };
 
-/// Reads `crop` (8-bit grey), which holds one line with a little room around it.
-std::vector<Character> read_line(const cv::Mat &crop);
+/// Which networks read a line: the second was trained longer, and reads small and faint print better, and names worse.
+enum class Readers { first, second, both };
 
-/// SHA-256 of the weights, lower-case hex.
+/// Reads `crop` (8-bit grey), which holds one line with a little room around it.
+std::vector<Character> read_line(const cv::Mat &crop, Readers readers);
+
+/// SHA-256 of both networks' weights, one after the other, lower-case hex.
 const std::string &weights_sha256();
 
 }  // namespace cvision::text

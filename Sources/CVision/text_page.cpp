@@ -158,6 +158,68 @@ void join(std::vector<cv_text_line> &lines, const cv::Mat &strokes) {
         }
 }
 
+/// Adds to a line the letters at its ends that are no marks of their own, because they touch a rule, are broken or are faint: they
+/// stand within a blank of it, on its row alone.
+class Ends {
+public:
+    Ends(const cv::Mat &ink, double threshold) : faint(ink > 0.6 * threshold) {}
+
+    void extend(std::vector<cv_text_line> &lines) const {
+        for (cv_text_line &line : lines) {
+            const double right = reach(line, lines, 1), left = reach(line, lines, -1);
+            line.marks += static_cast<int32_t>((left + right) / (0.8 * line.character_height));
+            line.x -= left;
+            line.width += left + right;
+        }
+    }
+
+private:
+    cv::Mat faint;
+
+    /// How far the letters beside `line` reach to the right (`way` 1) or left (-1).
+    double reach(const cv_text_line &line, const std::vector<cv_text_line> &lines, int way) const {
+        const int height = cvRound(line.character_height), top = cvRound(line.y);
+        const int bottom = std::min(cvRound(line.y + line.height), faint.rows), room = std::max(2, height / 3);
+        const int start = way > 0 ? cvRound(line.x + line.width) : cvRound(line.x) - 1;
+        const int blank = height, most = 8 * height;
+        int end = start, run = 0, empty = 0, own = 0, around = 0, high = bottom, low = top;
+        for (int x = start; x >= 0 && x < faint.cols && std::abs(x - start) < most; x += way) {
+            if (is_other(x, top, bottom, line, lines)) break;
+            const int inked = count(x, top, bottom);
+            if (inked > 0) {
+                own += inked, ++run, empty = 0;
+                for (int y = top; y < bottom; ++y)
+                    if (faint.at<uint8_t>(y, x) != 0) high = std::min(high, y), low = std::max(low, y);
+                around += count(x, top - room, top - 1) + count(x, bottom + 1, bottom + room);
+                // A rule, or texture: letters end.
+                if (run > 2 * height) break;
+                continue;
+            }
+            if (run > 0) {
+                // A field's number before its value is smaller.
+                if (2 * around > own || own < height || low - high < 0.6 * height) break;
+                end = x;
+                run = own = around = 0, high = bottom, low = top;
+            }
+            if (++empty > blank) break;
+        }
+        return std::abs(end - start);
+    }
+
+    int count(int x, int from, int to) const {
+        int inked = 0;
+        for (int y = std::max(0, from); y < std::min(to, faint.rows); ++y) inked += faint.at<uint8_t>(y, x) != 0;
+        return inked;
+    }
+
+    static bool is_other(int x, int top, int bottom, const cv_text_line &own, const std::vector<cv_text_line> &lines) {
+        return std::any_of(lines.begin(), lines.end(), [&](const cv_text_line &line) {
+            return &line != &own && x >= line.x && x < line.x + line.width && line.y < bottom &&
+                   line.y + line.height > top;
+        });
+    }
+};
+
 }  // namespace
 }  // namespace cvision
 
@@ -194,8 +256,11 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
             }
             cv::fillConvexPoly(ink, polygon, cv::Scalar(0));
         }
-        const cv::Mat strokes = ink > ink_threshold(ink);
+        const double threshold = ink_threshold(ink);
+        const cv::Mat strokes = ink > threshold;
         made->lines = chain(find_marks(strokes));
+        join(made->lines, strokes);
+        Ends(ink, threshold).extend(made->lines);
         join(made->lines, strokes);
         // From top to bottom.
         std::sort(made->lines.begin(), made->lines.end(),

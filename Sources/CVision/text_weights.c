@@ -6,3 +6,8 @@ const unsigned char cvision_text_reader_weights[] = {
 #embed "text_reader.bin"
 };
 const size_t cvision_text_reader_weights_size = sizeof cvision_text_reader_weights;
+
+const unsigned char cvision_text_second_weights[] = {
+#embed "text_second.bin"
+};
+const size_t cvision_text_second_weights_size = sizeof cvision_text_second_weights;

@@ -9,13 +9,28 @@ package struct TextReader: Sendable {
 
     package init() {}
 
+    /// Which networks read a line.
+    package enum Networks: Sendable {
+        case first, second, both
+
+        var code: cv_text_readers {
+            switch self {
+            case .first: CV_TEXT_FIRST
+            case .second: CV_TEXT_SECOND
+            case .both: CV_TEXT_BOTH
+            }
+        }
+    }
+
     /// Reads the line at `index` of `page`.
     ///
     /// - Parameter again: Reads the line with other margins and scale, for a second, independent reading.
-    package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VIZLine {
+    package func read(
+        _ page: TextPage, line index: Int, again: Bool = false, by networks: Networks = .first
+    ) throws(InspectError) -> VIZLine {
         var reading = cv_text_reading()
         try callVision { error in
-            cv_text_read(page.pointer, Int32(index), again, &reading, &error)
+            cv_text_read(page.pointer, Int32(index), again, networks.code, &reading, &error)
         }
         let (text, confidences) = Self.text(reading)
         let line = page.lines[index]
@@ -53,12 +68,13 @@ package struct TextReader: Sendable {
         topLeft: Point(x: 0, y: 0), topRight: Point(x: 0, y: 0), bottomRight: Point(x: 0, y: 0),
         bottomLeft: Point(x: 0, y: 0))
 
+    /// Small print, mostly: the second network's.
     private func text(_ page: TextPage, _ place: Box) throws(InspectError) -> (String, [Double]) {
         var reading = cv_text_reading()
         try callVision { error in
             cv_text_read_box(
                 page.pointer, place.x * page.side, place.y * page.side, place.width * page.side,
-                place.height * page.side, &reading, &error)
+                place.height * page.side, CV_TEXT_SECOND, &reading, &error)
         }
         return Self.text(reading)
     }

@@ -1,7 +1,7 @@
-"""Trains the text reader on drawn lines. usage: train_viz.py WORK.pt STEPS
+"""Trains the text reader on drawn lines. usage: train_viz.py WORK.pt MINUTES
 
 WORK.pt holds the state of training, and beside it WORK.net.pt the averaged network to export; a training that was interrupted
-goes on from there. One process draws and learns.
+goes on from there. All processors but one draw; a GPU learns where torch finds one.
 """
 
 import os
@@ -14,36 +14,25 @@ import torch
 from torch.nn import functional as F
 
 from viz_net import VIZReader
-from viz_render import ENDS, HEIGHT, STRIDE, UNSEEN, VIZData, normalise
-from viz_text import BASES, BLANK, CLASSES, written
+from viz_pool import IGNORE, Drawers, Pool, WIDTHS
+from viz_render import ENDS, HEIGHT, UNSEEN, VIZData, normalise
+from viz_text import BLANK, CLASSES, labels, written
 
-BUCKETS = ((176, 32), (384, 16))  # columns of a strip with its ends, strips of a batch
-POOL, FRESH = 2500, 12  # samples kept for each bucket; drawn anew for each step: each is used about twice
-PEAK, WARM, ALONE = 2.5e-3, 200, 1200  # rate; steps until it; steps with known places only
-IGNORE = -1
-
-
-def places(width, classes, marks, at, widths):
-    """The class and mark of every second column: what is shown there, nothing between, not judged at the edges of letters."""
-    count = width // STRIDE
-    x = np.arange(count) * STRIDE - ENDS
-    letters = np.full(count, BLANK, np.int64)
-    signs = np.full(count, IGNORE, np.int64)
-    away = np.abs(x[None] - at[:, None]) / np.maximum(widths, 1)[:, None]
-    letters[(away < 0.38).any(0)] = IGNORE
-    for i in range(len(at)):
-        near = away[i] < 0.2
-        near[int(np.argmin(away[i]))] = True
-        letters[near] = classes[i]
-        signs[near] = marks[i] if classes[i] != BASES.index(" ") else IGNORE
-    return letters, signs
+WARM, ALONE = 300, 1000  # steps until the full rate; steps with known places only
+LINES = 300  # drawn ones of each set that measure progress
 
 
-def prepared(sample, width):
-    strip, labels, at, widths, line = sample
-    x = np.zeros((1, HEIGHT, width), np.float32)
-    x[0, :, ENDS:ENDS + strip.shape[1]] = normalise(strip)
-    return (x, *places(width, labels[:, 0], labels[:, 1], at, widths), labels[:, 0], line)
+class Device:
+    """How much is learnt at once, and how many drawn lines are kept: what the memory holds."""
+
+    def __init__(self):
+        is_gpu = torch.cuda.is_available()
+        self.name = "cuda" if is_gpu else "cpu"
+        self.batch = (640, 384) if is_gpu else (32, 16)
+        self.kept = (600_000, 1_000_000) if is_gpu else (20_000, 20_000)
+        self.least = 4_000 if is_gpu else 256
+        self.peak = 4e-3 if is_gpu else 2.5e-3
+        self.half = torch.autocast("cuda", torch.bfloat16, enabled=is_gpu)
 
 
 def decode(out):
@@ -80,93 +69,103 @@ def distance(a, b):
 
 def readable(line):
     """The line as the reader should give it."""
-    from viz_text import labels
     return "".join(written(*label) for label in labels(line))
 
 
-def measure(net, samples):
+def measure(net, samples, device):
+    """Shares of lines that are exact and of characters that are wrong."""
     exact = wrong = total = 0
     net.eval()
     with torch.no_grad():
-        for sample in samples:
-            width = -(-(sample[0].shape[1] + 2 * ENDS) // 4) * 4
-            line, _ = decode(net(torch.from_numpy(prepared(sample, width)[0][None])))[0]
-            truth = readable(sample[4])
-            exact += line == truth
-            wrong += distance(line, truth)
+        for strip, *_, line in samples:
+            x = np.zeros((1, 1, HEIGHT, -(-(strip.shape[1] + 2 * ENDS) // 4) * 4), np.float32)
+            x[0, 0, :, ENDS:ENDS + strip.shape[1]] = normalise(strip)
+            found, _ = decode(net(torch.from_numpy(x).to(device)).float().cpu())[0]
+            truth = readable(line)
+            exact += found == truth
+            wrong += distance(found, truth)
             total += len(truth)
     return exact / len(samples), wrong / total
 
 
+def losses(out, batch, step):
+    """Of the known places, of the order of characters, of diacritics."""
+    _, letters, signs, classes, counts = batch
+    out = out.float()
+    placed = F.cross_entropy(out[:, :CLASSES], letters, ignore_index=IGNORE)
+    marked = F.cross_entropy(out[:, CLASSES:], signs, ignore_index=IGNORE)
+    if step < ALONE:
+        return placed, torch.zeros_like(placed), marked
+    columns = torch.full_like(counts, out.shape[2])
+    shares = out[:, :CLASSES].permute(2, 0, 1).log_softmax(2)
+    ordered = F.ctc_loss(shares, classes, columns, counts, BLANK, "none", zero_infinity=True)
+    return placed, (ordered / counts).mean(), marked
+
+
+def save(path, net, mean, optimiser, step, done):
+    state = {"step": step, "seconds": done, "net": net.state_dict(), "mean": mean.state_dict(), "optimiser": optimiser.state_dict()}
+    torch.save(state, path + ".new")
+    os.replace(path + ".new", path)
+    torch.save({name: value.cpu() for name, value in mean.state_dict().items()}, path.removesuffix(".pt") + ".net.pt")
+
+
 def main():
-    path, steps = sys.argv[1], int(sys.argv[2])
+    path, whole = sys.argv[1], 60 * float(sys.argv[2])
     torch.manual_seed(1)
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
-    net, mean = (VIZReader().to(memory_format=torch.channels_last) for _ in range(2))
-    optimiser = torch.optim.AdamW(net.parameters(), lr=PEAK, weight_decay=1e-3)
-    step = 0
-    if os.path.exists(path):
-        state = torch.load(path)
-        step = state["step"]
+    state = torch.load(path, map_location="cpu") if os.path.exists(path) else None
+    step, before = (state["step"], state["seconds"]) if state else (0, 0.0)
+    drawers = Drawers(max(1, os.cpu_count() - 1), 1 + 1000 * step)
+    device = Device()
+    net, mean = (VIZReader().to(device.name, memory_format=torch.channels_last) for _ in range(2))
+    optimiser = torch.optim.AdamW(net.parameters(), lr=device.peak, weight_decay=1e-3)
+    if state:
         net.load_state_dict(state["net"])
         mean.load_state_dict(state["mean"])
         optimiser.load_state_dict(state["optimiser"])
     else:
         mean.load_state_dict(net.state_dict())
-    data = VIZData(1 + step)
+    own, averaged = ([v for v in n.state_dict().values() if v.dtype.is_floating_point] for n in (net, mean))
     seen, unseen = VIZData(999_983), VIZData(999_979, UNSEEN)
-    held = [seen.sample() for _ in range(200)], [unseen.sample() for _ in range(200)]
-    pools, drawn, dice = [[], []], [1, 1], np.random.default_rng(2 + step)
-    start, shown, averages = time.time(), time.time(), np.zeros(3)
-    while step < steps:
-        for _ in range(FRESH if min(map(len, pools)) >= 200 else 600):
-            sample = data.sample(easy=step < 200)
-            need = sample[0].shape[1] + 2 * ENDS
-            bucket = next((i for i, (width, _) in enumerate(BUCKETS) if need <= width), None)
-            if bucket is not None:
-                pools[bucket].append(prepared(sample, BUCKETS[bucket][0]))
-                drawn[bucket] += 1
-                del pools[bucket][:-POOL]
-        shares = [count / size for count, (_, size) in zip(drawn, BUCKETS)]
+    held = [seen.sample() for _ in range(LINES)], [unseen.sample() for _ in range(LINES)]
+    pools = [Pool(width, kept, device.name) for width, kept in zip(WIDTHS, device.kept)]
+    while min(map(len, pools)) < device.least:
+        drawers.deliver(pools, 1)
+    dice, start, shown, averages = np.random.default_rng(2 + step), time.time(), time.time(), torch.zeros(3, device=device.name)
+    while (done := before + time.time() - start) < whole:
+        drawers.deliver(pools, 8)
+        shares = [pool.drawn / size for pool, size in zip(pools, device.batch)]
         bucket = int(dice.random() > shares[0] / sum(shares))
-        chosen = [pools[bucket][i] for i in dice.integers(0, len(pools[bucket]), BUCKETS[bucket][1])]
-        x, letters, signs = (torch.from_numpy(np.stack([c[i] for c in chosen])) for i in range(3))
-        rate = float(PEAK * min(1, (step + 1) / WARM) * (0.5 + 0.5 * np.cos(np.pi * step / steps)))
+        batch = pools[bucket].batch(device.batch[bucket])
         for group in optimiser.param_groups:
-            group["lr"] = rate
+            group["lr"] = float(device.peak * min(1, (step + 1) / WARM) * (0.5 + 0.5 * np.cos(np.pi * done / whole)))
         net.train()
         optimiser.zero_grad()
-        out = net(x.to(memory_format=torch.channels_last))
-        placed = F.cross_entropy(out[:, :CLASSES], letters, ignore_index=IGNORE)
-        marked = F.cross_entropy(out[:, CLASSES:], signs, ignore_index=IGNORE)
-        if step < ALONE:
-            loss, ordered = placed + marked, torch.zeros(())
-        else:
-            lengths = torch.tensor([len(c[3]) for c in chosen])
-            ordered = F.ctc_loss(out[:, :CLASSES].permute(2, 0, 1).log_softmax(2), torch.from_numpy(np.concatenate([c[3] for c in chosen])),
-                                 torch.full((len(chosen),), out.shape[2]), lengths, BLANK, "none", zero_infinity=True)
-            ordered = (ordered / lengths).mean()
-            loss = ordered + 0.5 * placed + marked
-        loss.backward()
+        with device.half:
+            out = net(batch[0].to(memory_format=torch.channels_last))
+        parts = losses(out, batch, step)
+        (0.5 * parts[0] + parts[1] + parts[2] if step >= ALONE else parts[0] + parts[2]).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 2.0)
         optimiser.step()
         step += 1
-        keep = min(0.998, (1 + step) / (10 + step))
         with torch.no_grad():
-            for a, b in zip(mean.state_dict().values(), net.state_dict().values()):
-                a.mul_(keep).add_(b, alpha=1 - keep) if a.dtype.is_floating_point else a.copy_(b)
-        parts = np.array([placed.item(), ordered.item(), marked.item()])
-        averages = parts if averages.sum() == 0 else 0.98 * averages + 0.02 * parts
-        if time.time() - shown > 150 or step == steps:
-            shown = time.time()
-            torch.save({"step": step, "net": net.state_dict(), "mean": mean.state_dict(), "optimiser": optimiser.state_dict()}, path + ".new")
-            os.replace(path + ".new", path)
-            torch.save(mean.state_dict(), path.removesuffix(".pt") + ".net.pt")
-            rates = [measure(mean, samples) for samples in held]
-            print(f"{time.time() - start:.0f}s step {step} places {averages[0]:.3f} order {averages[1]:.3f} marks {averages[2]:.4f} "
-                  + " ".join(f"{name}: lines {exact:.3f} characters wrong {wrong:.3f}" for name, (exact, wrong) in zip(("seen", "unseen"), rates)),
-                  flush=True)
+            torch._foreach_lerp_(averaged, own, 1 - min(0.999, (1 + step) / (10 + step)))
+            averages = 0.98 * averages + 0.02 * torch.stack(parts) if step > 1 else torch.stack(parts)
+        if time.time() - shown > 75:
+            shown = report(path, net, mean, optimiser, step, before + time.time() - start, averages, held, pools, device)
+    report(path, net, mean, optimiser, step, before + time.time() - start, averages, held, pools, device)
+
+
+def report(path, net, mean, optimiser, step, done, averages, held, pools, device):
+    save(path, net, mean, optimiser, step, done)
+    rates = [measure(mean, samples, device.name) for samples in held]
+    print(f"{done:.0f}s step {step} drawn {sum(pool.drawn for pool in pools)} "
+          + "places {:.3f} order {:.3f} marks {:.4f} ".format(*averages.tolist())
+          + " ".join(f"{name}: lines {exact:.3f} characters wrong {wrong:.3f}"
+                     for name, (exact, wrong) in zip(("seen", "unseen"), rates)),
+          flush=True)
+    return time.time()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from mrz_render import light, paper, pen, sensor
-from viz_text import labels, text
+from viz_text import labels, name, pick, text, upper
 
 HEIGHT, STRIDE, WINDOW = 32, 2, 129  # rows of a strip; columns for each answer; columns of the normalisation's window
 CAP = 30  # height of a capital letter on the canvas, pixels
@@ -124,6 +124,19 @@ def clean(rng, image, unit):
     return image
 
 
+def overprint(rng, h, w):
+    """A word across the page, as specimens bear it and stamps leave it, 0…1."""
+    mark = np.zeros((h, w), np.uint8)
+    face = int(pick(rng, [cv2.FONT_HERSHEY_SIMPLEX, cv2.FONT_HERSHEY_DUPLEX, cv2.FONT_HERSHEY_TRIPLEX, cv2.FONT_HERSHEY_COMPLEX]))
+    for _ in range(int(rng.integers(1, 4))):
+        place = int(rng.uniform(-100, w - 200)), int(rng.uniform(0.3, 1.2) * h)
+        cv2.putText(mark, upper(name(rng, "")) * 2, place, face, rng.uniform(2, 6), 255, int(rng.integers(1, 14)), cv2.LINE_AA)
+    if rng.random() < 0.5:  # outlines only
+        mark = cv2.morphologyEx(mark, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8))
+    turn = cv2.getRotationMatrix2D((w / 2, h / 2), rng.uniform(-35, 35), 1)
+    return cv2.warpAffine(mark, turn, (w, h)).astype(np.float32) / 255
+
+
 class VIZData:
     def __init__(self, seed, families=FAMILIES):
         self.rng = np.random.default_rng(seed)
@@ -135,7 +148,10 @@ class VIZData:
         """Part of one of some papers, which cost more than the text on them."""
         rng = self.rng
         if len(self.papers) < 60 or self.used % 40 == 0:
-            self.papers.append(paper(rng, 260, 1100, CAP * rng.uniform(0.4, 1.2)).astype(np.float32))
+            sheet = paper(rng, 260, 1100, CAP * rng.uniform(0.4, 1.2)).astype(np.float32)
+            if rng.random() < 0.3:
+                sheet -= rng.uniform(0.05, 0.45) * overprint(rng, 260, 1100)
+            self.papers.append(sheet)
             del self.papers[:-60]
         self.used += 1
         sheet = self.papers[int(rng.integers(len(self.papers)))]
@@ -206,7 +222,9 @@ class VIZData:
         page = light(rng, np.clip(page, 0, 1.2)) if not easy else np.clip(page, 0, 1) * 255
 
         # To the sensor.
-        unit = float(np.exp(rng.uniform(np.log(9 if easy else 8), np.log(26))))  # height of capitals there
+        # Height of capitals there: small images are magnified before they are read.
+        is_small = rng.random() < 0.25
+        unit = float(rng.uniform(5, 9) if is_small else np.exp(rng.uniform(np.log(9 if easy else 8), np.log(26))))
         scale = unit / CAP
         across = scale * (rng.uniform(0.78, 1.2) if rng.random() < 0.35 else rng.uniform(0.95, 1.05))
         if scale < 0.7:
@@ -220,11 +238,13 @@ class VIZData:
         m[:, 2] = -corners.min(0)
         size = np.ceil(corners.max(0) - corners.min(0)).astype(int) + 1
         seen = cv2.warpAffine(page, m, (int(size[0]), int(size[1])), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        if unit > 8 and rng.random() < 0.04:  # a screen's letters, without shades
+            seen = np.where(seen < seen.min() + 0.55 * (np.median(seen) - seen.min()), seen.min(), np.median(seen)).astype(np.float32)
         seen = sensor(rng, seen, unit) if not easy else clean(rng, seen, unit)
 
         # The page is magnified where the image is small; then the box of the line is cut out.
-        if unit < 15 and rng.random() < 0.5:
-            more = rng.uniform(1.2, 2)
+        if is_small or unit < 15 and rng.random() < 0.5:
+            more = 2 if is_small and rng.random() < 0.7 else rng.uniform(1.2, 2)
             seen = cv2.resize(seen, None, fx=more, fy=more, interpolation=cv2.INTER_LINEAR)
             m = m * more
         points = np.array([[box[0], box[1], 1], [box[2], box[1], 1], [box[0], box[3], 1], [box[2], box[3], 1]], np.float32) @ m.T
@@ -246,7 +266,7 @@ class VIZData:
         cut = [max(0, int(np.floor(x0 - left))), max(0, int(np.floor(y0 - top))),
                min(seen.shape[1], int(np.ceil(x1 + right))), min(seen.shape[0], int(np.ceil(y1 + bottom)))]
         crop = seen[cut[1]:cut[3], cut[0]:cut[2]]
-        if crop.shape[0] < 5 or crop.shape[1] < 4:
+        if crop.shape[0] < 8 or crop.shape[1] < 4:
             return None
         strip = scaled(crop)
         k = strip.shape[1] / crop.shape[1]

@@ -45,14 +45,17 @@ typedef struct {
     float confidences[CV_TEXT_MAX_CHARACTERS];
 } cv_text_reading;
 
-/// Reads the line at `index` of `page`, in about 0.12 ms for each character. `again` uses other margins, for a second
+/// Which of the two networks read: the second was trained longer, and reads small and faint print better, but overlooks blanks.
+typedef enum { CV_TEXT_FIRST, CV_TEXT_SECOND, CV_TEXT_BOTH } cv_text_readers;
+
+/// Reads the line at `index` of `page`, in about 0.12 ms for each character and network. `again` uses other margins, for a second
 /// reading that is independent of the first.
-cv_status cv_text_read(const cv_text_page *_Nonnull page, int32_t index, bool again, cv_text_reading *_Nonnull reading,
-                       cv_error *_Nullable error);
+cv_status cv_text_read(const cv_text_page *_Nonnull page, int32_t index, bool again, cv_text_readers readers,
+                       cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
 
 /// The same for any box of `page`, in its pixels.
 cv_status cv_text_read_box(const cv_text_page *_Nonnull page, double x, double y, double width, double height,
-                           cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
+                           cv_text_readers readers, cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
 
 #ifdef __cplusplus
 }

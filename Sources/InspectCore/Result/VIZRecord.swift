@@ -120,7 +120,8 @@ package struct VIZRecord: Codable, Sendable {
         guard index.map({ self.fields[$0].reason != nil }) ?? true, let issue = days.issue(facts.lines) else { return }
         let line = facts.lines[issue.line]
         // The days that agree with the expiry prove most of its characters.
-        guard line.confidence >= Limits.agreeingVIZText else { return }
+        guard line.confidence >= (line.isConfirmed == true ? Limits.doubtfulVIZText : Limits.agreeingVIZText)
+        else { return }
         let field = Field(
             name: VIZField.issuingDate.rawValue, value: issue.day.iso8601, confidence: line.confidence, comparison: nil)
         if let index { self.fields[index] = field } else { self.fields.append(field) }

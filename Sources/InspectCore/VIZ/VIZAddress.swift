@@ -7,7 +7,7 @@ struct VIZAddress: Hashable {
 
     /// - Parameter text: The printed lines.
     init?(_ text: String) {
-        var lines = text.split(separator: "\n").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
+        var lines = text.split(separator: "\n").map { Self.numbered($0.trimmingBlanks) }.filter { !$0.isEmpty }
         guard !lines.isEmpty else { return nil }
         if let last = lines.last, let american = Self.american(last) {
             (self.city, self.subdivision, self.postalCode) = american
@@ -23,6 +23,14 @@ struct VIZAddress: Hashable {
             self.city = lines.remove(at: 1 - number)
         }
         self.street = lines.isEmpty ? nil : lines.joined(separator: ", ")
+    }
+
+    /// Words of digits and O alone are numbers: many fonts print O and 0 alike.
+    private static func numbered(_ line: String) -> String {
+        line.split(separator: " ", omittingEmptySubsequences: false).map { word in
+            let isNumber = word.contains(where: \.isNumber) && word.allSatisfy { $0.isNumber || "O,-".contains($0) }
+            return String(isNumber ? word.replacing("O", with: "0") : word)
+        }.joined(separator: " ")
     }
 
     /// `BIGTOWN, MA, 02801`, `YOUR CITY WA 99999-1234`, `TORONTO, ON M4B 1B3`

@@ -5,6 +5,10 @@ struct VIZDays: Hashable {
     var birth: CalendarDate?
     var expiry: CalendarDate?
     var today: CalendarDate?
+    /// Whether the document is a passport's data page.
+    var isBooklet = false
+    /// The holder's names by the machine-readable data.
+    var names: [VIZExpectation.Value] = []
 
     /// The top of the lowest line that shows name or birth by the machine-readable data: titles stand above it.
     var top: Double?
@@ -20,11 +24,15 @@ struct VIZDays: Hashable {
     /// - Parameter expected: The machine-readable data; their days decide the order.
     init(_ expected: VIZExpectation?, lines: [VIZLine], today: CalendarDate) {
         self.today = today
+        self.isBooklet = expected?.isBooklet == true
+        self.names = expected?.names ?? []
         self.birth = expected?.values.first { $0.field == .dateOfBirth }?.date
         self.expiry = expected?.values.first { $0.field == .expiryDate }?.date
         let heads: Set<VIZField> = [.lastName, .firstName, .dateOfBirth]
         let known = (expected?.values ?? []).filter { heads.contains($0.field) } + (expected?.names ?? [])
         self.top = known.compactMap { value in lines.first { value.isShown(in: $0.text) }?.place.y }.max()
+        // A card's back bears neither: what says that it is an authority is no title there.
+        if self.top == nil, expected?.isCard == true { self.top = -.infinity }
         for line in lines {
             let days = VIZDate.readings(line.text)
             // Without machine-readable data, days of one shape prove each other.

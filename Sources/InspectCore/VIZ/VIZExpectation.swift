@@ -29,6 +29,8 @@ package struct VIZExpectation: Sendable, Hashable {
     var state: String?
     /// Whether the MRZ is a passport's, whose page has names above all that the MRZ lacks (Doc 9303-4 §4.1).
     var isBooklet = false
+    /// Whether the MRZ is that of a card's back.
+    var isCard = false
     /// The names, also where the reader was not sure of them: a VIZ that shows them proves both.
     var names: [Value] = []
 
@@ -39,6 +41,7 @@ package struct VIZExpectation: Sendable, Hashable {
         self.values = []
         self.state = mrz.issuingState
         self.isBooklet = mrz.format == .td3
+        self.isCard = mrz.format == .td1
         let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count

@@ -25,8 +25,15 @@ package struct VIZFields {
 
         /// The least confidence that a second reading makes certain.
         var confirmedLimit: Double {
-            self.field == .documentNumber || self.field == .personalNumber
-                ? Limits.confirmedTwiceVIZNumber : Limits.confirmedTwiceVIZText
+            switch self.field {
+            case .lastName, .firstName: Limits.confirmedTwiceVIZText
+            default: Limits.doubtfulVIZText
+            }
+        }
+
+        /// The least confidence that the second reading itself needs: it is sure where the first is not nearly so.
+        var confirmingLimit: Double {
+            self.confidence >= Limits.confirmedTwiceVIZText ? Limits.confirmedVIZText : Limits.reportedVIZText
         }
     }
 
@@ -61,12 +68,14 @@ package struct VIZFields {
                     continue
                 }
             }
-            guard let line = layout.value(of: label) else { continue }
-            let characters = 0..<facts.lines[line].text.count
-            if let reading = Self.reading(
-                field, facts, line: line, characters: characters, layout: layout, dates: dates)
-            {
-                found.append(reading)
+            for line in layout.values(of: label) {
+                let characters = 0..<facts.lines[line].text.count
+                if let reading = Self.reading(
+                    field, facts, line: line, characters: characters, layout: layout, dates: dates)
+                {
+                    found.append(reading)
+                    break
+                }
             }
         }
         if !labelled.contains(.issuingAuthority), !found.contains(where: { $0.field == .issuingAuthority }),
@@ -74,6 +83,25 @@ package struct VIZFields {
             let reading = Self.reading(
                 .issuingAuthority, facts, line: line, characters: 0..<facts.lines[line].text.count, layout: layout,
                 dates: dates)
+        {
+            found.append(reading)
+        }
+        if let position = VIZPosition(facts, layout, dates) {
+            let taken = Set(found.flatMap(\.lines))
+            let places = [
+                (VIZField.placeOfBirth, position.placeOfBirth(but: taken)),
+                (.issuingAuthority, position.authority(but: taken)),
+            ]
+            for case (let field, let line?) in places where !found.contains(where: { $0.field == field }) {
+                let characters = 0..<facts.lines[line].text.count
+                let reading = Self.reading(
+                    field, facts, line: line, characters: characters, layout: layout, dates: dates)
+                if let reading { found.append(reading) }
+            }
+        }
+        if !found.contains(where: { $0.field == .address }), let line = VIZPosition.address(facts, layout, dates),
+            let reading = Self.reading(
+                .address, facts, line: line, characters: 0..<facts.lines[line].text.count, layout: layout, dates: dates)
         {
             found.append(reading)
         }
@@ -98,7 +126,7 @@ package struct VIZFields {
     private static func reading(
         _ field: VIZField, _ facts: VIZFacts, line index: Int, characters: Range<Int>, layout: VIZLayout, dates: VIZDays
     ) -> Reading? {
-        let line = facts.lines[index]
+        let line = Self.spelt(facts.lines[index], field)
         var characters = characters
         if field.isDate, let day = VIZDate.range(line.text), characters.contains(day.lowerBound) {
             // What stands beside a day may be hard to read.
@@ -146,12 +174,31 @@ package struct VIZFields {
         for more in layout.continuation(of: index, most: self.moreLines[field] ?? 0) {
             // Another field's value, a day for example, is no second line of a name.
             if field == .issuingAuthority, facts.lines[more].text.count(where: \.isNumber) > 2 { break }
-            reading.value += "\n" + self.trimmed(facts.lines[more].text)
-            reading.confidence = min(reading.confidence, facts.lines[more].confidence)
+            let next = Self.spelt(facts.lines[more], field)
+            if field == .issuingAuthority, VIZAuthority.begins(line.text),
+                VIZAuthority.begins(next.text, isWhole: false)
+            {
+                // The same in another language: the more certain one.
+                guard VIZAuthority.begins(next.text), next.confidence > reading.confidence else { break }
+                reading.value = self.trimmed(next.text)
+                (reading.confidence, reading.isConfirmed) = (next.confidence, next.isConfirmed == true)
+                (reading.line, reading.lines) = (more, [more])
+                break
+            }
+            reading.value += "\n" + self.trimmed(next.text)
+            reading.confidence = min(reading.confidence, next.confidence)
             reading.isConfirmed = reading.isConfirmed && facts.lines[more].isConfirmed == true
             reading.lines.append(more)
         }
         return reading
+    }
+
+    private static func spelt(_ line: VIZLine, _ field: VIZField) -> VIZLine {
+        guard field == .placeOfBirth || field == .issuingAuthority else { return line }
+        var line = line
+        let (characters, confidences) = VIZWords.spelt(Array(line.text), line.confidences)
+        (line.text, line.confidences) = (String(characters), confidences)
+        return line
     }
 
     /// `3. 03.02.1991 KRAKÓW`: EU licences print the place of birth after the day.

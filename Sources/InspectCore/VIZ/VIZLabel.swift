@@ -141,6 +141,11 @@ enum VIZLabel {
                     if isWhole || first == 0, let field = Self.short[letters] {
                         let mark = Mark(field: field, characters: characters, letters: letters.count)
                         found.append((mark, 0, Self.doubtful.contains(letters)))
+                    } else if isWhole, let last = words.last, last.part > words[0].part,
+                        let field = Self.almost(letters)
+                    {
+                        // One wrong letter, beside the field's name in another language.
+                        found.append((Mark(field: field, characters: characters, letters: letters.count), 1, true))
                     }
                 }
                 if letters.count + 1 >= Self.leastLetters, let near = Self.nearest(letters) {
@@ -165,6 +170,17 @@ enum VIZLabel {
             marks.append(candidate.mark)
         }
         return marks.sorted { $0.characters.lowerBound < $1.characters.lowerBound }
+    }
+
+    /// The field of the only short name that differs from `letters` in one; `nil` if those are of several fields.
+    private static func almost(_ letters: [UInt8]) -> VIZField? {
+        guard letters.count >= 5 else { return nil }
+        let fields = Set(
+            Self.short.filter { name, _ in
+                name.count >= 5 && abs(name.count - letters.count) <= 1
+                    && Self.distance(name, letters, most: 1) != nil
+            }.map(\.value))
+        return fields.count == 1 ? fields.first ?? nil : nil
     }
 
     /// The name of a label that `letters` are, of all with the fewest wrong letters; `nil` if those are of several fields.

@@ -118,7 +118,10 @@ struct VIZLayout {
     // MARK: Values
 
     /// The line of a label's value: under it, or else right of it.
-    func value(of label: Label) -> Int? { self.below(label) ?? self.beside(label) }
+    func value(of label: Label) -> Int? { self.values(of: label).first }
+
+    /// The lines that may be a label's value, the likelier first.
+    func values(of label: Label) -> [Int] { [self.below(label), self.beside(label)].compactMap { $0 } }
 
     /// The nearest line under the label, unless that is another label.
     private func below(_ label: Label) -> Int? {

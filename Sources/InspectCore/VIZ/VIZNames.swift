@@ -21,11 +21,14 @@ enum VIZNames {
             let rest = characters[..<range.lowerBound] + characters[range.upperBound...]
             let isAlone = !rest.contains { $0.isLetter }
             let isWhole = others.contains { $0.isShown(in: line.text) }
-            // `LIN, CHIEN-SHENG` names the family first; a signature seldom does.
-            let isListed = isWhole && line.text.contains(",")
+            // `LIN, CHIEN-SHENG` and `KOWALSKA-NOWAK BEATA` name the family first; a signature seldom does.
+            let isListed =
+                isWhole && (line.text.contains(",") || Self.isFamilyFirst(value.field, range, in: characters))
             let rank = index == labelled && !isWhole ? 3 : isAlone ? 2 : isListed ? 1 : 0
             guard rank > 0, let confidence = line.confidences[range.clamped(to: line.confidences.indices)].min(),
-                confidence >= Limits.agreeingVIZText, Self.isPlainlyWritten(text)
+                confidence >= Limits.agreeingVIZText, Self.isPlainlyWritten(text),
+                // The MRZ knows where words end; a narrow blank is easily overlooked.
+                Self.words(text).count >= Self.words(value.text).count
             else { continue }
             if let best, best.rank >= rank { continue }
             best = (
@@ -35,6 +38,14 @@ enum VIZNames {
             )
         }
         return best?.printed
+    }
+
+    private static func words(_ text: String) -> [Substring] { text.split { $0 == " " || $0 == "-" } }
+
+    /// Whether a line of capitals with the whole name begins with the family's, or ends with the given ones.
+    private static func isFamilyFirst(_ field: VIZField, _ range: Range<Int>, in line: [Character]) -> Bool {
+        let others = field == .lastName ? line[..<range.lowerBound] : line[range.upperBound...]
+        return !others.contains(where: \.isLetter) && !line.contains(where: \.isLowercase)
     }
 
     /// Whether every word is capitals alone, or a capital and small letters: anything else was misread.

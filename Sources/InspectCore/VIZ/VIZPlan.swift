@@ -70,6 +70,9 @@ package struct VIZPlan {
             ?? self.take(self.labels, .labels, most: Self.mostLabels)
     }
 
+    /// Whether the last line to read is none that may show a name that the machine-readable data have.
+    package var isBesideNames: Bool { self.step == .values || self.step == .labels }
+
     package mutating func add(_ line: VIZLine, at index: Int) {
         self.read.insert(index)
         // Letters that touch are one mark.
@@ -182,20 +185,31 @@ extension VIZFields {
         }
     }
 
-    /// Lines whose values would be certain if a second reading gave the same text, and those values' characters.
+    /// A value that would be certain if the other network gave the same text.
+    package struct Doubt {
+        package var value: String
+        /// The confidence that every character of the other reading needs.
+        package var limit: Double
+    }
+
+    /// The doubtful values by line.
     package static func unconfirmed(
         _ facts: VIZFacts, expected: VIZExpectation?, today: CalendarDate
-    ) -> [Int: String] {
+    ) -> [Int: Doubt] {
         let fields = VIZFields(facts, dates: VIZDays(expected, lines: facts.lines, today: today))
-        var lines: [Int: String] = [:]
+        var lines: [Int: Doubt] = [:]
         for reading in fields.readings where !reading.isCertain {
             guard reading.confidence >= reading.confirmedLimit,
                 expected?.values.contains(where: { $0.field == reading.field || $0.isShown(in: reading.value) }) != true
             else { continue }
             let values = reading.value.split(separator: "\n").map(String.init)
             for (line, value) in zip(reading.lines, values) where facts.lines[line].isConfirmed == nil {
-                lines[line] = value
+                lines[line] = Doubt(value: value, limit: reading.confirmingLimit)
             }
+        }
+        let days = VIZDays(expected, lines: facts.lines, today: today)
+        if let issue = days.issue(facts.lines)?.line, facts.lines[issue].confidence < Limits.agreeingVIZText {
+            lines[issue] = Doubt(value: facts.lines[issue].text, limit: Limits.legibleVIZText)
         }
         return lines
     }
@@ -204,12 +218,15 @@ extension VIZFields {
 extension VIZLine {
     /// Whether the line shows the letters and digits of `value`, each with at least `confidence`.
     package func shows(_ value: String, confidence: Double) -> Bool {
-        let seen = zip(self.text, self.confidences).filter { $0.0.isLetter || $0.0.isNumber }
+        let (characters, confidences) = VIZWords.spelt(Array(self.text), self.confidences)
+        let seen = zip(characters, confidences).filter { $0.0.isLetter || $0.0.isNumber }
         let wanted = value.filter { $0.isLetter || $0.isNumber }
         guard !wanted.isEmpty, seen.count >= wanted.count else { return false }
         return (0...seen.count - wanted.count).contains { start in
             let part = seen[start..<start + wanted.count]
-            return part.map(\.0).elementsEqual(wanted) && part.allSatisfy { $0.1 >= confidence }
+            // Many fonts print O and 0 alike.
+            return zip(part, wanted).allSatisfy { $0.0 == $1 || $0.0 == "O" && $1 == "0" }
+                && part.allSatisfy { $0.1 >= confidence }
         }
     }
 }

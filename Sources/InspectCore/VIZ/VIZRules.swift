@@ -128,7 +128,9 @@ enum SpecimenWords {
     package static func line(_ facts: VIZFacts) -> Int? {
         facts.lines.firstIndex { line in
             line.confidence >= Limits.specimenWord
-                && VIZLabel.plain(line.text).contains { Self.words.contains($0) }
+                && Self.isShown(in: line.text)
         }
     }
+
+    static func isShown(in text: String) -> Bool { VIZLabel.plain(text).contains { Self.words.contains($0) } }
 }

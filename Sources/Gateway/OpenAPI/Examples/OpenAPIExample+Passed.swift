@@ -136,7 +136,7 @@ extension OpenAPIExample.Values {
                     ],
                     "linesRead": 18,
                     "linesFound": 30,
-                    "modelSHA256": "141b7ec50352c2fabec6bdd52f77a0e482bf3c57fd963f9d70a327f57e8792bc",
+                    "modelSHA256": "d17b77c2ac61f5c348d285f07233ee5e10570139791e2fe2b9bc7379f7d7a26d",
                     "comparedWith": "FRONT"
                   },
                   "type": "PASSPORT",

@@ -11,6 +11,7 @@ struct ConsoleSite: Sendable {
     let database: ScratchDatabase
     let admin: PostgresConnection
     let store: ConsoleStore
+    let service: ConsoleService
     let server: HTTPServer
     let login: String
 
@@ -34,10 +35,10 @@ struct ConsoleSite: Sendable {
         self.store = store
         let gate = Gate()
         self.server = try HTTPServer(ListenAddress("127.0.0.1:0")!) { await gate.admit($0) }
-        await gate.open(
-            ConsoleService(
-                store, ConsoleConfiguration(origins: ["http://127.0.0.1:\(self.server.port)"]), link: link,
-                provider: provider))
+        self.service = ConsoleService(
+            store, ConsoleConfiguration(origins: ["http://127.0.0.1:\(self.server.port)"]), link: link,
+            provider: provider)
+        await gate.open(self.service)
     }
 
     /// The service needs the port, and the server the service.

@@ -113,7 +113,7 @@ class Site:
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.wait(60)
 
 
 def silent_server():

@@ -30,7 +30,7 @@ failed=0
 failures=()
 inconclusive=()
 # Suites about loss, doubles, leaks, rights and wrong decisions: one failure is a failure.
-once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score'
+once='Chaos|Simulation|Fault|Failover|JobWorker|Erasure|Erase|Person|Retention|Right|Secret|Record|Custody|Object|Confinement|Egress|Schema|Migrat|Score|Residue|Seal|Cipher|Key|Access|Capture'
 
 # Runs and counts one check that is not a Swift test.
 check() {

@@ -117,7 +117,7 @@ class Trial:
                 process.wait(30)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+                process.wait(60)
 
 
 def children(pid):

@@ -16,7 +16,8 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Limit on names in memory; beyond it, those with a full bucket are forgotten, then all.
+    /// Limit on names in memory; beyond it, those with a full bucket are forgotten, then all. Chosen: with fewer, a client with many
+    /// addresses makes it forget what others owe; with more, it takes more memory.
     private static let capacity = 65_536
     private let buckets = Mutex<[String: Bucket]>([:])
 

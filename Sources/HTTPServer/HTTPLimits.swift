@@ -1,9 +1,10 @@
 /// Limits of one client and of all clients together.
 package struct HTTPLimits: Sendable {
     /// Connections at once. A further one closes the connection that has been silent longest, of the address with the most
-    /// connections.
+    /// connections. Chosen: more descriptors and memory are at a client's disposal with more, fewer are served at once with less.
     package var connections: UInt32 = 2000
     /// Connections of one address, or of one IPv6 network of 64 bits. Never more than are left for others.
+    /// Chosen, half of all: a partner's proxy has one address, and no address takes the places of all others.
     package var connectionsPerAddress: UInt32 = 1000
     /// Seconds from the connection to the first byte of its first request, TLS included.
     var firstByteSeconds = 5.0

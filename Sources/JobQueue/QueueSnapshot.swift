@@ -38,7 +38,7 @@ package struct QueueDepth: Sendable {
     package var duties: [String: Duty] = [:]
 }
 
-/// The system's state from `insp.snapshot`. Times are in seconds; a `nil` time means that there is nothing to measure.
+/// The system's state from `insp.snapshot`. A `nil` time means that there is nothing to measure.
 package struct QueueSnapshot: Sendable, Decodable {
     /// The backlog of a lane or a partner.
     package struct Lane: Sendable, Decodable {
@@ -47,9 +47,14 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var paused: Bool
         package var waiting: Int
         package var isEstimate: Bool
-        package var oldest: Double?
+        package var oldestSeconds: Double?
         package var delayed: Int
         package var running: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case region, lane, paused, waiting, isEstimate, delayed, running
+            case oldestSeconds = "oldest"
+        }
     }
 
     package struct Partner: Sendable, Decodable {
@@ -57,9 +62,14 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var paused: Bool
         package var waiting: Int
         package var isEstimate: Bool
-        package var oldest: Double?
+        package var oldestSeconds: Double?
         package var delayed: Int
         package var running: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case name, paused, waiting, isEstimate, delayed, running
+            case oldestSeconds = "oldest"
+        }
     }
 
     package struct Worker: Sendable, Decodable {
@@ -70,10 +80,16 @@ package struct QueueSnapshot: Sendable, Decodable {
         package var region: String
         package var slots: Int
         package var busy: Int
-        package var up: Double
-        package var silent: Double
+        package var upSeconds: Double
+        package var silentSeconds: Double
         /// live, draining, silent or dead.
         package var state: String
+
+        private enum CodingKeys: String, CodingKey {
+            case id, host, process, version, region, slots, busy, state
+            case upSeconds = "up"
+            case silentSeconds = "silent"
+        }
     }
 
     package struct Running: Sendable, Decodable {
@@ -100,10 +116,18 @@ package struct QueueSnapshot: Sendable, Decodable {
         /// Those that were claimed. The times are theirs; the rate is that of all.
         package var count: Int
         package var perSecond: Double
-        package var waitMedian: Double?
-        package var wait95: Double?
-        package var runMedian: Double?
-        package var run95: Double?
+        package var waitMedianSeconds: Double?
+        package var wait95Seconds: Double?
+        package var runMedianSeconds: Double?
+        package var run95Seconds: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case count, perSecond
+            case waitMedianSeconds = "waitMedian"
+            case wait95Seconds = "wait95"
+            case runMedianSeconds = "runMedian"
+            case run95Seconds = "run95"
+        }
     }
 
     package struct Callbacks: Sendable, Decodable {
@@ -111,17 +135,25 @@ package struct QueueSnapshot: Sendable, Decodable {
         /// Whether the count of pending stopped at its limit.
         package var isMore: Bool
         package var retrying: Int
-        package var oldest: Double?
+        package var oldestSeconds: Double?
         package var dead: Int
         package var held: Int
         package var deliveredPerSecond: Double
         package var failedPerSecond: Double
-        package var median: Double?
-        package var p95: Double?
+        /// Of an attempt.
+        package var medianSeconds: Double?
+        package var p95Seconds: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case pending, isMore, retrying, dead, held, deliveredPerSecond, failedPerSecond
+            case oldestSeconds = "oldest"
+            case medianSeconds = "median"
+            case p95Seconds = "p95"
+        }
     }
 
-    /// The database's time, in seconds since 1970.
-    package var at: Double
+    /// The database's time.
+    package var secondsSince1970: Double
     package var database: String
     /// Jobs ever accepted: the last job number.
     package var accepted: Int64
@@ -132,4 +164,9 @@ package struct QueueSnapshot: Sendable, Decodable {
     package var errors: [Failure]
     package var finished: Finished
     package var callbacks: Callbacks
+
+    private enum CodingKeys: String, CodingKey {
+        case database, accepted, lanes, partners, workers, running, errors, finished, callbacks
+        case secondsSince1970 = "at"
+    }
 }

@@ -6,6 +6,7 @@ package import Postgres
 
 /// All SQL of the queue: calls of the functions in `Migrations/`.
 package enum QueueStatements {
+    /// Registers a run of a worker: its number, region and floors to start from.
     package static func register(
         _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32
     ) -> PostgresStatement {
@@ -22,6 +23,7 @@ package enum QueueStatements {
             ])
     }
 
+    /// Whether the worker still counts as alive, and whether its floors and leases still hold.
     package static func heartbeat(
         _ identity: WorkerIdentity, busy: Int, fenceFloor: Int64, floors: (queues: [Int64], seqs: [Int64]),
         seen: SeenNumbers = SeenNumbers()
@@ -34,14 +36,17 @@ package enum QueueStatements {
             ])
     }
 
+    /// Removes a worker that has released all its jobs.
     package static func stop(_ identity: WorkerIdentity) -> PostgresStatement {
         PostgresStatement("SELECT insp.worker_stop($1, $2)", [.int(identity.id), .text(identity.incarnation)])
     }
 
+    /// Whether no job that the worker could process is waiting, delayed or running.
     package static func isEmpty(_ identity: WorkerIdentity) -> PostgresStatement {
         PostgresStatement("SELECT insp.is_empty($1)", [.int(identity.id)])
     }
 
+    /// Leases up to `limit` jobs; the last statement of its transaction.
     package static func claim(
         _ identity: WorkerIdentity, leaseTime: Duration, limit: Int, _ scans: [QueueFloors.Scan], known: Int,
         seen: SeenNumbers = SeenNumbers(), horizon: Bool = false
@@ -63,19 +68,23 @@ package enum QueueStatements {
             [.intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)), .int(Int64(limit))])
     }
 
+    /// The inputs of a leased job; no bytes if they have more than ``JobPart/limit`` together.
     package static func parts(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.parts($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(JobPart.limit))])
     }
 
+    /// The sealed values of a leased job, which contain the URLs of its parts.
     package static func sealedValues(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT insp.sealed_values($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
+    /// The face id of a leased job, and its templates, a row each.
     package static func face(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
+    /// Hands over an enrolment's embedding, which is kept if the job ends as PASSED or WARNING.
     package static func stage(_ embedding: FaceEmbedding, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT insp.face_stage($1, $2, $3, $4, $5, $6)",
@@ -97,20 +106,24 @@ package enum QueueStatements {
             [milliseconds(lock), milliseconds(statement)])
     }
 
+    /// Those of the jobs whose row or lease another transaction holds; waits for none.
     package static func locked(_ jobs: [Int64]) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.locked_jobs($1)", [.intArray(jobs)])
     }
 
     // MARK: Vendor sessions
 
+    /// The vendor's server to which a leased job's session goes.
     package static func vendor(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.session_vendor($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
+    /// Records that a blob is about to be sent; false: an earlier attempt may already have sent it.
     package static func beginSession(of job: ClaimedJob, blob: Int = 0) -> PostgresStatement {
         PostgresStatement("SELECT insp.session_begin($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(blob))])
     }
 
+    /// Records the outcome of a blob that was sent, and stores the answer.
     package static func endSession(of job: ClaimedJob, blob: Int = 0, outcome: String, status: Int?, output: Data?)
         -> PostgresStatement
     {
@@ -122,6 +135,7 @@ package enum QueueStatements {
             ])
     }
 
+    /// Ends the lease of a job until its session's next blob comes or its patience is over.
     package static func pauseSession(of job: ClaimedJob, for patience: Duration) -> PostgresStatement {
         PostgresStatement(
             "SELECT insp.session_pause($1, $2, $3)", [.int(job.id), .int(job.fence), .double(patience / .seconds(1))])
@@ -255,6 +269,7 @@ package enum QueueStatements {
             isToBeReplaced: try first.string("mode") == "replace")
     }
 
+    /// Reads the row of ``vendor(of:)``.
     package static func vendor(from row: PostgresRow) throws -> SessionVendor {
         SessionVendor(
             url: try row.optionalString("url"), pins: try row.textArray("pins"),
@@ -263,6 +278,7 @@ package enum QueueStatements {
             userReference: try row.optionalString("reference"))
     }
 
+    /// Reads the rows of ``parts(of:)``.
     package static func parts(from rows: [PostgresRow]) throws -> [JobPart] {
         try rows.map { row in
             let name = try row.string("kind")

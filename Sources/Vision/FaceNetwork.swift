@@ -15,8 +15,11 @@ protocol FaceDescriptor {
 
 /// An ONNX network that computes embeddings of faces, with its calibration, without which it is refused.
 package struct FaceNetworkModel: Codable, Sendable, Hashable {
+    /// An ONNX file.
     package var file: String
+    /// Of the file, lower-case hex.
     package var sha256: String
+    /// Size and form of the image that the network takes.
     package var input: OnnxModel.Input
     /// The centres of the eyes in the input, in pixels; the one on the image's left first.
     package var leftEye: Point

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// The program on its own terminal, and what that terminal would show.
 final class PseudoTerminal {
@@ -87,7 +88,10 @@ final class PseudoTerminal {
     }
 
     /// Waits for the end: the exit status, or minus the signal's number.
-    func end() async throws -> Int32 {
+    ///
+    /// - Throws: ``WaitTimedOut``; the program is killed with this object.
+    func end(within limit: Duration = .hangDeadline) async throws -> Int32 {
+        let deadline = ContinuousClock.now + limit
         while true {
             self.drain()
             var status: Int32 = 0
@@ -95,6 +99,7 @@ final class PseudoTerminal {
                 self.drain()
                 return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f)
             }
+            guard .now < deadline else { throw WaitTimedOut(what: "process \(self.pid) ends", limit: limit) }
             try await Task.sleep(for: .milliseconds(20))
         }
     }

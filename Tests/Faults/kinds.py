@@ -138,7 +138,8 @@ def connections_terminated(world, random, seconds):
     while time.monotonic() < end:
         world.postgres.rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'"
-            " AND pid <> pg_backend_pid() AND application_name NOT LIKE 'faults%' ORDER BY random() LIMIT 3")
+            " AND pid <> pg_backend_pid() AND application_name NOT LIKE 'faults%%'"
+            " ORDER BY md5(pid::text || %s) LIMIT 3", (str(random.random()),))
         time.sleep(random.uniform(0.05, 0.3))
 
 
@@ -198,9 +199,10 @@ def rows_locked(world, random, seconds):
 
 def operators_linger(world, random, seconds):
     """Operators and producers leave transactions open: what they hold costs its own jobs, and no connection."""
+    order = f"md5(job_id::text || '{random.random()}')"
     acts = [
-        "SELECT insp.cancel(public_id) FROM insp.job WHERE id IN (SELECT job_id FROM insp.lease ORDER BY random() LIMIT 2)",
-        "SELECT insp.cancel(public_id) FROM insp.job WHERE id IN (SELECT job_id FROM insp.ready ORDER BY random() LIMIT 2)",
+        f"SELECT insp.cancel(public_id) FROM insp.job WHERE id IN (SELECT job_id FROM insp.lease ORDER BY {order} LIMIT 2)",
+        f"SELECT insp.cancel(public_id) FROM insp.job WHERE id IN (SELECT job_id FROM insp.ready ORDER BY {order} LIMIT 2)",
         "SELECT insp.cancel(public_id) FROM insp.job WHERE status < 128 ORDER BY id DESC LIMIT 1",
         "SELECT insp.cancel_partner('club', batch => 5)",
         "SELECT insp.limit_partner('shop')",

@@ -16,7 +16,7 @@ import Testing
         try await waitUntil("it waits") { waits.count == 1 }
         #expect(!waits.hasRoom(for: "bank"))
         departure.leave()
-        #expect(await waiting.value == false)
+        #expect(try await waiting.value(within: .seconds(120)) == false)
         #expect(waits.count == 0 && waits.hasRoom(for: "bank"))
         // Whoever has left before does not begin to wait.
         let late = await HTTPDeparture.$current.withValue(departure) {

@@ -116,6 +116,7 @@ struct CurlMultiTests {
 
     @Test func `A server that hangs delays no other request`() async throws {
         let deaf = Task { await self.failure(of: self.receiver.url("/hang"), milliseconds: 60_000) }
+        try await waitUntil("the server has the request") { try !self.receiver.received().isEmpty }
         for _ in 0..<20 { #expect(try await self.post(self.receiver.url("/ok")).status == 200) }
         // It is still under way: had the others waited for it, it would have timed out by now.
         deaf.cancel()

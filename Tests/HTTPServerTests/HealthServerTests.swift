@@ -122,14 +122,17 @@ import Testing
         let server = try Self.server()
         defer { server.stop() }
         let port = server.port
-        let answered = Thread.answer { (try? Self.exchange(port, Self.request("GET /good"))) ?? "" }
-        await withTaskGroup(of: Void.self) { group in
-            // More than the pool has threads, each of them blocked until the answer has come.
-            for _ in 0..<(ProcessInfo.processInfo.activeProcessorCount * 4) {
-                group.addTask { _ = answered.wait(seconds: 60) }
-            }
+        let width = ProcessInfo.processInfo.activeProcessorCount
+        let pool = BusyPool()
+        Thread.detachNewThread {
+            // The pool has a thread for each core.
+            let isFull = pool.wait(seconds: 60) { $0.blocked >= width }
+            pool.set(isFull ? (try? Self.exchange(port, Self.request("GET /good"))) ?? "" : "never full")
         }
-        #expect(answered.value.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<(width * 4) { group.addTask { pool.block(seconds: 120) } }
+        }
+        #expect(pool.answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
     @Test func `A stopped server frees its port, and a port in use is an error`() throws {
@@ -154,38 +157,39 @@ import Testing
     }
 }
 
-/// A result from a thread outside Swift's pool.
-private final class Answer: @unchecked Sendable {
+/// Tasks that block their threads until a thread outside Swift's pool has an answer.
+private final class BusyPool: @unchecked Sendable {
+    struct State {
+        var blocked = 0
+        var answer: String?
+    }
+
     // Guarded by the condition.
     private let condition = NSCondition()
-    private var text: String?
+    private var state = State()
 
-    var value: String { self.condition.withLock { self.text ?? "" } }
+    var answer: String { self.condition.withLock { self.state.answer ?? "" } }
 
-    func set(_ text: String) {
+    func set(_ answer: String) {
         self.condition.withLock {
-            self.text = text
+            self.state.answer = answer
             self.condition.broadcast()
         }
     }
 
-    func wait(seconds: Double) -> Bool {
+    func block(seconds: Double) {
+        self.condition.withLock {
+            self.state.blocked += 1
+            self.condition.broadcast()
+        }
+        _ = self.wait(seconds: seconds) { $0.answer != nil }
+    }
+
+    func wait(seconds: Double, until condition: (State) -> Bool) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
         return self.condition.withLock {
-            while self.text == nil { if !self.condition.wait(until: deadline) { break } }
-            return self.text != nil
+            while !condition(self.state) { if !self.condition.wait(until: deadline) { break } }
+            return condition(self.state)
         }
-    }
-}
-
-extension Thread {
-    fileprivate static func answer(_ body: @escaping @Sendable () -> String) -> Answer {
-        let answer = Answer()
-        Self.detachNewThread {
-            // The pool is full by then; it cannot be asked.
-            Thread.sleep(forTimeInterval: 0.3)
-            answer.set(body())
-        }
-        return answer
     }
 }

@@ -81,6 +81,18 @@ import Testing
         }
     }
 
+    /// The package has no users of its modules: each declaration is `package`, or less.
+    @Test func `Nothing is public`() throws {
+        for target in try self.targets().keys {
+            for file in try self.files(target) {
+                for line in file.text.split(separator: "\n") {
+                    let isPublic = line.contains(/^\s*(?:@\w+ )*(?:public|open) (?!=)/)
+                    #expect(!isPublic, "\(target)/\(file.name): \(line)")
+                }
+            }
+        }
+    }
+
     @Test func `Only the analyzer knows the code that decodes images and parses chips`() throws {
         for (target, dependencies) in try self.targets() where !["Analyzer", "Vision", "Chip"].contains(target) {
             #expect(!dependencies.contains("CVision") && !dependencies.contains("Chip"), "\(target)")

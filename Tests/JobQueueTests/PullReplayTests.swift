@@ -95,7 +95,7 @@ import Testing
         let second = Task { try await two.query("SELECT insp.callback_replay($1)", [.text(name)])[0].bool(0) }
         try await self.waitForReplay(fixture)
         try await one.execute("COMMIT")
-        #expect(try await second.value)
+        #expect(try await second.value(within: .seconds(120)))
         #expect(try await fixture.count("insp.callback_pull") == 2)
         #expect(try await puller.page(after: first.next).jobs == jobs)
         for connection in [one, two] { await connection.close() }
@@ -121,7 +121,7 @@ import Testing
         try await self.waitForReplay(fixture)
         #expect(try await fixture.admin.query("SELECT insp.number_pulls()")[0].int(0) == 1)
         try await holder.execute("ROLLBACK")
-        let replayed = try await replay.value
+        let replayed = try await replay.value(within: .seconds(120))
         // The first one's still waited when this one began, and is pulled anyway.
         #expect(replayed == 1)
         #expect(try await fixture.count("insp.callback_pull") == 4)

@@ -116,7 +116,7 @@ import Testing
                 "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%gateway_create%' AND datname = current_database())"
         )
         try await first.execute("COMMIT")
-        let repeated = try await late.value
+        let repeated = try await late.value(within: .seconds(120))
         #expect(try repeated.bool(1) && repeated.string(0) == new.string(0))
         // Another kind of session is another request.
         let error = await #expect(throws: PostgresError.self) { try await other.query(call(isScanned: true)) }

@@ -1,3 +1,4 @@
+/// Why a job, a request or a command failed: a stable code, and what a person needs to know.
 package struct InspectError: Error, Sendable, Equatable, Codable {
     package var code: ErrorCode
     /// What exactly was wrong, without personal data: a part's name, a limit or a library's message. May be empty.

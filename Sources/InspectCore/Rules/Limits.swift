@@ -88,7 +88,8 @@ package enum Limits {
         case .td2, .td3: Limit(.within(1.32...1.52), "ID-2 and ID-3 1.42 (ISO/IEC 7810), 7 % for oblique views")
         }
     }
-    /// From a frame's border, over its longer side, where the other corners of such a document are inside it.
+    /// From a frame's border, over its longer side, where the other corners of such a document are inside it. Chosen: with less,
+    /// a document that fills the frame counts as cut off; with more, one that is cut off and nearly fills it does not.
     static let clearOfBorder = 0.02
     /// How far a document goes on outside the frame, over its height, as its MRZ tells.
     static let beyondFrame = Limit(.atMost(0.15), "the tenth that perspective makes it uncertain by, and a margin")
@@ -130,6 +131,7 @@ package enum Limits {
     /// Distance of a ghost image from the portrait, by dlib's network.
     static let ghostDistance = Limit(
         .below(0.7), "ghost images of one person reach 0.69, those of another start at 0.61, and their median is 0.76")
+    /// The least that the engine describes, which is what ``ghostEyeDistance`` compares.
     package static let leastGhostEyeDistance = 22.0
     /// Pixels between the eyes of a ghost image that is compared.
     package static let ghostEyeDistance = Limit(
@@ -147,6 +149,9 @@ package enum Limits {
         .below(0.03), "what nobody tore measures 0; of an ID-1 card this is 2.6 mm, and less may be the wear of years")
 
     // MARK: VIZ text
+    //
+    // Chosen where nothing else is said. With lower values misread characters contradict what is right; with higher ones fewer
+    // values are read, compared and reported.
 
     /// The reader's least confidence in an MRZ character that a comparison uses.
     static let sureCharacter = 0.9
@@ -165,7 +170,7 @@ package enum Limits {
     /// The same where the other network, trained apart, gave the same text and is as certain as of a reported value: of 345 drawn lines
     /// that were so, 20 were wrong (5.8 %); of those that one network alone is as certain of, one in seven.
     static let doubtfulVIZText = 0.35
-    /// The same for a line with a word such as SPECIMEN.
+    /// The same for a line with a word such as SPECIMEN. Lower, and a misread word takes a document for a specimen.
     static let specimenWord = 0.9
 
     // MARK: Images of persons

@@ -150,7 +150,8 @@ private struct TopView {
     }
 
     private static func rate(_ first: QueueSnapshot, _ second: QueueSnapshot) -> Double? {
-        second.at > first.at ? Double(second.accepted - first.accepted) / (second.at - first.at) : nil
+        second.secondsSince1970 > first.secondsSince1970
+            ? Double(second.accepted - first.accepted) / (second.secondsSince1970 - first.secondsSince1970) : nil
     }
 
     private static func signals(_ sink: AsyncStream<Event>.Continuation) -> [any DispatchSourceSignal] {

@@ -41,7 +41,7 @@ struct TopPage {
         let finished = snapshot.finished
         let callbacks = snapshot.callbacks
         // Without the date, to save columns.
-        let stamp = Date(timeIntervalSince1970: snapshot.at).formatted(Date.ISO8601FormatStyle())
+        let stamp = Date(timeIntervalSince1970: snapshot.secondsSince1970).formatted(Date.ISO8601FormatStyle())
         let time = self.rows == nil ? stamp : String(stamp.drop { $0 != "T" }.dropFirst().dropLast() + " UTC")
         let states = ["live", "draining", "silent", "dead"].compactMap { state -> String? in
             let count = snapshot.workers.count { $0.state == state }
@@ -56,16 +56,16 @@ struct TopPage {
                 "workers \(states.isEmpty ? "none" : states.joined(separator: ", "))",
             ])
             + self.wrapped([
-                "wait p50 \(Self.time(finished.waitMedian)) p95 \(Self.time(finished.wait95))",
-                "run p50 \(Self.time(finished.runMedian)) p95 \(Self.time(finished.run95))",
+                "wait p50 \(Self.time(finished.waitMedianSeconds)) p95 \(Self.time(finished.wait95Seconds))",
+                "run p50 \(Self.time(finished.runMedianSeconds)) p95 \(Self.time(finished.run95Seconds))",
                 "of \(Self.count(finished.count)) jobs finished within 5 min",
             ])
             + self.wrapped(
                 [
                     "callbacks: pending \(Self.count(callbacks.pending))\(callbacks.isMore ? "+" : ""),"
                         + " retrying \(Self.count(callbacks.retrying)), dead \(Self.count(callbacks.dead)),"
-                        + " held \(Self.count(callbacks.held)), oldest \(Self.time(callbacks.oldest))",
-                    "attempt p50 \(Self.time(callbacks.median)) p95 \(Self.time(callbacks.p95))",
+                        + " held \(Self.count(callbacks.held)), oldest \(Self.time(callbacks.oldestSeconds))",
+                    "attempt p50 \(Self.time(callbacks.medianSeconds)) p95 \(Self.time(callbacks.p95Seconds))",
                 ], callbacks.dead > 0 || callbacks.held > 0 ? .warning : .plain)
     }
 
@@ -88,7 +88,7 @@ struct TopPage {
             self.snapshot.lanes.map { lane in
                 (
                     [
-                        lane.lane, lane.region, Self.count(lane.waiting, lane.isEstimate), Self.time(lane.oldest),
+                        lane.lane, lane.region, Self.count(lane.waiting, lane.isEstimate), Self.time(lane.oldestSeconds),
                         Self.count(lane.running), Self.count(lane.delayed), lane.paused ? "paused" : "",
                     ], lane.paused ? .warning : .plain
                 )
@@ -99,7 +99,7 @@ struct TopPage {
         let sorted = self.snapshot.partners.sorted { left, right in
             switch self.order {
             case .waiting: left.waiting > right.waiting
-            case .oldest: left.oldest ?? -1 > right.oldest ?? -1
+            case .oldest: left.oldestSeconds ?? -1 > right.oldestSeconds ?? -1
             case .running: left.running > right.running
             case .delayed: left.delayed > right.delayed
             }
@@ -110,7 +110,7 @@ struct TopPage {
             shown.map { partner in
                 (
                     [
-                        partner.name, Self.count(partner.waiting, partner.isEstimate), Self.time(partner.oldest),
+                        partner.name, Self.count(partner.waiting, partner.isEstimate), Self.time(partner.oldestSeconds),
                         Self.count(partner.running), Self.count(partner.delayed), partner.paused ? "paused" : "",
                     ], partner.paused ? .warning : .plain
                 )
@@ -142,8 +142,8 @@ struct TopPage {
                         "\(worker.id)", "\(worker.host):\(worker.process)",
                         worker.region.isEmpty ? "any" : worker.region,
                         worker.version,
-                        worker.state == "live" ? "live" : "\(worker.state), \(Self.time(worker.silent))",
-                        "\(worker.busy)/\(worker.slots)", Self.time(worker.up),
+                        worker.state == "live" ? "live" : "\(worker.state), \(Self.time(worker.silentSeconds))",
+                        "\(worker.busy)/\(worker.slots)", Self.time(worker.upSeconds),
                     ], worker.state == "live" ? .good : .warning
                 ))
             for job in jobs[worker.id] ?? [] { rows.append((Self.row(of: job), .plain)) }

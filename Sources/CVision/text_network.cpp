@@ -62,7 +62,14 @@ bool bears(char32_t letter, const Mark &mark) {
 }
 
 const std::vector<Convolution> &network() {
-    static const auto loaded = mrz::load_weights(cvision_text_reader_weights, cvision_text_reader_weights_size);
+    static const auto loaded = [] {
+        auto layers = mrz::load_weights(cvision_text_reader_weights, cvision_text_reader_weights_size);
+        for (Convolution &layer : layers) {
+            layer.grouped = mrz::grouped_weights(layer);
+            layer.weights = {};
+        }
+        return layers;
+    }();
     constexpr size_t layers = 9;
     if (loaded.size() != layers || loaded.back().outputs != classes + static_cast<int>(marks.size()))
         throw std::runtime_error("embedded text network has an unexpected number of layers or classes");

@@ -88,6 +88,7 @@ void run_plainly(const Row &row, int groups, int columns) {
 }
 
 #ifdef __x86_64__
+#define UNROLLED _Pragma("clang loop unroll(full)")  // left to itself, the compiler keeps sums in memory
 #define BY_64 [[gnu::target("avx512f,avx512bw,avx512vl,avx512vnni")]]
 #define BY_32 [[gnu::target("avx2,fma")]]
 
@@ -99,15 +100,15 @@ BY_64 void tile_by_64(const Row &row, int group, int x) {
     for (int y = 0; y < row.kernel_rows; ++y, line += row.below) {
         for (int i = 0; i < row.run; i += together, weights += together * outputs_together) {
             __m512i own[Groups];
-            for (int g = 0; g < Groups; ++g) own[g] = _mm512_loadu_si512(weights + size_t(g) * row.each);
-            for (int p = 0; p < Pixels; ++p) {
+            UNROLLED for (int g = 0; g < Groups; ++g) own[g] = _mm512_loadu_si512(weights + size_t(g) * row.each);
+            UNROLLED for (int p = 0; p < Pixels; ++p) {
                 const __m512i inputs = _mm512_broadcastd_epi32(_mm_loadu_si32(line + size_t(p) * row.step + i));
-                for (int g = 0; g < Groups; ++g) sums[p][g] = _mm512_dpbusd_epi32(sums[p][g], inputs, own[g]);
+                UNROLLED for (int g = 0; g < Groups; ++g) sums[p][g] = _mm512_dpbusd_epi32(sums[p][g], inputs, own[g]);
             }
         }
     }
-    for (int p = 0; p < Pixels; ++p) {
-        for (int g = 0; g < Groups; ++g) finish(row, reinterpret_cast<const Ints &>(sums[p][g]), group + g, x + p);
+    UNROLLED for (int p = 0; p < Pixels; ++p) {
+        UNROLLED for (int g = 0; g < Groups; ++g) finish(row, Ints(sums[p][g]), group + g, x + p);
     }
 }
 
@@ -145,7 +146,7 @@ BY_32 void tile_by_32(const Row &row, int group, int x) {
             __m256i own[2];
             for (int half = 0; half < 2; ++half)
                 own[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(weights) + half);
-            for (int p = 0; p < Pixels; ++p) {
+            UNROLLED for (int p = 0; p < Pixels; ++p) {
                 const __m256i inputs = _mm256_broadcastd_epi32(_mm_loadu_si32(line + size_t(p) * row.step + i));
                 for (int half = 0; half < 2; ++half) {
                     const __m256i pairs = _mm256_maddubs_epi16(inputs, own[half]);
@@ -154,7 +155,10 @@ BY_32 void tile_by_32(const Row &row, int group, int x) {
             }
         }
     }
-    for (int p = 0; p < Pixels; ++p) finish(row, reinterpret_cast<const Ints &>(sums[p]), group, x + p);
+    UNROLLED for (int p = 0; p < Pixels; ++p) {
+        const __m256i made[] = {sums[p][0], sums[p][1]};
+        finish(row, reinterpret_cast<const Ints &>(made), group, x + p);
+    }
 }
 
 BY_32 void run_by_32(const Row &row, int groups, int columns) {
@@ -246,11 +250,9 @@ void run_first_widest(const FirstRow &row, int columns) {
     run_first(row, columns);
 }
 
-int rows_of(int rows, const WholeConvolution &c) { return (rows + 2 * c.pad_y - c.kernel_rows) / c.stride_y + 1; }
+int rows_of(int n, const WholeConvolution &c) { return (n + 2 * c.pad_y - c.kernel_rows) / c.stride_y + 1; }
 
-int columns_of(int columns, const WholeConvolution &c) {
-    return (columns + 2 * c.pad_x - c.kernel_columns) / c.stride_x + 1;
-}
+int columns_of(int n, const WholeConvolution &c) { return (n + 2 * c.pad_x - c.kernel_columns) / c.stride_x + 1; }
 
 /// Runs `c` over `input` into `out`, or into `plain`, whose channels lie side by side without margin.
 void run(const Bytes &input, const WholeConvolution &c, int rows, int columns, const Bytes *rest, Bytes *out,

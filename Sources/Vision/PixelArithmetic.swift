@@ -31,7 +31,7 @@ package enum PixelArithmetic {
     ///
     /// - Parameters:
     ///   - seed: The seed of the random numbers.
-    ///   - rounds: How many convolutions over floats and over bytes, networks and reductions; each takes some milliseconds.
+    ///   - rounds: How many convolutions of each kind, networks and reductions; each takes some milliseconds.
     ///   - mostLanes: Wider registers stay unused.
     package static func check(seed: UInt64, rounds: Int, mostLanes: Int = .max) throws(InspectError) -> Check {
         var made = cv_arithmetic_check()

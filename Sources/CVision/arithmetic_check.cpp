@@ -1,13 +1,14 @@
-// Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision, and
-// image_average.cpp's averages with OpenCV's, which they equal.
+// Compares mrz_convolution.cpp's sums, whose code depends on the processor, with sums in double precision; mrz_bytes.cpp's with
+// plain sums, and its answers with its own plain code's; image_average.cpp's averages with OpenCV's. The latter are equal.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "cpu.hpp"
 #include "image.hpp"
-#include "mrz_network.hpp"
+#include "mrz_bytes.hpp"
 
 namespace {
 
@@ -72,6 +73,85 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     }
 }
 
+/// The same over whole numbers, whose sums are exact.
+void check_whole_convolution(cv::RNG &random, cv_arithmetic_check &check) {
+    using namespace cvision::mrz;
+    const int shapes[][6] = {
+        {3, 3, 1, 1, 1, 1}, {3, 3, 2, 2, 1, 1}, {3, 3, 2, 1, 1, 1}, {1, 5, 1, 1, 0, 2}, {4, 3, 1, 1, 0, 1}};
+    const int *shape = shapes[random.uniform(0, 5)];
+    Convolution c{random.uniform(1, 140),
+                  random.uniform(2, 40),
+                  shape[0],
+                  shape[1],
+                  shape[2],
+                  shape[3],
+                  shape[4],
+                  shape[5],
+                  {},
+                  {}};
+    const int taps = c.kernel_rows * c.kernel_columns;
+    Bytes input(c.inputs, random.uniform(4, 20), random.uniform(1, 40), 1);
+    for (int y = 0; y < input.rows; ++y) {
+        // Both extremes, at which narrow sums would overflow, are frequent.
+        for (int i = 0; i < input.columns * input.channels; ++i)
+            input.at(y, 0)[i] = static_cast<uint8_t>(std::clamp(random.uniform(-30, 158), 0, 127));
+    }
+    std::vector<int> weights;
+    for (int i = 0; i < c.outputs * c.inputs * taps; ++i) {
+        const bool first = i % (c.inputs * taps) == 0;
+        weights.push_back(first ? 127 : std::clamp(random.uniform(-180, 181), -127, 127));
+        c.weights.push_back(static_cast<float>(weights.back()));
+    }
+    for (int i = 0; i < c.outputs; ++i) c.bias.push_back(static_cast<float>(random.uniform(-99, 99)));
+    const WholeConvolution whole(c);
+    Tensor made;
+    count_run(check, [&] { made = convolve_last(input, whole); });
+    for (int output = 0; output < made.channels; ++output) {
+        for (int y = 0; y < made.rows; ++y) {
+            for (int x = 0; x < made.columns; ++x) {
+                int sum = static_cast<int>(c.bias[static_cast<size_t>(output)]);
+                for (int i = 0; i < c.inputs * taps; ++i) {
+                    const int row = y * c.stride_y - c.pad_y + i % taps / c.kernel_columns;
+                    const int column = x * c.stride_x - c.pad_x + i % c.kernel_columns;
+                    if (row < 0 || column < 0 || row >= input.rows || column >= input.columns) continue;
+                    sum += weights[static_cast<size_t>(output * c.inputs * taps + i)] * input.at(row, column)[i / taps];
+                }
+                check.compared += 1;
+                check.different += made.plane(output)[y * made.columns + x] != static_cast<float>(sum);
+            }
+        }
+    }
+}
+
+/// The layers of a small network over a random image, in the code that is checked and in plain code.
+void check_layers(cv::RNG &random, cv_arithmetic_check &check) {
+    using namespace cvision::mrz;
+    const auto layer = [&](int outputs, int inputs, int stride) {
+        Convolution c{outputs, inputs, 3, 3, stride, stride, 1, 1, {}, {}};
+        for (int i = 0; i < outputs * inputs * 9; ++i) c.weights.push_back(random.uniform(-1.f, 1.f));
+        for (int i = 0; i < outputs; ++i) c.bias.push_back(random.uniform(-1.f, 1.f));
+        return WholeConvolution(c, random.uniform(2.f, 20.f));
+    };
+    const int channels = random.uniform(2, 70);
+    const WholeConvolution first = layer(channels, 1, 1), half = layer(channels, channels, 2),
+                           same = layer(channels, channels, 1);
+    Tensor image(1, 2 * random.uniform(2, 10), 2 * random.uniform(1, 20));
+    for (float &value : image.values) value = random.uniform(-3.f, 3.f);
+    const auto answer = [&] {
+        const Bytes whole = convolve_first(image, first);
+        return convolve(doubled_plus(convolve(whole, half), whole, 9), same, &whole);
+    };
+    const auto made = [&] {
+        std::unique_ptr<Bytes> bytes;
+        count_run(check, [&] { bytes = std::make_unique<Bytes>(answer()); });
+        return std::move(bytes->values);
+    }();
+    const cvision::RegisterLimit plain(cvision::Registers::by_4);
+    const auto plainly = answer().values;
+    check.compared += static_cast<int64_t>(plainly.size());
+    for (size_t i = 0; i < plainly.size(); ++i) check.different += made[i] != plainly[i];
+}
+
 /// One reduction by a factor that is no whole number, of random pixels.
 void check_average(cv::RNG &random, cv_arithmetic_check &check) {
     const cv::Size size(random.uniform(20, 400), random.uniform(20, 60));
@@ -112,6 +192,8 @@ cv_status cv_arithmetic_verify(uint64_t seed, int32_t rounds, int32_t most_lanes
                                                              : Registers::by_4);
         for (int32_t round = 0; round < rounds; ++round) {
             check_convolution(random, *check);
+            check_whole_convolution(random, *check);
+            check_layers(random, *check);
             check_average(random, *check);
         }
         return CV_OK;

@@ -25,6 +25,16 @@ Registers widest_registers() {
     return widest;
 }
 
+bool multiplies_bytes() {
+#ifdef __x86_64__
+    static const bool does = widest_registers() == Registers::by_16 && __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+    return does;
+#else
+    return false;
+#endif
+}
+
 Registers registers() { return std::min(widest_registers(), limit); }
 
 RegisterLimit::RegisterLimit(Registers new_limit) : before(limit) { limit = new_limit; }

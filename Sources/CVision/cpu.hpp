@@ -11,6 +11,9 @@ enum class Registers { by_4, by_8, by_16 };
 /// The widest that this processor has.
 Registers widest_registers();
 
+/// Whether the widest have instructions that multiply bytes and add the products (AVX-512 VNNI).
+bool multiplies_bytes();
+
 /// What this thread uses: the widest, unless a check limits it.
 Registers registers();
 

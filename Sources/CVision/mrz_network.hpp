@@ -1,4 +1,4 @@
-// The two small networks of the MRZ reader: plain convolutions, with the weights inside the program.
+// The two small networks of the MRZ reader, with the weights inside the program, and plain convolutions.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -48,7 +48,7 @@ constexpr int output_group = 8;  // outputs that are computed together
 /// The weights of each group of outputs side by side; the last group is padded with zeros.
 std::vector<float> grouped_weights(const Convolution &convolution);
 
-/// The convolutions of an embedded weight file, in the order in which the network's class lists them.
+/// The convolutions of an embedded weight file, in the order in which the network's class lists them; `grouped` is empty.
 std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size);
 
 enum class Activation { none, relu };
@@ -58,9 +58,9 @@ Tensor convolve(const Tensor &input, const Convolution &convolution, Activation 
                 const Tensor *residual = nullptr);
 
 /// One line reader pass over a strip of 32 rows: 41 × 1 × (columns / 4) (reader_net.py: 38 logits, 3 of geometry).
-Tensor run_reader(Tensor strip);
+Tensor run_reader(const Tensor &strip);
 
 /// One detector pass; rows and columns are multiples of 16: 4 × (rows / 4) × (columns / 4) (detector_net.py).
-Tensor run_detector(Tensor image);
+Tensor run_detector(const Tensor &image);
 
 }  // namespace cvision::mrz

@@ -65,6 +65,10 @@ bool bears(char32_t letter, const Mark &mark) {
 
 std::vector<Convolution> load(const unsigned char *weights, size_t size) {
     std::vector<Convolution> loaded = mrz::load_weights(weights, size);
+    for (Convolution &layer : loaded) {
+        layer.grouped = mrz::grouped_weights(layer);
+        layer.weights = {};
+    }
     constexpr size_t layers = 9;
     if (loaded.size() != layers || loaded.back().outputs != classes + static_cast<int>(marks.size()))
         throw std::runtime_error("embedded text network has an unexpected number of layers or classes");

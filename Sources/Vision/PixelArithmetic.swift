@@ -6,7 +6,7 @@ package enum PixelArithmetic {
     package struct Check: Sendable {
         /// Sums and averages compared, and how many differ: if any does, results depend on the processor.
         package let compared, different: Int64
-        /// Convolutions and reductions that computed them, and how many of them used wide registers.
+        /// Convolutions, small networks and reductions that computed them, and how many of them used wide registers.
         package let runs, wideRuns: Int64
         /// Numbers in this processor's widest register: 4 where it has no wide ones.
         package let lanes: Int
@@ -31,7 +31,7 @@ package enum PixelArithmetic {
     ///
     /// - Parameters:
     ///   - seed: The seed of the random numbers.
-    ///   - rounds: How many convolutions, and how many reductions; each takes some milliseconds.
+    ///   - rounds: How many convolutions of each kind, networks and reductions; each takes some milliseconds.
     ///   - mostLanes: Wider registers stay unused.
     package static func check(seed: UInt64, rounds: Int, mostLanes: Int = .max) throws(InspectError) -> Check {
         var made = cv_arithmetic_check()

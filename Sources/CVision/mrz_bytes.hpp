@@ -1,0 +1,55 @@
+// Convolutions over whole numbers of a byte: several times as fast as over floats, and less exact.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "mrz_network.hpp"
+
+namespace cvision::mrz {
+
+/// Channels, all of them positive, as whole numbers of one unit. The channels of a pixel lie side by side, a margin of zeros
+/// around the pixels.
+struct Bytes {
+    static constexpr int margin_rows = 1, margin_columns = 2;
+    static constexpr float greatest = 127;
+    int channels, rows, columns;
+    float unit;
+    std::vector<uint8_t, Unset<uint8_t>> values;
+
+    /// `channels` are rounded up to whole groups.
+    Bytes(int channels, int rows, int columns, float unit);
+    size_t pitch() const { return size_t(columns + 2 * margin_columns) * channels; }
+    uint8_t *at(int y, int x) { return values.data() + offset(y, x); }
+    const uint8_t *at(int y, int x) const { return values.data() + offset(y, x); }
+
+private:
+    size_t offset(int y, int x) const {
+        return size_t(y + margin_rows) * pitch() + size_t(x + margin_columns) * channels;
+    }
+};
+
+/// A convolution whose weights are whole numbers, each output's in a unit of its own.
+struct WholeConvolution {
+    int outputs, inputs, kernel_rows, kernel_columns, stride_y, stride_x, pad_y, pad_x;
+    float top;  // the largest answer that is told apart from larger ones
+    // Of each group of outputs side by side, padded with zeros.
+    std::vector<float> first;  // weights of a first layer, which has one input, as they are
+    std::vector<int8_t> weights;
+    std::vector<float> units, bias;
+
+    explicit WholeConvolution(const Convolution &convolution, float top = 0);
+};
+
+/// A network's first layer, over one channel that is no whole number; as of all but the last, only positive answers.
+Bytes convolve_first(const Tensor &input, const WholeConvolution &convolution);
+
+/// The positive part of `convolution(input) + residual`.
+Bytes convolve(const Bytes &input, const WholeConvolution &convolution, const Bytes *residual = nullptr);
+
+/// A network's last layer.
+Tensor convolve_last(const Bytes &input, const WholeConvolution &convolution);
+
+/// `input` at twice its size, plus `other`; `top` as in a convolution.
+Bytes doubled_plus(const Bytes &input, const Bytes &other, float top);
+
+}  // namespace cvision::mrz

@@ -57,7 +57,10 @@ import Testing
 
     @Test(arguments: [
         (["inspect", "--front", "x", "--format", "td3"], "--format takes TD1, TD2 or TD3, not td3"),
-        (["inspect", "--front", "x", "--workflow", "nope"], "--workflow takes id, id_identity, similarity or liveness, not nope"),
+        (
+            ["inspect", "--front", "x", "--workflow", "nope"],
+            "--workflow takes id, id_identity, similarity or liveness, not nope"
+        ),
         (["-x"], "unknown option -x"), (["--nope"], "unknown option --nope"),
     ])
     func `A wrong value is named with those that are allowed`(arguments: [String], message: String) async throws {
@@ -86,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["person", "--help"], "export: purpose of an operator's access, recorded: review, support, export or delivery"),
+        (["person", "--help"], "export: purpose of an operator's access, recorded: review, support"),
         (["partner", "--help"], "vendor, key: removes the key or the vendor's server"),
         (["keys", "--help"], "inspectd keys init [--to NAME] [--in-place-of ID] [--migrations DIR]"),
         (["man"], "Results are JSON on standard output. Logs are JSON lines"),

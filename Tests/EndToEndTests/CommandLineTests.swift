@@ -57,7 +57,10 @@ import Testing
 
     @Test(arguments: [
         (["inspect", "--front", "x", "--format", "td3"], "--format takes TD1, TD2 or TD3, not td3"),
-        (["inspect", "--front", "x", "--workflow", "nope"], "--workflow takes id, id_identity, "),
+        (
+            ["inspect", "--front", "x", "--workflow", "nope"],
+            "--workflow takes id, id_identity, similarity or liveness, not nope"
+        ),
         (["-x"], "unknown option -x"), (["--nope"], "unknown option --nope"),
     ])
     func `A wrong value is named with those that are allowed`(arguments: [String], message: String) async throws {
@@ -83,6 +86,17 @@ import Testing
         }
         #expect(try await self.text(["verify", "--hel"]).hasPrefix("Usage: inspectd verify "))
         #expect(try await Program.run(["parse", "--", "--help"]).status == 1)
+    }
+
+    @Test(arguments: [
+        (["person", "--help"], "export: purpose of an operator's access, recorded: review, support"),
+        (["partner", "--help"], "vendor, key: removes the key or the vendor's server"),
+        (["keys", "--help"], "inspectd keys init [--to NAME] [--in-place-of ID] [--migrations DIR]"),
+        (["man"], "Results are JSON on standard output. Logs are JSON lines"),
+    ])
+    func `Help says plainly what an option does and which it takes`(arguments: [String], line: String) async throws {
+        let text = try await self.text(arguments).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(text.contains(line), "\(text)")
     }
 
     @Test func `The version is printed by both options`() async throws {
@@ -173,12 +187,10 @@ import Testing
         (["inspect", "--frames", "FOLDER"], "--frames: the folder is empty"),
         (["inspect", "--frames", "FILE"], "--frames: the file is not a folder"),
         (["inspect", "--frames", "FRAMES", "--challenge", "ABSENT"], "--challenge: the file does not exist"),
-        (["inspect", "--batch", "ABSENT"], "--batch: the file does not exist"),
         (["compare", "FILE", "ABSENT"], "B: the file does not exist"),
         (["inspect", "--front", "FILE", "--report", "ABSENT/r.html"], "--report: the folder does not exist"),
         (["inspect", "--front", "FILE", "--report", "FILE/r.html"], "--report: the folder is a file"),
         (["compare", "FILE", "FILE", "--report", "FOLDER"], "--report: the file is a folder"),
-        (["parse", "--batch", "FOLDER"], "--batch: the file is a folder"),
         (["enqueue", "--partner", "x", "--face", "ABSENT"], "--face: the file does not exist"),
         (["enqueue", "--partner", "x", "--frames", "ABSENT"], "--frames: the folder does not exist"),
         (
@@ -218,6 +230,13 @@ import Testing
 
     @Test(arguments: [
         (["inspect", "--front", "/dev/null", "--csca", "/nonexistent/a"], "--csca: /nonexistent/a does not exist"),
+        (["inspect", "--front", "/dev/null", "--analyzer", "/nonexistent"], "--analyzer: /nonexistent does not exist"),
+        (["inspect", "--front", "/dev/null", "--models", "/nonexistent"], "--models: /nonexistent does not exist"),
+        (["worker", "--models", "/nonexistent"], "--models: /nonexistent does not exist"),
+        (["worker", "--wrapping-keys", "file:/nonexistent"], "--wrapping-keys: /nonexistent does not exist"),
+        (["keys", "make", "--key-file", "/nonexistent/k"], "--key-file: the folder /nonexistent does not exist"),
+        (["inspect", "--batch", "/nonexistent"], "--batch: /nonexistent does not exist"),
+        (["parse", "--batch", "/"], "--batch: / is a folder"),
         (["worker", "--shadow", "/nonexistent/a"], "--shadow: /nonexistent/a does not exist"),
         (["worker", "--decryption-key", "/nonexistent/a"], "--decryption-key: /nonexistent/a does not exist"),
         (

@@ -47,7 +47,7 @@ struct Arguments {
 
         /// What an operator or reviewer reads personal data for.
         static let purpose = Option.value(
-            "purpose", "P", "operators: why it is read: review, support, export or delivery; recorded")
+            "purpose", "P", "purpose of an operator's access, recorded: review, support, export or delivery")
 
         /// The one option that every command has.
         static let help = Option(name: "help", letter: "h", value: nil, help: "prints this help")

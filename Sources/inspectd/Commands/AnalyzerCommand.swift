@@ -53,8 +53,12 @@ extension Configuration {
     ]
 
     /// Settings of analyzers.
-    func analyzerConfiguration(_ arguments: Arguments) throws -> AnalyzerConfiguration {
+    ///
+    /// - Parameter needsModels: Whether they compare faces or look for signs of an attack.
+    func analyzerConfiguration(_ arguments: Arguments, needsModels: Bool = true) throws -> AnalyzerConfiguration {
         let slots = try arguments.integer("slots", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
+        try InputFile.check(self.analyzer, of: "--analyzer")
+        if needsModels { try InputFile.check(self.models, of: "--models") }
         for path in self.trustAnchors { try InputFile.check(path, of: "--csca") }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer

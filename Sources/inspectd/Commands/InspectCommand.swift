@@ -104,8 +104,9 @@ extension Command {
             throw UsageError("--format takes TD1, TD2 or TD3, not \(name)")
         }
         if let name = arguments["workflow"], Workflow(name: name) == nil {
-            let names = Workflow.allCases.filter { !$0.namesFace }.map(\.rawValue).joined(separator: ", ")
-            throw UsageError("--workflow takes \(names), not \(name)")
+            let names = Workflow.allCases.filter { !$0.namesFace }.map(\.rawValue)
+            let list = names.dropLast().joined(separator: ", ") + " or " + names[names.count - 1]
+            throw UsageError("--workflow takes \(list), not \(name)")
         }
     }
 

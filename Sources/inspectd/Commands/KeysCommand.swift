@@ -1,5 +1,6 @@
 import Custody
 import Foundation
+import Glibc
 import InspectCore
 import Postgres
 
@@ -8,7 +9,9 @@ extension Command {
         name: "keys",
         summary: "creates, lists, rotates, verifies and escrows the keys of stored data",
         synopsis: """
-            init|list|verify
+            list|verify
+                   inspectd keys init [--to NAME] [--in-place-of ID] [--migrations DIR]
+                   inspectd keys init --roles [--migrations DIR]
                    inspectd keys rewrap [--all] [--to NAME]
                    inspectd keys sweep [--now] [--rewrite] [--accept-older] [--confirm NUMBERS]
                    inspectd keys make --key-file FILE [--name NAME]
@@ -99,6 +102,10 @@ extension Command {
 
     private static func make(_ arguments: Arguments) throws {
         guard let path = arguments["key-file"] else { throw UsageError("'keys make' needs --key-file") }
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        guard access(folder, F_OK) == 0 else {
+            throw InputFile.Failure(description: "--key-file: the folder \(folder) does not exist")
+        }
         let name = try KeyFile.add(to: path, name: arguments["name"])
         Output.line(ResultEnvelope.json(["wrappingKey": name]))
     }

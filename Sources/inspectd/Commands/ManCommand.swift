@@ -21,7 +21,7 @@ private enum ManualPage {
             "inspectd \\- inspects identity documents and faces, from files or from a queue in PostgreSQL",
             ".SH SYNOPSIS", ".B inspectd", ".I COMMAND", ".RI [ OPTION \" ...]",
             ".SH DESCRIPTION",
-            "Results are JSON on standard output, logs are JSON lines on standard error and hold no personal data.",
+            "Results are JSON on standard output. Logs are JSON lines on standard error and contain no personal data.",
             "Brackets in an option's description contain its default, or the environment variable with the same effect.",
             "Options may appear anywhere;",
             self.escaped("--name value and --name=value mean the same, and an unambiguous prefix of a name is enough."),

@@ -26,7 +26,7 @@ extension Command {
             .value(
                 "jwk", "FILE", "results and callbacks are encrypted for this public key (RFC 7517); - is standard input"
             ).of("key"),
-            .flag("remove", "key: plain results again; vendor: sessions go to the workers' server").of("vendor", "key"),
+            .flag("remove", "removes the key or the vendor's server").of("vendor", "key"),
             .value("confirm", "NAME", "the same name again").of("erase"),
         ] + Self.policyOptions + Configuration.databaseOptions + Configuration.keyOptions + Configuration.logOptions,
         body: { arguments in

@@ -113,6 +113,9 @@ private struct WorkerService {
         self.objectStore = try configuration.objectStoreAddress()
         self.stageDeadlineSeconds = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
         self.fetchDeadlineSeconds = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
+        for source in configuration.wrappingKeys.split(whereSeparator: \.isWhitespace) where source.hasPrefix("file:") {
+            try InputFile.check(String(source.dropFirst("file:".count)), of: "--wrapping-keys")
+        }
         for path in configuration.decryptionKeys { try InputFile.check(path, of: "--decryption-key") }
         do {
             self.decryption = try PartDecryption(keys: configuration.decryptionKeys.map { URL(fileURLWithPath: $0) })

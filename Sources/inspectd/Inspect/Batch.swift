@@ -26,7 +26,7 @@ enum Batch {
 
     private static func lines(_ path: String) throws -> AsyncThrowingStream<Data, any Error> {
         guard path != "-" else { return self.arrivingLines() }
-        let lines = try InputFile.read(path, of: "--batch").split(separator: 0x0A)
+        let lines = try InputFile.read(path, of: "--batch", isSetting: true).split(separator: 0x0A)
         return AsyncThrowingStream { continuation in
             lines.lazy.filter(self.isRequest).forEach { continuation.yield(Data($0)) }
             continuation.finish()

@@ -14,7 +14,7 @@ extension Command {
             throw UsageError("'inspect --usability' needs --front, --back or --batch")
         }
         try Self.refuseBesideBatch(arguments)
-        var analyzers = try configuration.analyzerConfiguration(arguments)
+        var analyzers = try configuration.analyzerConfiguration(arguments, needsModels: false)
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
         // For a single request, one process judges both sides.
         if arguments["batch"] == nil { analyzers.serveOneJob() }

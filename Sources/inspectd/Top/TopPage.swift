@@ -88,7 +88,8 @@ struct TopPage {
             self.snapshot.lanes.map { lane in
                 (
                     [
-                        lane.lane, lane.region, Self.count(lane.waiting, lane.isEstimate), Self.time(lane.oldestSeconds),
+                        lane.lane, lane.region, Self.count(lane.waiting, lane.isEstimate),
+                        Self.time(lane.oldestSeconds),
                         Self.count(lane.running), Self.count(lane.delayed), lane.paused ? "paused" : "",
                     ], lane.paused ? .warning : .plain
                 )

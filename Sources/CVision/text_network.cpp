@@ -287,7 +287,7 @@ std::vector<Character> read_line(const cv::Mat &crop, Readers readers) {
 const std::string &weights_sha256() {
     static const std::string digest = [] {
         std::vector<char> both(cvision_text_reader_weights,
-                                        cvision_text_reader_weights + cvision_text_reader_weights_size);
+                               cvision_text_reader_weights + cvision_text_reader_weights_size);
         both.insert(both.end(), cvision_text_second_weights,
                     cvision_text_second_weights + cvision_text_second_weights_size);
         return sha256_hex(both);

@@ -141,7 +141,8 @@ import Testing
             {
                 Task {
                     await HTTPDeparture.$current.withValue(departure) {
-                        await signal.wait(for: self.page(.job(job)), since: known, person: "ann", within: .seconds(3600))
+                        await signal.wait(
+                            for: self.page(.job(job)), since: known, person: "ann", within: .seconds(3600))
                     }
                 }
             }

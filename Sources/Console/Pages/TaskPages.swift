@@ -82,7 +82,7 @@ struct TasksPage {
             ConsolePage.table(
                 "Actions on selections, newest first",
                 ["Task", "Action", "Of what", "Reason", "Who", "Began", "Progress", "State"], rows,
-                empty: "No task has been begun."), "</div>\n",
+                empty: "No task has been started."), "</div>\n",
         ]
         if self.mayAct { content.append("<h2>Begin a task</h2>\n\(SelectionKind.allCases.map(self.form))") }
         return ConsolePage(

@@ -11,7 +11,7 @@ enum CapturePage {
         let body =
             link == nil
             ? """
-            <main class="card"><h1>This link is not valid any more</h1><p>It has expired or was used. Ask for another one.</p>
+            <main class="card"><h1>This link is no longer valid</h1><p>It has expired or was used. Ask for another one.</p>
             <h1 lang="de">Dieser Link gilt nicht mehr</h1><p lang="de">Er ist abgelaufen oder wurde schon benutzt. Bitten Sie um einen neuen.</p></main>
             """
             : """

@@ -269,6 +269,14 @@ CREATE FUNCTION insp.callback_enable(p_endpoint bigint) RETURNS bigint
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.callback_enable_part(p_endpoint bigint, p_freed bigint, p_reached timestamp with time zone, p_limit integer, OUT freed bigint, OUT reached timestamp with time zone, OUT more boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS ...
@@ -867,6 +875,18 @@ CREATE FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) RE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '200ms'
+    AS ...
+
+CREATE FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '200ms'
+    AS ...
+
 CREATE FUNCTION insp.console_begin(p_actor text) RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -893,6 +913,11 @@ CREATE FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text DEFAULT 
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.console_count_once(p_actor text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text DEFAULT NULL::text, p_code text DEFAULT NULL::text, p_edge bigint DEFAULT NULL::bigint, p_after uuid DEFAULT NULL::uuid, p_limit integer DEFAULT 50) RETURNS TABLE(id uuid, partner text, workflow text, code text, detail text, attempts integer, died bigint)
@@ -934,7 +959,7 @@ CREATE FUNCTION insp.console_filter(p_kind text, p_filter jsonb) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE(id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer)
+CREATE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE(id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1012,7 +1037,7 @@ CREATE FUNCTION insp.console_proposals(p_token_sha256 bytea) RETURNS TABLE(id bi
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) RETURNS TABLE(subject text, stamp text)
+CREATE FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) RETURNS TABLE(page integer, stamp text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1054,12 +1079,12 @@ CREATE FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filt
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) RETURNS record
+CREATE FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT all_roles text[]) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text) RETURNS void
+CREATE FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '5s'
@@ -1075,13 +1100,13 @@ CREATE FUNCTION insp.console_sign_out(p_token_sha256 bytea) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb) RETURNS record
+CREATE FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb, OUT rest bigint[]) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '200ms'
     AS ...
 
-CREATE FUNCTION insp.console_step() RETURNS boolean
+CREATE FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '200ms'
@@ -1095,6 +1120,12 @@ CREATE FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) RETU
 CREATE FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) RETURNS timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.console_tally(p_task bigint, p_done integer, p_refusals jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '20s'
     AS ...
 
 CREATE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE(id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer, done integer, refused integer, refusals text, ended double precision, ended_by text)
@@ -1321,6 +1352,11 @@ CREATE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) 
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_admit(p_endpoint bigint) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) RETURNS void
@@ -1730,6 +1766,20 @@ CREATE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.forget_reasons(p_tasks bigint[]) RETURNS text[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.forget_tasks(p_partner integer) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
@@ -2841,6 +2891,14 @@ CREATE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others in
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.purge_tasks(p_until timestamp with time zone, p_limit integer) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3293,7 +3351,7 @@ CREATE FUNCTION insp.sample_nothing() RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.sample_partners(p_most integer DEFAULT 200) RETURNS integer
+CREATE FUNCTION insp.sample_partners(p_most integer DEFAULT 200, p_minute timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -3659,6 +3717,15 @@ CREATE FUNCTION insp.tally(p_tally jsonb, p_code text, p_count integer DEFAULT 1
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.tasks_about(p_jobs bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -3953,7 +4020,13 @@ CREATE TABLE insp.console_batch (
     targets bigint[] NOT NULL,
     queue integer,
     first bigint,
-    last bigint
+    last bigint,
+    attempts smallint DEFAULT 0 NOT NULL,
+    until timestamp with time zone,
+    failure text,
+    freed bigint,
+    reached timestamp with time zone,
+    CONSTRAINT console_batch_failure_check CHECK ((failure ~ '^[0-9A-Z]{5}$'::text))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
@@ -3992,7 +4065,7 @@ CREATE TABLE insp.console_task (
     action text NOT NULL,
     partners integer[],
     filter jsonb DEFAULT '{}'::jsonb NOT NULL,
-    reason text NOT NULL,
+    reason text,
     began_at timestamp with time zone DEFAULT now() NOT NULL,
     before timestamp with time zone DEFAULT now() NOT NULL,
     total integer NOT NULL,
@@ -4096,6 +4169,7 @@ CREATE TABLE insp.custody (
 
 CREATE TABLE insp.dead (
     job_id bigint NOT NULL,
+    partner_id integer NOT NULL,
     code text NOT NULL,
     detail text,
     attempts smallint NOT NULL,
@@ -4562,7 +4636,8 @@ CREATE TABLE insp.queue_sample (
     failed integer[] NOT NULL,
     callbacks integer NOT NULL,
     callbacks_oldest integer NOT NULL,
-    workers integer NOT NULL
+    workers integer NOT NULL,
+    partners_cut boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE insp.quota (
@@ -5138,12 +5213,11 @@ CREATE VIEW insp.v_partner AS
            FROM (insp.lease x
              JOIN insp.queue q ON ((q.id = x.queue)))
           GROUP BY q.partner_id) l ON ((l.partner_id = p.id)))
-     LEFT JOIN ( SELECT j.partner_id,
+     LEFT JOIN ( SELECT x.partner_id,
             count(*) AS jobs
-           FROM (insp.dead x
-             JOIN insp.job j ON ((j.id = ANY (ARRAY[x.job_id]))))
+           FROM insp.dead x
           WHERE (x.resolved_at IS NULL)
-          GROUP BY j.partner_id) d ON ((d.partner_id = p.id)))
+          GROUP BY x.partner_id) d ON ((d.partner_id = p.id)))
      LEFT JOIN ( SELECT j.partner_id,
             count(*) AS jobs
            FROM (insp.review_wait x
@@ -5734,14 +5808,18 @@ CREATE UNIQUE INDEX capture_session_key ON insp.capture_session USING btree (cre
 CREATE INDEX capture_session_user ON insp.capture_session USING btree (partner_id, user_index) WHERE (user_index IS NOT NULL);
 CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
 CREATE UNIQUE INDEX client_authorization_name ON insp.client_authorization USING btree (partner_id, name);
+CREATE INDEX console_batch_order ON insp.console_batch USING btree (number, task_id);
 CREATE UNIQUE INDEX console_grant_once ON insp.console_grant USING btree (session_id, role, COALESCE(partner_id, 0));
 CREATE INDEX console_session_expires ON insp.console_session USING btree (expires_at);
+CREATE INDEX console_task_actor ON insp.console_task USING btree (actor, began_at);
+CREATE INDEX console_task_ended ON insp.console_task USING btree (ended_at);
 CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
 CREATE INDEX credential_token_credential ON insp.credential_token USING btree (credential_id);
 CREATE INDEX credential_token_expires ON insp.credential_token USING btree (expires_at);
 CREATE INDEX dead_died ON insp.dead USING btree (died_at);
 CREATE INDEX dead_open ON insp.dead USING btree (died_at, job_id) WHERE (resolved_at IS NULL);
 CREATE INDEX dead_open_code ON insp.dead USING btree (code, died_at, job_id) WHERE (resolved_at IS NULL);
+CREATE INDEX dead_open_partner ON insp.dead USING btree (partner_id, died_at, job_id) WHERE (resolved_at IS NULL);
 CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
 CREATE INDEX endpoint_authorization_used ON insp.endpoint_authorization USING btree (authorization_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
@@ -5996,6 +6074,7 @@ GRANT ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_region smallint, OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_enable_part(p_endpoint bigint, p_freed bigint, p_reached timestamp with time zone, p_limit integer, OUT freed bigint, OUT reached timestamp with time zone, OUT more boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_free(p_moment timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer, p_region smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_is_reduced(p_job bigint) FROM PUBLIC;
@@ -6159,6 +6238,10 @@ REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PU
 REVOKE ALL ON FUNCTION insp.console_actor(p_token_sha256 bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_approve(p_token_sha256 bytea, p_proposal bigint) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_batch_fail(p_task bigint, p_batch integer, p_attempt integer, p_state text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_batch_take(OUT task bigint, OUT batch integer, OUT attempt integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_begin(p_actor text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_begin_task(p_token_sha256 bytea, p_kind text, p_action text, p_filter jsonb, p_edge bigint, p_reason text) TO insp_console;
@@ -6166,6 +6249,7 @@ REVOKE ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT st
 GRANT ALL ON FUNCTION insp.console_case(p_token_sha256 bytea, p_id uuid, OUT status integer, OUT request jsonb, OUT decided_at double precision, OUT statuses integer[], OUT bodies bytea[], OUT kinds text[], OUT ordinals integer[], OUT document jsonb, OUT sealed bytea, OUT body bytea, OUT partner_id integer, OUT partner text, OUT holder text, OUT is_mine boolean, OUT until double precision, OUT notes jsonb, OUT runs jsonb, OUT second boolean, OUT first_by text, OUT first_decision text, OUT first_label text, OUT first_is_mine boolean) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_cases(p_token_sha256 bytea, p_partner text, p_reason text, p_minutes integer, p_after_since bigint, p_after uuid, p_limit integer) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_count_once(p_actor text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_dead(p_token_sha256 bytea, p_partner text, p_code text, p_edge bigint, p_after uuid, p_limit integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_decide(p_token_sha256 bytea, p_id uuid, p_decision text, p_label text, p_note text) FROM PUBLIC;
@@ -6200,8 +6284,8 @@ REVOKE ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p
 GRANT ALL ON FUNCTION insp.console_preview(p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[], OUT what text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_proposals(p_token_sha256 bytea) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_queue(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_record(p_token_sha256 bytea, p_chain text, p_from bigint, p_end bigint, p_actor text, p_action text, p_object text, p_edge bigint) FROM PUBLIC;
@@ -6211,21 +6295,22 @@ GRANT ALL ON FUNCTION insp.console_reject(p_token_sha256 bytea, p_proposal bigin
 REVOKE ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_selection(p_kind text, p_partners integer[], p_filter jsonb, p_before timestamp with time zone, p_limit integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT all_roles text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_session_of(p_token_sha256 bytea, p_is_use boolean, OUT name text, OUT roles text[], OUT partners text[], OUT all_roles text[]) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_set_limits(p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer, p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_sign_out(p_token_sha256 bytea) TO insp_console;
-REVOKE ALL ON FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.console_step() FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.console_step() TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_singly(p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb, OUT rest bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.console_step(p_task bigint, p_batch integer, p_attempt integer) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_stop_task(p_token_sha256 bytea, p_task bigint) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_take(p_token_sha256 bytea, p_id uuid) TO insp_console;
+REVOKE ALL ON FUNCTION insp.console_tally(p_task bigint, p_done integer, p_refusals jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.console_tasks(p_token_sha256 bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.console_tasks(p_token_sha256 bytea) TO insp_console;
 REVOKE ALL ON FUNCTION insp.console_timeline(p_token_sha256 bytea, p_id uuid) FROM PUBLIC;
@@ -6298,6 +6383,7 @@ GRANT SELECT ON TABLE insp.token_revocation TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.end_revocation(r insp.token_revocation, p_code text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.end_token(p_endpoint bigint, p_may_be_sealed boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_admit(p_endpoint bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_hold(p_endpoint bigint, p_reason text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.endpoint_judge(p_endpoint bigint, p_succeeded integer, p_failed integer, p_gone boolean, p_code text) FROM PUBLIC;
@@ -6396,6 +6482,8 @@ REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) F
 REVOKE ALL ON FUNCTION insp.forget_keys(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_objects(p_locations text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_reasons(p_tasks bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_tasks(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.free_producer(login text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.free_producer(login text) TO insp_operator;
@@ -6692,6 +6780,7 @@ REVOKE ALL ON FUNCTION insp.purge_horizon(p_what text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_late(p_limit integer, OUT parts bigint[], OUT results bigint[], OUT requests bigint[], OUT callbacks integer, OUT walked integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_tasks(p_until timestamp with time zone, p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
@@ -6808,7 +6897,7 @@ REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text, p_purpose text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.sample_partners(p_most integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.sample_partners(p_most integer, p_minute timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.seal_of(p_bytes bytea) FROM PUBLIC;
@@ -6919,6 +7008,7 @@ REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_by
 REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.take_waiting_of_many(p_partner integer, p_max bigint, p_jobs integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tally(p_tally jsonb, p_code text, p_count integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.tasks_about(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.templates_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.test_mark(p_partner integer) FROM PUBLIC;

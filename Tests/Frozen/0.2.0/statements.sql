@@ -107,8 +107,8 @@ FROM insp.console_proposals($1);
 
 -- Console, the queue
 -- takes: bytea, uuid
--- gives: id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer
-SELECT id, at, kind, status, document, sealed, body, partner_id FROM insp.console_history($1, $2);
+-- gives: id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean
+SELECT id, at, kind, status, document, sealed, body, partner_id, was_removed FROM insp.console_history($1, $2);
 
 -- Console, the queue
 -- takes: bytea, text, bigint, bigint, text, text, text, bigint
@@ -150,6 +150,11 @@ FROM insp.console_tasks($1);
 SELECT insp.console_approve($1, $2);
 
 -- Console, the queue
+-- takes: bigint, integer, integer, text
+-- gives: console_batch_fail void
+SELECT insp.console_batch_fail($1, $2::integer, $3::integer, $4);
+
+-- Console, the queue
 -- takes: bytea, text, text, jsonb, bigint, text
 -- gives: console_begin_task bigint
 SELECT insp.console_begin_task($1, $2, $3, $4::jsonb, $5, $6);
@@ -170,9 +175,9 @@ SELECT insp.console_reject($1, $2);
 SELECT insp.console_release($1, $2);
 
 -- Console, the queue
--- takes: bytea, text, integer, double precision, integer, bigint, bigint, text
--- gives: console_set_limits void
-SELECT insp.console_set_limits($1, $2, $3, $4, $5, $6, $7, $8);
+-- takes: bytea, text, integer, double precision, integer, bigint, bigint, text, jsonb
+-- gives: console_set_limits boolean
+SELECT insp.console_set_limits($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb);
 
 -- Console, the queue
 -- takes: bytea, text, text, text[]
@@ -185,9 +190,9 @@ SELECT insp.console_sign_in($1, $2, $3, $4);
 SELECT insp.console_sign_out($1);
 
 -- Console, the queue
--- takes:
+-- takes: bigint, integer, integer
 -- gives: console_step boolean
-SELECT insp.console_step();
+SELECT insp.console_step($1, $2::integer, $3::integer);
 
 -- Console, the queue
 -- takes: bytea, bigint
@@ -222,8 +227,13 @@ SELECT kid, workers, is_listed FROM insp.console_decryption_keys($1);
 
 -- Console, the queue
 -- takes: bytea, boolean
--- gives: name text, roles text[], partners text[], is_all boolean
-SELECT name, roles, partners, is_all FROM insp.console_session_of($1, $2);
+-- gives: name text, roles text[], partners text[], all_roles text[]
+SELECT name, roles, partners, all_roles FROM insp.console_session_of($1, $2);
+
+-- Console, the queue
+-- takes: bytea[], text[]
+-- gives: page integer, stamp text
+SELECT page, stamp FROM insp.console_pulse($1, $2);
 
 -- Console, the queue
 -- takes: bytea, text, text
@@ -245,9 +255,9 @@ SELECT status, request, decided_at, statuses, bodies, kinds, ordinals, document,
 FROM insp.console_case($1, $2);
 
 -- Console, the queue
--- takes: boolean, uuid[]
--- gives: subject text, stamp text
-SELECT subject, stamp FROM insp.console_pulse($1, $2::uuid[]);
+-- takes:
+-- gives: task bigint, batch integer, attempt integer
+SELECT task, batch, attempt FROM insp.console_batch_take();
 
 -- Console, the queue
 -- takes: bytea, text, jsonb

@@ -154,6 +154,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('SESSION_ENDED', 'IN180', 'the liveness session is over, and takes no further blob', false, 409,
         'Without sessionId, the blob begins another session.'),
     ('SESSION_BUSY', 'IN181', 'the last blob of the liveness session is not answered yet', true, 409, NULL),
+    ('SELECTION_BUSY', 'IN182', 'a selection of yours is still being counted', true, 409, NULL),
     ('KEY_UNKNOWN', 'IN151', 'the key store has no such key: it was destroyed, or the key store is older than the data', true, 503, NULL),
     ('KEY_DESTROYED', 'IN159', 'the key was destroyed when the person was erased; what it sealed can never be opened', false, 410, NULL),
     ('SEAL_BROKEN', 'IN152', 'sealed bytes cannot be opened: they were changed, or belong to another key or row', false, NULL, NULL),

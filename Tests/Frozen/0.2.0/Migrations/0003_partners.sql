@@ -84,7 +84,7 @@ COMMENT ON COLUMN insp.partner.name IS 'The name in payloads';
 COMMENT ON COLUMN insp.partner.enabled IS 'A disabled partner''s new jobs are refused; accepted ones still finish';
 COMMENT ON COLUMN insp.partner.lane IS 'Lane of jobs that specify none: 0 urgent, 1 normal, 2 bulk';
 COMMENT ON COLUMN insp.partner.region IS 'Region of its jobs; null: any worker may process jobs that specify none';
-COMMENT ON COLUMN insp.partner.consent_required IS 'Whether each job must record the end user''s consent';
+COMMENT ON COLUMN insp.partner.consent_required IS 'Whether each job must record the person''s consent';
 COMMENT ON COLUMN insp.partner.callback_required IS 'Whether a job without any callback URL is refused';
 COMMENT ON COLUMN insp.partner.job_lifetime IS 'A job without expiresAt that is not finished after this time ends as EXPIRED';
 COMMENT ON COLUMN insp.partner.created_at IS 'When the partner was added';
@@ -110,7 +110,7 @@ COMMENT ON COLUMN insp.partner.keep_references IS
 COMMENT ON COLUMN insp.partner.test_of IS
     'The partner whose tests it has: its jobs have specimens with fixed outcomes, and it shares nothing with that partner, neither persons nor faces nor counts. Null: its jobs are real';
 COMMENT ON COLUMN insp.partner.erased_at IS 'When its erasure began (insp.erase_partner); null: it was not erased';
-COMMENT ON COLUMN insp.partner.consent_policy_url IS 'Where end users read what they consent to';
+COMMENT ON COLUMN insp.partner.consent_policy_url IS 'Where people read what they consent to';
 COMMENT ON COLUMN insp.partner.consent_policy_version IS 'The version that a required consent must name as policyVersion; null: any';
 COMMENT ON COLUMN insp.partner.consent_purposes IS 'Purposes that a required consent must contain';
 COMMENT ON COLUMN insp.partner.region_choice IS 'Whether a job may specify another region than its partner''s';
@@ -121,7 +121,7 @@ COMMENT ON COLUMN insp.partner.decision_version IS 'Number of that policy, which
 COMMENT ON COLUMN insp.partner.vendor IS
     'The liveness vendor''s server of its sessions, as insp.set_vendor takes it, without a secret; null: the one that workers are configured with';
 COMMENT ON COLUMN insp.partner.capture_hosts IS
-    'Hosts to which a link that captures may send the person back: host names, or *. and a domain for all names below it; null: none';
+    'Hosts to which a capture link may send the person back: host names, or *. and a domain for all names below it; null: none';
 COMMENT ON COLUMN insp.partner.second_review IS
     'Whether a reviewer''s decision finishes a job only when a second person has confirmed it';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;

@@ -172,7 +172,7 @@ COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt etc.; no personal da
 GRANT SELECT ON insp.event TO insp_operator, insp_auditor;
 
 -- Numbering events after their commit would write every event twice, and a number drawn by the writer becomes visible late if
--- its transaction stays open. So a statement's events are one row here, which gets its place after the commit.
+-- its transaction stays open. So a statement's events are one row here, which gets its position after the commit.
 CREATE TABLE insp.event_batch (
     id bigint GENERATED ALWAYS AS IDENTITY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -194,7 +194,7 @@ COMMENT ON COLUMN insp.event_batch.kind IS 'The events'' kind';
 COMMENT ON COLUMN insp.event_batch.jobs IS 'Their jobs, in order';
 COMMENT ON COLUMN insp.event_batch.fences IS 'Their fences, in the same order';
 COMMENT ON COLUMN insp.event_batch.epoch IS 'The epoch (insp.epoch) in which they were numbered; null: not yet';
-COMMENT ON COLUMN insp.event_batch.position IS 'The place of the last one in that epoch; the others have the preceding places';
+COMMENT ON COLUMN insp.event_batch.position IS 'The position of the last one in that epoch; the others have the preceding positions';
 GRANT SELECT ON insp.event_batch TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.event_cursor (
@@ -207,7 +207,7 @@ CREATE TABLE insp.event_cursor (
 COMMENT ON TABLE insp.event_cursor IS 'How far events are numbered (insp.number_events)';
 COMMENT ON COLUMN insp.event_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.event_cursor.epoch IS 'The epoch in which they are numbered';
-COMMENT ON COLUMN insp.event_cursor.position IS 'The last place issued in it';
+COMMENT ON COLUMN insp.event_cursor.position IS 'The last position issued in it';
 COMMENT ON COLUMN insp.event_cursor.next_xid IS 'Transactions from this one on have not been read';
 COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor has any of these, which were still open';
 GRANT SELECT ON insp.event_cursor TO insp_operator, insp_auditor;
@@ -272,6 +272,7 @@ GRANT SELECT ON insp.rerun TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.dead (
     job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
     code text NOT NULL,
     detail text,
     attempts smallint NOT NULL,
@@ -284,8 +285,10 @@ CREATE INDEX dead_died ON insp.dead (died_at);
 -- What waits for an operator, however many are resolved.
 CREATE INDEX dead_open ON insp.dead (died_at, job_id) WHERE resolved_at IS NULL;
 CREATE INDEX dead_open_code ON insp.dead (code, died_at, job_id) WHERE resolved_at IS NULL;
+CREATE INDEX dead_open_partner ON insp.dead (partner_id, died_at, job_id) WHERE resolved_at IS NULL;
 COMMENT ON TABLE insp.dead IS 'Dead-lettered jobs, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
+COMMENT ON COLUMN insp.dead.partner_id IS 'The job''s partner: a small one''s are found beside any number of others''';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
 COMMENT ON COLUMN insp.dead.detail IS 'What was wrong, without personal data';
 COMMENT ON COLUMN insp.dead.attempts IS 'Attempts made';

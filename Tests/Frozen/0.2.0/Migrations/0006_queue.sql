@@ -142,7 +142,8 @@ CREATE TABLE insp.queue_sample (
     failed integer[] NOT NULL,
     callbacks integer NOT NULL,
     callbacks_oldest integer NOT NULL,
-    workers integer NOT NULL
+    workers integer NOT NULL,
+    partners_cut boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE insp.queue_sample IS
     'The state of the queue, minute by minute (insp.v_queue_sample). The lists have an element for each region and lane with jobs that waited, ran or ended';
@@ -158,6 +159,7 @@ COMMENT ON COLUMN insp.queue_sample.failed IS 'Those that were dead-lettered; at
 COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; at most 10,000';
 COMMENT ON COLUMN insp.queue_sample.callbacks_oldest IS 'Seconds since the oldest of them was written';
 COMMENT ON COLUMN insp.queue_sample.workers IS 'Live workers';
+COMMENT ON COLUMN insp.queue_sample.partners_cut IS 'Whether more partners had work than insp.partner_sample has of this minute: then one without a row was not sampled';
 GRANT SELECT ON insp.queue_sample TO insp_operator, insp_auditor;
 
 -- Of at most 200 partners a minute, those with the most work, and kept for a week: some 2 million rows if all of them are always busy.
@@ -174,7 +176,7 @@ CREATE TABLE insp.partner_sample (
     PRIMARY KEY (partner_id, at)
 );
 CREATE INDEX partner_sample_at ON insp.partner_sample USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
-COMMENT ON TABLE insp.partner_sample IS 'The work of partners, minute by minute; no row for a partner without any';
+COMMENT ON TABLE insp.partner_sample IS 'The work of partners, minute by minute; no row for a partner without any, nor, if queue_sample.partners_cut, for those with the least';
 COMMENT ON COLUMN insp.partner_sample.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.partner_sample.at IS 'The minute';
 COMMENT ON COLUMN insp.partner_sample.waiting IS 'Jobs ready to be claimed; an estimate if there are many';

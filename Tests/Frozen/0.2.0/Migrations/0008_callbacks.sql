@@ -162,7 +162,7 @@ COMMENT ON COLUMN insp.callback_pull.at IS 'When it was written';
 COMMENT ON COLUMN insp.callback_pull.callback_id IS 'The callback, which has the event''s values';
 COMMENT ON COLUMN insp.callback_pull.endpoint_id IS 'Its endpoint; each has its own order';
 COMMENT ON COLUMN insp.callback_pull.epoch IS 'The epoch (insp.epoch) in which it was numbered; null: not yet';
-COMMENT ON COLUMN insp.callback_pull.position IS 'Its place in that epoch';
+COMMENT ON COLUMN insp.callback_pull.position IS 'Its position in that epoch';
 COMMENT ON COLUMN insp.callback_pull.numbered_at IS 'When it was numbered, and could be pulled from then on';
 GRANT SELECT ON insp.callback_pull TO insp_operator, insp_auditor;
 
@@ -176,7 +176,7 @@ CREATE TABLE insp.pull_cursor (
 COMMENT ON TABLE insp.pull_cursor IS 'How far events to be pulled are numbered (insp.number_pulls)';
 COMMENT ON COLUMN insp.pull_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.pull_cursor.epoch IS 'The epoch in which they are numbered';
-COMMENT ON COLUMN insp.pull_cursor.position IS 'The last place issued in it';
+COMMENT ON COLUMN insp.pull_cursor.position IS 'The last position issued in it';
 COMMENT ON COLUMN insp.pull_cursor.next_xid IS 'Transactions from this one on have not been read';
 COMMENT ON COLUMN insp.pull_cursor.open_xids IS 'Nor has any of these, which were still open';
 GRANT SELECT ON insp.pull_cursor TO insp_operator, insp_auditor;
@@ -192,7 +192,7 @@ COMMENT ON TABLE insp.pull_epoch IS
     'The epochs in which events were numbered in this history of the database. A puller''s cursor of another one is of a history that was lost';
 COMMENT ON COLUMN insp.pull_epoch.epoch IS 'The epoch';
 COMMENT ON COLUMN insp.pull_epoch.former_epoch IS 'The epoch before it; null: it is the first';
-COMMENT ON COLUMN insp.pull_epoch.former_position IS 'The last place of that one';
+COMMENT ON COLUMN insp.pull_epoch.former_position IS 'The last position of that one';
 GRANT SELECT ON insp.pull_epoch TO insp_operator, insp_auditor;
 INSERT INTO insp.pull_epoch (epoch) VALUES (0);
 
@@ -202,10 +202,10 @@ CREATE TABLE insp.pull_gone (
     position bigint NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE insp.pull_gone IS
-    'Up to where retention removed events of each endpoint: a cursor before that place is refused, as something after it may be gone';
+    'Up to where retention removed events of each endpoint: a cursor before that position is refused, as something after it may be gone';
 COMMENT ON COLUMN insp.pull_gone.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.pull_gone.epoch IS 'Epoch of the latest removed event';
-COMMENT ON COLUMN insp.pull_gone.position IS 'Its place';
+COMMENT ON COLUMN insp.pull_gone.position IS 'Its position';
 GRANT SELECT ON insp.pull_gone TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.callback_attempt (

@@ -12,7 +12,7 @@ CREATE TABLE insp.challenge (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX challenge_expires ON insp.challenge (expires_at);
 COMMENT ON TABLE insp.challenge IS
-    'Issued liveness challenges, until some time after they expire; the job that consumed one has its specification in its payload';
+    'Issued liveness challenges, until some time after they expire; the job that used one up has its specification in its payload';
 COMMENT ON COLUMN insp.challenge.id IS 'Random name';
 COMMENT ON COLUMN insp.challenge.partner_id IS 'Whose challenge; no other partner''s job can use it';
 COMMENT ON COLUMN insp.challenge.token_sha256 IS 'SHA-256 of the token, 256 random bits that are not stored';

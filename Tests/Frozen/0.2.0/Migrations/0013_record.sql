@@ -21,7 +21,7 @@ CREATE TABLE insp.record (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
--- The job of insp.v_access. An access is found by it once it has its place: who waits for the access does not wait for the index.
+-- The job of insp.v_access. An access is found by it once it has its position: who waits for the access does not wait for the index.
 CREATE INDEX record_job ON insp.record ((nullif(subject::uuid, '00000000-0000-0000-0000-000000000000')))
     WHERE chain = 'access' AND seq IS NOT NULL;
 -- A blob of a session ends once, even if two transactions end it at the same moment.
@@ -31,7 +31,7 @@ CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;
 -- Rows are written in the order of time and never move, so a few bytes for each 32 pages suffice to find a time.
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 COMMENT ON TABLE insp.record IS
-    'Who did what; append-only. Rows get their place in the chain after their commit (insp.link_record), so that no writer waits for another; insp.verify_record verifies a chain';
+    'Who did what; append-only. Rows get their position in the chain after their commit (insp.link_record), so that no writer waits for another; insp.verify_record verifies a chain';
 COMMENT ON COLUMN insp.record.chain IS
     'operator: what operators did, and searches for persons; access: jobs that came in and what went out through the gateway, and who else read or was sent a result; session: liveness sessions sent to a vendor''s server; endpoint: changes of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
@@ -45,7 +45,7 @@ COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; noth
 COMMENT ON COLUMN insp.record.words IS 'Texts of operators and reviewers, and details of a job; removed when the job''s person is erased';
 COMMENT ON COLUMN insp.record.words_salt IS 'Random, and removed with the words, so that nobody can guess them from their digest afterwards';
 COMMENT ON COLUMN insp.record.words_sha256 IS 'SHA-256 of salt and words, which remains; null: there were none';
-COMMENT ON COLUMN insp.record.seq IS 'Place in the chain, from 1; null: none yet';
+COMMENT ON COLUMN insp.record.seq IS 'Position in the chain, from 1; null: none yet';
 COMMENT ON COLUMN insp.record.prev IS 'Hash of the row before it; of the first: 32 zero bytes';
 COMMENT ON COLUMN insp.record.hash IS 'SHA-256 of prev and the row''s values (insp.record_hash), with the digest of words in place of them';
 GRANT SELECT ON insp.record TO insp_operator, insp_auditor;
@@ -59,9 +59,9 @@ CREATE TABLE insp.record_chain (
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 COMMENT ON TABLE insp.record_chain IS 'Both ends of each chain of insp.record. Writers do not lock it';
 COMMENT ON COLUMN insp.record_chain.chain IS 'The chain';
-COMMENT ON COLUMN insp.record_chain.seq IS 'Place of its last row';
+COMMENT ON COLUMN insp.record_chain.seq IS 'Position of its last row';
 COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash; a copy kept elsewhere shows later whether anything up to it was changed';
-COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Place of the last row that retention removed; 0: none';
+COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Position of the last row that retention removed; 0: none';
 COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which is prev of the first remaining row';
 GRANT SELECT ON insp.record_chain TO insp_operator, insp_auditor;
 INSERT INTO insp.record_chain (chain) VALUES ('operator'), ('access'), ('session'), ('endpoint');

@@ -9,7 +9,7 @@ CREATE TABLE insp.retention (
 );
 COMMENT ON TABLE insp.retention IS 'Retention periods that are the same for all partners';
 COMMENT ON COLUMN insp.retention.what IS
-    'events: bare jobs with their events; callbacks: delivered ones, events that are pulled, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both at least 366 days), and endpoint_events; samples: of the queue';
+    'events: bare jobs with their events; callbacks: delivered ones, events that are pulled, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions and ended tasks of the console, and access_events (both at least 366 days), and endpoint_events; samples: of the queue';
 COMMENT ON COLUMN insp.retention.keep IS 'For how long';
 GRANT SELECT ON insp.retention TO insp_operator, insp_auditor;
 INSERT INTO insp.retention (what, keep) VALUES
@@ -94,10 +94,10 @@ CREATE TABLE insp.usage_cursor (
     position bigint NOT NULL DEFAULT 0,
     counted_to timestamptz
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
-COMMENT ON TABLE insp.usage_cursor IS 'Up to which place (insp.event_batch) finished jobs are counted';
+COMMENT ON TABLE insp.usage_cursor IS 'Up to which position (insp.event_batch) finished jobs are counted';
 COMMENT ON COLUMN insp.usage_cursor.single IS 'There is one row';
 COMMENT ON COLUMN insp.usage_cursor.epoch IS 'Epoch of the last counted event';
-COMMENT ON COLUMN insp.usage_cursor.position IS 'Its place';
+COMMENT ON COLUMN insp.usage_cursor.position IS 'Its position';
 COMMENT ON COLUMN insp.usage_cursor.counted_to IS 'Jobs finished before this are counted, except in transactions that were still open; null: none yet';
 GRANT SELECT ON insp.usage_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.usage_cursor DEFAULT VALUES;

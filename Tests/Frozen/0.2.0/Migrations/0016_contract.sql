@@ -12,7 +12,7 @@ CREATE TABLE insp.part_kind (
 );
 COMMENT ON TABLE insp.part_kind IS 'Kinds of part that a job may have. A new one is also a case of PartKind';
 COMMENT ON COLUMN insp.part_kind.kind IS 'The name in payloads, results and insp.part';
-COMMENT ON COLUMN insp.part_kind.place IS 'Order in which kinds are listed';
+COMMENT ON COLUMN insp.part_kind.place IS 'Rank: the order in which kinds are listed';
 COMMENT ON COLUMN insp.part_kind.source IS 'Its subject or origin: document, chip, person, or vendor (opaque to this system)';
 COMMENT ON COLUMN insp.part_kind.is_image IS 'Whether it is an image that the analyzer decodes';
 COMMENT ON COLUMN insp.part_kind.is_many IS 'Whether a job may have more than one, in order';
@@ -45,7 +45,7 @@ CREATE TABLE insp.workflow (
 );
 COMMENT ON TABLE insp.workflow IS 'What a job may run, on which parts';
 COMMENT ON COLUMN insp.workflow.name IS 'The name in payloads and results';
-COMMENT ON COLUMN insp.workflow.place IS 'Order in which workflows are listed';
+COMMENT ON COLUMN insp.workflow.place IS 'Rank: the order in which workflows are listed';
 COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may use as well; the name where there is none';
 COMMENT ON COLUMN insp.workflow.capabilities IS
     'The capabilities decided, in order. Those with liveness accept a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
@@ -109,7 +109,7 @@ INSERT INTO insp.label (label, capabilities, is_objection) VALUES
     ('NOT_A_DOCUMENT', '{usability}', true), ('BLACK_WHITE', '{usability,liveness}', true), ('PHOTOCOPY', '{usability}', true),
     ('BAD_QUALITY_IMAGE', '{usability}', true), ('BAD_QUALITY', '{usability,liveness}', true), ('BLURRED', '{usability}', true),
     ('GLARE', '{usability}', true), ('PART_OF_DOCUMENT_MISSING', '{usability}', true),
-    ('PART_OF_DOCUMENT_HIDDEN', '{usability}', true), ('DAMAGED_DOCUMENT', '{usability}', true),
+    ('PART_OF_DOCUMENT_HIDDEN', '{usability}', true), ('DAMAGED_DOCUMENT', '{usability,imageChecks}', true),
     ('MISSING_PAGE', '{usability}', true), ('MISSING_MANDATORY_DATAPOINTS', '{usability}', true),
     ('UNSUPPORTED_COUNTRY', '{usability}', true), ('UNSUPPORTED_DOCUMENT_TYPE', '{usability}', true),
     ('DIGITAL_COPY', '{imageChecks,liveness}', true), ('SAMPLE', '{imageChecks}', true),
@@ -143,7 +143,7 @@ CREATE TABLE insp.reason (
     contract_code integer UNIQUE,
     mobile_code text CHECK (mobile_code ~ '^[A-Z][0-9]{5}$')
 );
-COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
+COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the person';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
 COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may explain (insp.label)';
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind); none: the whole job';
@@ -317,7 +317,7 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('J00000', 'timeout', NULL, ARRAY['EXPIRED']),
     ('J00000', 'unusable', NULL, ARRAY['CASE_TAKEN', 'CHALLENGE_EXPIRED', 'JOB_AMBIGUOUS', 'JOB_NOT_FINISHED',
         'JOB_UNKNOWN', 'LINK_ENDED', 'PARTS_PURGED', 'REQUEST_PURGED', 'REVIEW_NOT_DUE', 'SESSION_ENDED']),
-    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED', 'SESSION_BUSY']),
+    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED', 'SELECTION_BUSY', 'SESSION_BUSY']),
     ('N00000', 'unusable', -202, ARRAY['CALLBACK_URL_INVALID']),
     ('N00000', 'unusable', -203, ARRAY['CALLBACK_URL_MISSING'])
     ) AS c (mobile_code, face_outcome, payment_code, codes);

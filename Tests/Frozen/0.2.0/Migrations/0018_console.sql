@@ -53,7 +53,7 @@ COMMENT ON TABLE insp.case_lease IS 'Cases (jobs that wait for a review) that so
 COMMENT ON COLUMN insp.case_lease.job_id IS 'The job';
 COMMENT ON COLUMN insp.case_lease.actor IS 'Who has it; nobody else can decide it there until then';
 COMMENT ON COLUMN insp.case_lease.taken_at IS 'Since when';
-COMMENT ON COLUMN insp.case_lease.until IS 'When it is free again; each look at it prolongs it';
+COMMENT ON COLUMN insp.case_lease.until IS 'When it is free again; each view of it extends it';
 GRANT SELECT ON insp.case_lease TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.console_task (
@@ -63,7 +63,7 @@ CREATE TABLE insp.console_task (
     action text NOT NULL CHECK (action IN ('rerun', 'resolve', 'cancel', 'replay', 'pause', 'resume', 'enable')),
     partners integer[],
     filter jsonb NOT NULL DEFAULT '{}',
-    reason text NOT NULL CHECK (length(reason) BETWEEN 1 AND 200),
+    reason text CHECK (length(reason) BETWEEN 1 AND 200),
     began_at timestamptz NOT NULL DEFAULT now(),
     before timestamptz NOT NULL DEFAULT now(),
     total integer NOT NULL,
@@ -73,6 +73,8 @@ CREATE TABLE insp.console_task (
     ended_at timestamptz,
     ended_by text
 );
+CREATE INDEX console_task_actor ON insp.console_task (actor, began_at);
+CREATE INDEX console_task_ended ON insp.console_task (ended_at);
 COMMENT ON TABLE insp.console_task IS 'Actions on a whole selection of dead letters, jobs, callbacks or endpoints, which consoles work off in batches';
 COMMENT ON COLUMN insp.console_task.id IS 'Its number';
 COMMENT ON COLUMN insp.console_task.actor IS 'Who began it';
@@ -80,8 +82,9 @@ COMMENT ON COLUMN insp.console_task.kind IS 'Of what the selection is: dead (dea
 COMMENT ON COLUMN insp.console_task.action IS
     'dead: rerun (insp.rerun) or resolve (insp.resolve_dead); jobs: cancel (insp.cancel); callbacks: replay (insp.callback_replay); endpoints: pause, resume or enable (insp.callback_pause, insp.callback_resume, insp.callback_enable)';
 COMMENT ON COLUMN insp.console_task.partners IS 'Whose; null: every partner''s';
-COMMENT ON COLUMN insp.console_task.filter IS 'What else was asked for, such as the error code';
-COMMENT ON COLUMN insp.console_task.reason IS 'Why, in the words of who began it';
+COMMENT ON COLUMN insp.console_task.filter IS 'What else was asked for: a partner''s name, an error code, a word or a number; no free words';
+COMMENT ON COLUMN insp.console_task.reason IS
+    'Why, in the words of who began it; null: removed with a person whose job it was done to, or with a partner';
 COMMENT ON COLUMN insp.console_task.began_at IS 'When it began';
 COMMENT ON COLUMN insp.console_task.before IS 'What came into the selection later is left alone';
 COMMENT ON COLUMN insp.console_task.total IS 'How many the selection had when it began';
@@ -93,6 +96,7 @@ COMMENT ON COLUMN insp.console_task.ended_by IS 'Who stopped it; null: nobody';
 GRANT SELECT ON insp.console_task TO insp_operator, insp_auditor;
 
 -- A batch is one row, which goes in the transaction that does it: whatever dies between two batches, nothing is done twice or left out.
+-- An attempt is counted before it is made, in a transaction of its own, so that what kills a console or the server counts too.
 CREATE TABLE insp.console_batch (
     task_id bigint NOT NULL,
     number integer NOT NULL,
@@ -100,8 +104,14 @@ CREATE TABLE insp.console_batch (
     queue integer,
     first bigint,
     last bigint,
+    attempts smallint NOT NULL DEFAULT 0,
+    until timestamptz,
+    failure text CHECK (failure ~ '^[0-9A-Z]{5}$'),
+    freed bigint,
+    reached timestamptz,
     PRIMARY KEY (task_id, number)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX console_batch_order ON insp.console_batch (number, task_id);
 COMMENT ON TABLE insp.console_batch IS 'What is left of the tasks of insp.console_task';
 COMMENT ON COLUMN insp.console_batch.task_id IS 'The task';
 COMMENT ON COLUMN insp.console_batch.number IS 'Place in the task';
@@ -109,4 +119,9 @@ COMMENT ON COLUMN insp.console_batch.targets IS 'Internal numbers of jobs, callb
 COMMENT ON COLUMN insp.console_batch.queue IS 'The queue in which the jobs waited; null: none';
 COMMENT ON COLUMN insp.console_batch.first IS 'Their first place in it';
 COMMENT ON COLUMN insp.console_batch.last IS 'Their last place in it';
+COMMENT ON COLUMN insp.console_batch.attempts IS 'Attempts that were begun: one that failed, or whose console died, halves the batch';
+COMMENT ON COLUMN insp.console_batch.until IS 'Left alone until then, by other consoles than the one that has taken it';
+COMMENT ON COLUMN insp.console_batch.failure IS 'SQLSTATE of the last attempt''s failure; null: none, or unknown';
+COMMENT ON COLUMN insp.console_batch.freed IS 'Of an endpoint being enabled: callbacks freed up to now; null: it is not enabled yet';
+COMMENT ON COLUMN insp.console_batch.reached IS 'Of an endpoint being enabled: held callbacks due earlier are freed';
 GRANT SELECT ON insp.console_batch TO insp_operator, insp_auditor;

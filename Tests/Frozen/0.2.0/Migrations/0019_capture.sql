@@ -1,4 +1,4 @@
--- Links that capture: a partner's server asks for one, a person opens it on a phone, and what the camera took becomes one job.
+-- Capture links: a partner's server asks for one, a person opens it on a phone, and what the camera took becomes one job.
 
 CREATE TABLE insp.capture_session (
     id uuid PRIMARY KEY,
@@ -33,7 +33,7 @@ CREATE INDEX capture_session_expires ON insp.capture_session (expires_at);
 CREATE INDEX capture_session_user ON insp.capture_session (partner_id, user_index) WHERE user_index IS NOT NULL;
 CREATE INDEX capture_session_job ON insp.capture_session (job_id) WHERE job_id IS NOT NULL;
 COMMENT ON TABLE insp.capture_session IS
-    'Links that capture, from a partner''s request until an hour after they expire. A link makes one job, in one browser';
+    'Capture links, from a partner''s request until an hour after they expire. A link makes one job, in one browser';
 COMMENT ON COLUMN insp.capture_session.id IS 'The id that the partner''s server knows';
 COMMENT ON COLUMN insp.capture_session.partner_id IS 'Whose job it becomes';
 COMMENT ON COLUMN insp.capture_session.credential_id IS 'The credential that asked for it, and with which it ends';

@@ -1,4 +1,4 @@
--- Four eyes: where a deployment asks for it, one login proposes a change and another one approves it.
+-- Approvals: where a deployment requires it, one login proposes a change and another one approves it.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.need_approval(p_action text, p_applies boolean DEFAULT true) RETURNS void
@@ -13,7 +13,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_approval(text, boolean) IS
-    'Refuses a change that needs four eyes, unless insp.approve makes it';
+    'Refuses a change that needs an approval, unless insp.approve makes it';
 
 CREATE OR REPLACE FUNCTION insp.set_approval(action text, needed boolean) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
@@ -26,7 +26,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'action ' || left(quote_nullable(set_approval.action), 40), insp.approval_hint());
     END IF;
-    -- One login may ask for four eyes; to end that takes two.
+    -- One login can require an approval; lifting that takes two.
     IF was AND NOT set_approval.needed AND NOT EXISTS (SELECT FROM insp.proposal p WHERE p.approving = pg_current_xact_id()) THEN
         PERFORM insp.refuse('APPROVAL_NEEDED', 'set_approval',
             format('SELECT insp.propose(''set_approval'', ''{"action": "%s", "needed": false}''); another login then calls insp.approve.',

@@ -307,7 +307,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_allowed_authorization_secret(integer, text, text) IS
-    'Refuses to give a named authorization a secret that no second login has allowed, where this needs four eyes';
+    'Refuses to give a named authorization a secret that no second login has approved, where this needs an approval';
 
 CREATE OR REPLACE VIEW insp.v_authorization AS
 SELECT p.name AS partner, a.name AS authorization_name, u.endpoints, a.provider, a.grant_type, a.token_url, a.revocation_url, a.client_id,

@@ -118,7 +118,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) IS
-    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), at most p_per_second a second, each like callback_replay of one; returns how many. Those that are pulled get new places at once, all of them with p_delivered';
+    'Sends an endpoint''s dead-lettered callbacks of a period again (with p_delivered also the delivered ones), at most p_per_second a second, each like callback_replay of one; returns how many. Those that are pulled get new positions at once, all of them with p_delivered';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_since(p_time timestamptz) RETURNS bigint

@@ -1,4 +1,4 @@
--- Links that capture, as their page uses them. The person who opens one needs no credential, and can do what the session says and
+-- Capture links, as their page uses them. The person who opens one needs no credential, and can do what the session says and
 -- nothing more. The gateway passes digests of the link's token and of the browser's cookie.
 -- After: capture_links, challenges, contract, gateway, gateway_jobs, requests, results
 
@@ -125,7 +125,7 @@ BEGIN
     IF s.job_id IS NOT NULL THEN
         PERFORM insp.refuse('LINK_ENDED');
     END IF;
-    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
+    PERFORM insp.require(p_kind = ANY (s.parts) AND p_kind IN ('FRONT', 'BACK', 'FACE'), left(p_kind, 40), NULL, 'PART_UNEXPECTED');
     attempt := coalesce((s.tries ->> p_kind)::integer, 0) + 1;
     IF attempt > most THEN
         attempt := NULL;

@@ -1,4 +1,4 @@
--- Links that capture, as a partner's server makes them with its credential.
+-- Capture links, as a partner's server makes them with its credential.
 -- After: contract, gateway, partner_policies, requests, urls
 
 CREATE OR REPLACE FUNCTION insp.capture_parts(p_workflow text, p_format text, p_challenge text) RETURNS text[]

@@ -1,4 +1,4 @@
--- Liveness challenges: issued here, and consumed by the job that answers them. The token is enough to use one; the table has
+-- Liveness challenges: issued here, and used up by the job that answers them. The token is enough to use one; the table has
 -- its digest.
 
 CREATE OR REPLACE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
@@ -171,6 +171,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.consume_challenge() IS
-    'Consumes the challenge of a new job in the transaction that accepts the job, and puts its specification into the request';
+    'Uses up the challenge of a new job in the transaction that accepts the job, and puts its specification into the request';
 CREATE OR REPLACE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
     WHEN (NEW.request ? 'challenge' AND NEW.rerun_of IS NULL) EXECUTE FUNCTION insp.consume_challenge();

@@ -9,7 +9,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     FROM insp.record_chain c
 $$;
 COMMENT ON FUNCTION insp.record_heads() IS
-    'Both ends of each chain of the record: [place, hash] of the last row that retention removed, and of the last row';
+    'Both ends of each chain of the record: [position, hash] of the last row that retention removed, and of the last row';
 GRANT EXECUTE ON FUNCTION insp.record_heads() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_hash_at(p_chain text, p_seq bigint) RETURNS text
@@ -19,7 +19,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
         (SELECT r.hash FROM insp.record r WHERE r.chain = p_chain AND r.seq = p_seq)), 'hex')
 $$;
 COMMENT ON FUNCTION insp.record_hash_at(text, bigint) IS
-    'Hash of the row at a place of a chain, hexadecimal; also of the last one that retention removed; null: there is none';
+    'Hash of the row at a position of a chain, hexadecimal; also of the last one that retention removed; null: there is none';
 GRANT EXECUTE ON FUNCTION insp.record_hash_at(text, bigint) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_rows(
@@ -38,7 +38,7 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     FROM insp.record r WHERE r.chain = p_chain AND r.seq > p_after ORDER BY r.seq LIMIT greatest(p_limit, 0)
 $$;
 COMMENT ON FUNCTION insp.record_rows(text, bigint, integer, boolean) IS
-    'Rows of a chain behind a place, in order, as the JSON lines of inspectd audit export. words is null if an erasure removed them; otherwise they and their salt are there only if asked for';
+    'Rows of a chain behind a position, in order, as the JSON lines of inspectd audit export. words is null if an erasure removed them; otherwise they and their salt are there only if asked for';
 GRANT EXECUTE ON FUNCTION insp.record_rows(text, bigint, integer, boolean) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_checkpoints(p_after bigint DEFAULT 0, p_limit integer DEFAULT 5000)
@@ -117,7 +117,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS $$
             WHERE (n.chain IS NULL OR x.chain > n.chain) AND (n.next IS NULL OR x.chain < n.next) LIMIT 1) r
 $$;
 COMMENT ON FUNCTION insp.record_strays() IS
-    'Rows that were written past the chains: with a place before a chain''s start or behind its end, or in a chain that does not exist; one row for each such region';
+    'Rows that were written past the chains: with a position before a chain''s start or behind its end, or in a chain that does not exist; one row for each such region';
 GRANT EXECUTE ON FUNCTION insp.record_strays() TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.record_waits(p_chain text, p_before timestamptz) RETURNS boolean
@@ -125,7 +125,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
     SELECT EXISTS (SELECT FROM insp.record r WHERE r.chain = p_chain AND r.seq IS NULL AND r.at < p_before)
 $$;
 COMMENT ON FUNCTION insp.record_waits(text, timestamptz) IS
-    'Whether committed rows of a chain that were written before a time still have no place in it';
+    'Whether committed rows of a chain that were written before a time still have no position in it';
 GRANT EXECUTE ON FUNCTION insp.record_waits(text, timestamptz) TO insp_operator, insp_auditor, insp_signer;
 
 CREATE OR REPLACE FUNCTION insp.thin_checkpoints(p_limit integer) RETURNS integer

@@ -1,5 +1,5 @@
 -- Sign-in at the console. Its role reaches cases, jobs and queues only through functions that take the digest of a signed-in
--- person's cookie and check the person's roles again, for each partner: a console can do nothing for who is not signed in.
+-- person's cookie and check the person's roles again, for each partner: a console can do nothing for those who are not signed in.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.console_sign_in(p_token_sha256 bytea, p_name text, p_method text, p_grants text[]) RETURNS void
@@ -116,7 +116,7 @@ $$;
 COMMENT ON FUNCTION insp.console_end() IS 'Ends what insp.console_begin began';
 
 CREATE OR REPLACE FUNCTION insp.console_session_of(
-    p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT is_all boolean
+    p_token_sha256 bytea, p_is_use boolean DEFAULT true, OUT name text, OUT roles text[], OUT partners text[], OUT all_roles text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
@@ -131,13 +131,14 @@ BEGIN
             AND y.seen_at < now() - interval '1 minute' FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
     name := substr(w.actor, 9);
-    is_all := w.is_all;
-    roles := ARRAY(SELECT DISTINCT g.role FROM insp.console_grant g JOIN insp.console_session s ON s.id = g.session_id
-        WHERE s.token_sha256 = p_token_sha256 ORDER BY 1);
+    SELECT array_agg(DISTINCT g.role ORDER BY g.role),
+        coalesce(array_agg(DISTINCT g.role ORDER BY g.role) FILTER (WHERE g.partner_id IS NULL), '{}')
+    INTO roles, all_roles
+    FROM insp.console_grant g JOIN insp.console_session s ON s.id = g.session_id WHERE s.token_sha256 = p_token_sha256;
     partners := ARRAY(SELECT p.name FROM insp.partner p WHERE p.erased_at IS NULL AND (w.is_all OR p.id = ANY (w.partners))
         ORDER BY p.name LIMIT 1000);
 END
 $$;
 COMMENT ON FUNCTION insp.console_session_of(bytea, boolean) IS
-    'The name of who is signed in, the roles, and up to 1000 partners for which there is one (is_all: a role for every partner). p_is_use: a person''s call, which prolongs the session; a page that keeps itself up to date does not';
+    'The name of who is signed in, the roles, and up to 1000 partners for which there is one; all_roles: the roles for every partner. p_is_use: a person''s call, which prolongs the session; a page that keeps itself up to date does not';
 GRANT EXECUTE ON FUNCTION insp.console_session_of(bytea, boolean) TO insp_console;

@@ -108,7 +108,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_take(bytea, uuid) IS
-    'Takes a case for a quarter of an hour, or prolongs that; CASE_TAKEN if somebody else has it, or if the caller decided it and a second person must confirm. Recorded';
+    'Takes a case for a quarter of an hour, or extends that; CASE_TAKEN if somebody else has it, or if the caller decided it and a second person must confirm. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_take(bytea, uuid) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_release(p_token_sha256 bytea, p_id uuid) RETURNS boolean

@@ -2,7 +2,7 @@
 -- After: record, results
 
 CREATE OR REPLACE FUNCTION insp.console_history(p_token_sha256 bytea, p_id uuid, p_limit integer DEFAULT 4) RETURNS TABLE (
-    id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer)
+    id uuid, at double precision, kind text, status integer, document jsonb, sealed bytea, body bytea, partner_id integer, was_removed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -13,10 +13,10 @@ DECLARE
 BEGIN
     SELECT insp.console_job(p_token_sha256, ARRAY['reviewer'], p_id) AS job, insp.console_actor(p_token_sha256) AS actor INTO c;
     PERFORM insp.require(p_limit BETWEEN 1 AND 20, 'limit', 'limit is 1 to 20.');
-    -- The lease is the grant, as for images; a case that is decided is there for who reviews that partner's.
-    IF (c.job).status < 64 OR NOT EXISTS (SELECT FROM insp.step s WHERE s.job_id = (c.job).id AND s.status = 64) THEN
+    -- The lease is the grant, as for images: these are other results of a person, and nobody needs them for a case that is decided.
+    IF (c.job).status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || (c.job).status);
-    ELSIF (c.job).status = 64 AND NOT EXISTS (SELECT FROM insp.case_lease l
+    ELSIF NOT EXISTS (SELECT FROM insp.case_lease l
             WHERE l.job_id = (c.job).id AND l.actor = c.actor AND l.until > now()) THEN
         PERFORM insp.refuse('CASE_TAKEN');
     END IF;
@@ -40,10 +40,11 @@ BEGIN
         ORDER BY a.kind = 'run' DESC, x.id DESC LIMIT p_limit
     LOOP
         SELECT one.public_id, extract(epoch FROM one.created_at), one.kind, one.status, j.sealed, j.partner_id,
-            CASE WHEN s.job_id IS NOT NULL THEN insp.step_document(s) || insp.result_frame(j) END,
-            CASE WHEN s.seal > 0 THEN s.body END
-        INTO id, at, kind, status, sealed, partner_id, document, body
-        FROM insp.job j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = j.status AND s.summary -> 'decision' IS NOT NULL
+            CASE WHEN s.summary ? 'decision' THEN insp.step_document(s) || insp.result_frame(j) END,
+            CASE WHEN s.seal > 0 AND s.summary ? 'decision' THEN s.body END,
+            coalesce(s.summary ?| ARRAY['purgedAt', 'erasedAt'], false)
+        INTO id, at, kind, status, sealed, partner_id, document, body, was_removed
+        FROM insp.job j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = j.status
         WHERE j.id = ANY (ARRAY[one.id]);
         INSERT INTO insp.record (chain, actor, action, subject, purpose)
         VALUES ('access', c.actor, 'case', one.public_id::text, 'review');
@@ -52,31 +53,55 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_history(bytea, uuid, integer) IS
-    'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed. For the person who has taken the case, or once it is decided. Each job is recorded with the purpose review';
+    'Results of other runs of a case (kind run) and of other jobs with its userReference (person), of the same partner, runs first and newest first, as they are stored; document null: it was removed (was_removed), or the job ended without a result. For the person who has taken the case, and while it waits; CASE_TAKEN or REVIEW_NOT_DUE otherwise. Each job is recorded with the purpose review';
 GRANT EXECUTE ON FUNCTION insp.console_history(bytea, uuid, integer) TO insp_console;
 
-CREATE OR REPLACE FUNCTION insp.console_pulse(p_cases boolean, p_jobs uuid[]) RETURNS TABLE (subject text, stamp text)
+CREATE OR REPLACE FUNCTION insp.console_pulse(p_tokens bytea[], p_subjects text[]) RETURNS TABLE (page integer, stamp text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    PERFORM insp.require(coalesce(cardinality(p_jobs), 0) <= 1000, 'jobs', 'There are at most 1000 jobs.');
-    RETURN QUERY SELECT 'cases ' || p.name,
-        md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text)
-    FROM (SELECT * FROM insp.review_wait x ORDER BY x.since, x.job_id LIMIT 1000) w
-        JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id]) JOIN insp.partner p ON p.id = j.partner_id
-        LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
-    WHERE p_cases GROUP BY p.name;
-    RETURN QUERY SELECT 'plots', coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '');
-    RETURN QUERY SELECT 'queue', (extract(epoch FROM clock_timestamp())::bigint / 5)::text;
-    RETURN QUERY SELECT j.public_id::text, md5(jsonb_build_array(j.status, w.decided_at,
-        (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text)
-    FROM unnest(p_jobs) AS u (id) JOIN insp.job j ON j.public_id = ANY (ARRAY[u.id])
-        LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id]);
+    PERFORM insp.require(coalesce(cardinality(p_subjects), 0) <= 1000, 'subjects', 'There are at most 1000 pages.');
+    RETURN QUERY
+    WITH pages AS MATERIALIZED (
+        -- As in insp.console_who.
+        SELECT u.n::integer AS n, u.subject, s.id AS session
+        FROM unnest(p_tokens, p_subjects) WITH ORDINALITY AS u (token, subject, n) JOIN insp.console_session s ON s.token_sha256 = u.token
+        WHERE s.expires_at > now() AND s.seen_at > now() - interval '30 minutes'
+    ), rights AS MATERIALIZED (
+        SELECT g.session_id, g.role, g.partner_id FROM (SELECT DISTINCT p.session FROM pages p) x
+            JOIN insp.console_grant g ON g.session_id = x.session
+    ), oldest AS MATERIALIZED (
+        SELECT j.partner_id, md5(jsonb_agg(jsonb_build_array(w.job_id, w.decided_at, l.actor) ORDER BY w.job_id)::text) AS stamp
+        FROM (SELECT * FROM insp.review_wait x WHERE EXISTS (SELECT FROM pages p WHERE p.subject = 'cases')
+                ORDER BY x.since, x.job_id LIMIT 1000) w
+            JOIN insp.job j ON j.id = ANY (ARRAY[w.job_id])
+            LEFT JOIN insp.case_lease l ON l.job_id = w.job_id AND l.until > now()
+        GROUP BY j.partner_id
+    ), lists AS MATERIALIZED (
+        SELECT r.session_id, md5(coalesce(string_agg(DISTINCT o.partner_id || ' ' || o.stamp, ','), '')) AS stamp
+        FROM rights r LEFT JOIN oldest o ON r.partner_id IS NULL OR o.partner_id = r.partner_id
+        WHERE r.role = 'reviewer' GROUP BY r.session_id
+    ), cases AS MATERIALIZED (
+        SELECT j.public_id::text AS subject, j.partner_id, md5(jsonb_build_array(j.status, w.decided_at,
+            (SELECT l.actor FROM insp.case_lease l WHERE l.job_id = j.id AND l.until > now()))::text) AS stamp
+        FROM (SELECT DISTINCT p.subject FROM pages p WHERE insp.is_uuid(p.subject)) x
+            JOIN insp.job j ON j.public_id = ANY (ARRAY[x.subject::uuid])
+            LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id])
+    )
+    SELECT p.n, l.stamp FROM pages p JOIN lists l ON l.session_id = p.session WHERE p.subject = 'cases'
+    UNION ALL
+    SELECT p.n, c.stamp FROM pages p JOIN cases c ON c.subject = p.subject WHERE EXISTS (SELECT FROM rights r
+        WHERE r.session_id = p.session AND r.role = 'reviewer' AND (r.partner_id IS NULL OR r.partner_id = c.partner_id))
+    UNION ALL
+    SELECT p.n, CASE p.subject WHEN 'queue' THEN (extract(epoch FROM clock_timestamp())::bigint / 5)::text
+        ELSE coalesce((SELECT max(s.at) FROM insp.queue_sample s)::text, '') END
+    FROM pages p WHERE p.subject IN ('queue', 'plots')
+        AND EXISTS (SELECT FROM rights r WHERE r.session_id = p.session AND r.role IN ('operator', 'auditor'));
 END
 $$;
-COMMENT ON FUNCTION insp.console_pulse(boolean, uuid[]) IS
-    'Stamps that change when a partner''s oldest cases (p_cases), the queue (every 5 s), its plots or one of some cases changes; they say nothing else. One call serves all pages that a console has open';
-GRANT EXECUTE ON FUNCTION insp.console_pulse(boolean, uuid[]) TO insp_console;
+COMMENT ON FUNCTION insp.console_pulse(bytea[], text[]) IS
+    'Stamps for the pages that a console has open, each of a session: they change when the oldest cases of the person''s partners (cases), the queue (every 5 s), its plots or a case (its id) changes, and say nothing else. No row for a page: the session has ended, or the person may not see that. One call serves all pages';
+GRANT EXECUTE ON FUNCTION insp.console_pulse(bytea[], text[]) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_work(p_token_sha256 bytea, p_worker bigint DEFAULT NULL) RETURNS TABLE (
     worker bigint, id uuid, partner text, workflow text, stage text, attempt integer, since double precision, remains double precision)
@@ -148,22 +173,32 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator', 'auditor'], p_partner);
-    -- A minute without a row is one without work: minutes with samples of the queue count.
+    -- Older rows of partners may be gone already.
+    since := greatest(since, clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples'));
+    -- A minute without a row is one without work, unless only the busiest partners were sampled: then it counts for nothing.
     RETURN QUERY
-    WITH minutes AS MATERIALIZED (
-        SELECT date_bin(step, q.at, origin) AS moment, count(*)::double precision AS n FROM insp.queue_sample q WHERE q.at = ANY (points) AND q.at > since GROUP BY 1
-    ), sums AS MATERIALIZED (
-        SELECT date_bin(step, x.at, origin) AS moment, sum(x.waiting)::double precision AS waiting, max(x.oldest) AS oldest,
-            sum(x.running)::double precision AS running, sum(x.finished)::double precision AS finished, sum(x.failed)::double precision AS failed,
-            sum(x.delivered)::double precision AS delivered, sum(x.undelivered)::double precision AS undelivered
-        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY 1
+    WITH sums AS MATERIALIZED (
+        SELECT x.at, count(*) AS partners, sum(x.waiting) AS waiting, max(x.oldest) AS oldest, sum(x.running) AS running,
+            sum(x.finished) AS finished, sum(x.failed) AS failed, sum(x.delivered) AS delivered, sum(x.undelivered) AS undelivered
+        FROM insp.partner_sample x WHERE x.partner_id = ANY (s.partners) AND x.at = ANY (points) AND x.at > since GROUP BY x.at
+    ), minutes AS MATERIALIZED (
+        SELECT date_bin(step, q.at, origin) AS moment, NOT q.partners_cut OR coalesce(x.partners, 0) >= cardinality(s.partners) AS is_known,
+            x.waiting, x.oldest, x.running, x.finished, x.failed, x.delivered, x.undelivered
+        FROM insp.queue_sample q LEFT JOIN sums x ON x.at = q.at WHERE q.at = ANY (points) AND q.at > since
+    ), moments AS (
+        SELECT m.moment, nullif(count(*) FILTER (WHERE m.is_known), 0)::double precision AS n, sum(m.waiting) FILTER (WHERE m.is_known) AS waiting,
+            max(m.oldest) FILTER (WHERE m.is_known) AS oldest, sum(m.running) FILTER (WHERE m.is_known) AS running,
+            sum(m.finished) FILTER (WHERE m.is_known) AS finished, sum(m.failed) FILTER (WHERE m.is_known) AS failed,
+            sum(m.delivered) FILTER (WHERE m.is_known) AS delivered, sum(m.undelivered) FILTER (WHERE m.is_known) AS undelivered
+        FROM minutes m GROUP BY m.moment
     )
-    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(x.waiting, 0) / m.n, coalesce(x.oldest, 0)::double precision,
-        coalesce(x.running, 0) / m.n, coalesce(x.finished, 0) / m.n, coalesce(x.failed, 0) / m.n, coalesce(x.delivered, 0) / m.n,
-        coalesce(x.undelivered, 0) / m.n
-    FROM minutes m LEFT JOIN sums x ON x.moment = m.moment ORDER BY m.moment;
+    SELECT extract(epoch FROM m.moment)::double precision, NULL::text, coalesce(m.waiting, 0)::double precision / m.n,
+        CASE WHEN m.n > 0 THEN coalesce(m.oldest, 0)::double precision END, coalesce(m.running, 0)::double precision / m.n,
+        coalesce(m.finished, 0)::double precision / m.n, coalesce(m.failed, 0)::double precision / m.n,
+        coalesce(m.delivered, 0)::double precision / m.n, coalesce(m.undelivered, 0)::double precision / m.n
+    FROM moments m ORDER BY m.moment;
 END
 $$;
 COMMENT ON FUNCTION insp.console_plots(bytea, text, integer) IS
-    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts';
+    'Samples of the last hours in at most 121 points: by lane (callbacks as a lane of their own, whose running are the workers) for those who may see every partner and chose none, else the sum of a partner or of the person''s partners. Counts are per minute; of more than a day, every hours / 24th minute counts. Null: not sampled, since too many other partners had more work';
 GRANT EXECUTE ON FUNCTION insp.console_plots(bytea, text, integer) TO insp_console;

@@ -29,8 +29,8 @@ GRANT EXECUTE ON FUNCTION insp.console_limits(bytea, text, text) TO insp_console
 
 CREATE OR REPLACE FUNCTION insp.console_set_limits(
     p_token_sha256 bytea, p_partner text, p_max_running integer, p_rate_per_second double precision, p_rate_burst integer,
-    p_max_waiting bigint, p_max_bytes bigint, p_reason text
-) RETURNS void
+    p_max_waiting bigint, p_max_bytes bigint, p_reason text, p_was jsonb
+) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
     s record;
@@ -40,6 +40,12 @@ BEGIN
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
     PERFORM insp.console_begin(s.actor);
     p := insp.partner_lock(p_partner);
+    -- A colleague's change, made since the person looked, stays.
+    IF jsonb_strip_nulls(p_was) IS DISTINCT FROM jsonb_strip_nulls(jsonb_build_object('running', p.max_running,
+            'rate', p.rate_per_second, 'burst', p.rate_burst, 'waiting', p.max_waiting, 'bytes', p.max_bytes)) THEN
+        PERFORM insp.console_end();
+        RETURN false;
+    END IF;
     IF (p.max_running, p.rate_per_second) IS DISTINCT FROM (p_max_running, p_rate_per_second)
         OR p.rate_burst IS DISTINCT FROM p_rate_burst AND (p_rate_burst IS NOT NULL OR p_rate_per_second IS NULL) THEN
         PERFORM insp.limit_partner(p_partner, p_max_running, p_rate_per_second, p_rate_burst);
@@ -50,11 +56,12 @@ BEGIN
     END IF;
     PERFORM insp.record('console_set_limits', 'partner ' || p_partner, jsonb_build_object('reason', btrim(p_reason)));
     PERFORM insp.console_end();
+    RETURN true;
 END
 $$;
-COMMENT ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text) IS
-    'Sets all limits of an operator''s partner (insp.limit_partner, insp.set_quota) that change; null: no limit. Recorded with its reason';
-GRANT EXECUTE ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text) TO insp_console;
+COMMENT ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text, jsonb) IS
+    'Sets all limits of an operator''s partner (insp.limit_partner, insp.set_quota) that change; null: no limit. p_was has the limits that the person saw (running, rate, burst, waiting, bytes; without a member: no limit); false: they are others now, and nothing was set. Recorded with its reason';
+GRANT EXECUTE ON FUNCTION insp.console_set_limits(bytea, text, integer, double precision, integer, bigint, bigint, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_pause(
     p_token_sha256 bytea, p_partner text, p_lane text, p_pauses boolean, p_reason text

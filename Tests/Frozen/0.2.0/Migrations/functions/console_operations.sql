@@ -64,7 +64,7 @@ BEGIN
             extract(epoch FROM now() - (SELECT j.created_at FROM insp.job j WHERE j.id = c.head_job))::double precision AS age
         FROM insp.waiting_by_queue(2000) c JOIN insp.queue q ON q.id = c.queue
     ), lanes AS (
-        -- Sums over partners are for who may see every partner.
+        -- Sums over partners are for those who may see every partner.
         SELECT coalesce(g.name, 'any') AS region, c.lane, NULL::text AS partner, c.paused, coalesce(x.waiting, 0)::bigint AS waiting,
             coalesce(x.is_estimate, false) AS is_estimate, x.age, coalesce(d.jobs, 0)::bigint AS delayed, coalesce(l.jobs, 0)::bigint AS running
         FROM (SELECT 0::smallint AS id UNION ALL SELECT y.id FROM insp.region y) r CROSS JOIN insp.control c
@@ -142,7 +142,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     w record;
     one record;
-    -- Letters that one call looks at, whatever the filters leave of them.
+    -- Dead letters that one call examines, whatever the filters leave of them.
     scanned constant integer := 1000;
     seen integer := 0;
     listed integer := 0;
@@ -192,5 +192,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_dead(bytea, text, text, bigint, uuid, integer) IS
-    'Unresolved dead letters of an operator''s or auditor''s partners, newest first, from after one (when it died, in microseconds since 1970, and its id) on: of a partner, with an error code. A last row without a partner is the one after which to continue: each call looks at 1,000 at most';
+    'Unresolved dead letters of an operator''s or auditor''s partners, newest first, from after one (when it was dead-lettered, in microseconds since 1970, and its id) on: of a partner, with an error code. A last row without a partner is the one after which to continue: each call looks at 1,000 at most';
 GRANT EXECUTE ON FUNCTION insp.console_dead(bytea, text, text, bigint, uuid, integer) TO insp_console;

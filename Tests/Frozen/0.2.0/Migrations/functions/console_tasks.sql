@@ -1,4 +1,5 @@
--- Actions of operators at the console on a whole selection: previewed, begun with a reason, and worked off in batches.
+-- Actions of operators at the console on a whole selection: previewed, begun with a reason, listed and stopped. Batches
+-- are worked off by console_batches.sql.
 -- After: record
 
 CREATE OR REPLACE FUNCTION insp.console_partners(
@@ -37,6 +38,8 @@ BEGIN
     PERFORM insp.require(known IS NOT NULL, 'kind', 'A selection is of dead, jobs, callbacks or endpoints.');
     PERFORM insp.require((SELECT count(*) FROM jsonb_each(f) e WHERE e.key <> ALL (known) OR jsonb_typeof(e.value) <> 'string'
         OR length(e.value #>> '{}') > 100) = 0, 'filter', format('A selection of %s is narrowed by %s.', p_kind, array_to_string(known, ', ')));
+    -- No free words: a filter is kept with its task, and on record.
+    PERFORM insp.require(coalesce(f ->> 'code', 'X') ~ '^[A-Z][A-Z0-9_]*$', 'code', 'An error code has capitals, digits and underscores.');
     PERFORM insp.require(coalesce(f ->> 'lane', 'bulk') IN ('urgent', 'normal', 'bulk'), 'lane', 'A lane is urgent, normal or bulk.');
     PERFORM insp.require(coalesce(f ->> 'state', 'none') = ANY (CASE p_kind WHEN 'jobs' THEN ARRAY['none', 'waiting', 'delayed', 'running']
         ELSE ARRAY['none', 'open', 'paused', 'disabled'] END), 'state',
@@ -55,13 +58,21 @@ SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     queues integer[];
+    wanted constant text := p_filter ->> 'code';
 BEGIN
-    IF p_kind = 'dead' THEN
-        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM insp.dead d
-        WHERE d.resolved_at IS NULL AND d.died_at <= p_before AND (p_filter ->> 'code' IS NULL OR d.code = p_filter ->> 'code')
-            AND (p_partners IS NULL OR EXISTS (
-                SELECT FROM insp.job j WHERE j.id = ANY (ARRAY[d.job_id]) AND j.partner_id = ANY (p_partners)))
+    -- A statement for each case: no plan of one walks others' dead letters for a partner's.
+    IF p_kind = 'dead' AND p_partners IS NOT NULL THEN
+        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM unnest(p_partners) u (id) CROSS JOIN LATERAL (
+            SELECT x.job_id FROM insp.dead x
+            WHERE x.partner_id = u.id AND x.resolved_at IS NULL AND x.died_at <= p_before AND (wanted IS NULL OR x.code = wanted)
+            ORDER BY x.died_at, x.job_id LIMIT p_limit) d
         ORDER BY d.job_id LIMIT p_limit;
+    ELSIF p_kind = 'dead' AND wanted IS NOT NULL THEN
+        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM insp.dead d
+        WHERE d.resolved_at IS NULL AND d.died_at <= p_before AND d.code = wanted ORDER BY d.job_id LIMIT p_limit;
+    ELSIF p_kind = 'dead' THEN
+        RETURN QUERY SELECT d.job_id, NULL::integer, d.job_id FROM insp.dead d
+        WHERE d.resolved_at IS NULL AND d.died_at <= p_before ORDER BY d.job_id LIMIT p_limit;
     ELSIF p_kind = 'jobs' THEN
         queues := ARRAY(SELECT q.id FROM insp.queue q WHERE (p_partners IS NULL OR q.partner_id = ANY (p_partners))
             AND (p_filter ->> 'lane' IS NULL OR q.lane = insp.lane_number(p_filter ->> 'lane')));
@@ -93,6 +104,17 @@ $$;
 COMMENT ON FUNCTION insp.console_selection(text, integer[], jsonb, timestamptz, integer) IS
     'What a selection has, in the order in which it is worked off: internal numbers, and the places of waiting jobs in their queues';
 
+CREATE OR REPLACE FUNCTION insp.console_count_once(p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('insp console count ' || p_actor, 0)) THEN
+        PERFORM insp.refuse('SELECTION_BUSY', p_hint => 'Wait until it ends, at the latest in half a minute.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.console_count_once(text) IS
+    'Refuses as SELECTION_BUSY, until the transaction ends, whatever else the person lets count, at any console';
+
 CREATE OR REPLACE FUNCTION insp.console_preview(
     p_token_sha256 bytea, p_kind text, p_filter jsonb, OUT total integer, OUT before bigint, OUT ids text[], OUT partners text[],
     OUT what text[]
@@ -105,6 +127,7 @@ DECLARE
     sample bigint[];
 BEGIN
     SELECT * INTO s FROM insp.console_partners(p_token_sha256, ARRAY['operator'], f ->> 'partner');
+    PERFORM insp.console_count_once(s.actor);
     SELECT count(*), (array_agg(x.target))[:20] INTO total, sample
     FROM insp.console_selection(p_kind, s.partners, f, edge, 1000000) x;
     before := (extract(epoch FROM edge) * 1000000)::bigint;
@@ -122,7 +145,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_preview(bytea, text, jsonb) IS
-    'How many a selection of an operator has (counted up to a million), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20';
+    'How many a selection of an operator has (counted up to a million), the time of counting (microseconds since 1970) for insp.console_begin_task, and the first 20. One at a time for each person (SELECTION_BUSY)';
 GRANT EXECUTE ON FUNCTION insp.console_preview(bytea, text, jsonb) TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_begin_task(
@@ -133,8 +156,8 @@ DECLARE
     f constant jsonb := insp.console_filter(p_kind, p_filter);
     actions constant text[] := CASE p_kind WHEN 'dead' THEN ARRAY['rerun', 'resolve'] WHEN 'jobs' THEN ARRAY['cancel']
         WHEN 'callbacks' THEN ARRAY['replay'] ELSE ARRAY['pause', 'resume', 'enable'] END;
-    -- To enable an endpoint frees all callbacks that it holds.
-    size constant integer := CASE p_kind WHEN 'endpoints' THEN 20 ELSE 1000 END;
+    -- To enable an endpoint frees all callbacks that it holds, in portions.
+    size constant integer := CASE p_kind WHEN 'endpoints' THEN 1 ELSE 1000 END;
     s record;
     t insp.console_task;
 BEGIN
@@ -142,6 +165,7 @@ BEGIN
     PERFORM insp.require(p_action = ANY (actions), 'action', format('An action on %s is %s.', p_kind, array_to_string(actions, ' or ')));
     PERFORM insp.require(length(btrim(p_reason)) BETWEEN 1 AND 200, 'reason', 'Give a reason of at most 200 characters.');
     PERFORM insp.require(p_edge BETWEEN 1 AND 253402300799000000, 'before', 'before is the time of the preview.');
+    PERFORM insp.console_count_once(s.actor);
     INSERT INTO insp.console_task (actor, kind, action, partners, filter, reason, before, total)
     VALUES (s.actor, p_kind, p_action, s.partners, f, btrim(p_reason), 'epoch'::timestamptz + p_edge * interval '1 microsecond', 0)
     RETURNING * INTO t;
@@ -165,130 +189,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) IS
-    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles work it off (insp.console_step). Recorded with its reason';
+    'Begins an action on everything in a selection that an operator saw counted (at most a million at once); consoles work it off (insp.console_batch_take, insp.console_step). Recorded with its reason';
 GRANT EXECUTE ON FUNCTION insp.console_begin_task(bytea, text, text, jsonb, bigint, text) TO insp_console;
-
-CREATE OR REPLACE FUNCTION insp.console_one(p_action text, p_target bigint, p_reason text) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
-DECLARE
-    id constant uuid := CASE WHEN p_action IN ('rerun', 'resolve', 'cancel') THEN (
-        SELECT j.public_id FROM insp.job j WHERE j.id = ANY (ARRAY[p_target])) END;
-BEGIN
-    CASE p_action
-    WHEN 'rerun' THEN
-        PERFORM FROM insp.dead d WHERE d.job_id = p_target AND d.resolved_at IS NULL FOR UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN
-            RETURN false;
-        END IF;
-        PERFORM insp.rerun(id);
-    WHEN 'resolve' THEN RETURN insp.resolve_dead(id, p_reason);
-    WHEN 'cancel' THEN RETURN insp.cancel(id);
-    WHEN 'replay' THEN
-        PERFORM FROM insp.callback_waiting w WHERE w.callback_id = p_target AND w.state = 'dead' FOR UPDATE SKIP LOCKED;
-        RETURN FOUND AND insp.callback_replay((SELECT c.webhook_id FROM insp.callback c WHERE c.id = p_target));
-    WHEN 'pause' THEN
-        IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.id = p_target AND NOT e.paused) THEN
-            RETURN false;
-        END IF;
-        PERFORM insp.callback_pause(p_target, p_reason);
-    WHEN 'resume' THEN
-        IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.id = p_target AND e.paused) THEN
-            RETURN false;
-        END IF;
-        PERFORM insp.callback_resume(p_target);
-    WHEN 'enable' THEN
-        IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.id = p_target AND NOT e.enabled) THEN
-            RETURN false;
-        END IF;
-        PERFORM insp.callback_enable(p_target);
-    END CASE;
-    RETURN true;
-END
-$$;
-COMMENT ON FUNCTION insp.console_one(text, bigint, text) IS 'A task''s action on one object; false: it was done already';
-
-CREATE OR REPLACE FUNCTION insp.console_singly(
-    p_action text, p_targets bigint[], p_reason text, OUT done integer, OUT refusals jsonb
-)
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '200ms' AS $$
-DECLARE
-    one bigint;
-    code text;
-BEGIN
-    done := 0;
-    refusals := '{}';
-    FOREACH one IN ARRAY p_targets LOOP
-        BEGIN
-            IF insp.console_one(p_action, one, p_reason) THEN
-                done := done + 1;
-            ELSE
-                refusals := insp.tally(refusals, 'already');
-            END IF;
-        EXCEPTION WHEN OTHERS THEN
-            IF NOT insp.may_be_of_row(SQLSTATE) AND SQLSTATE <> '55P03' THEN
-                RAISE;
-            END IF;
-            GET STACKED DIAGNOSTICS code = CONSTRAINT_NAME;
-            refusals := insp.tally(refusals, CASE WHEN SQLSTATE = '55P03' THEN 'ROW_LOCKED' ELSE coalesce(nullif(code, ''), SQLSTATE) END);
-        END;
-    END LOOP;
-END
-$$;
-COMMENT ON FUNCTION insp.console_singly(text, bigint[], text) IS
-    'A task''s action on some objects, one by one: what cannot be done to one keeps no other from it';
-
-CREATE OR REPLACE FUNCTION insp.console_step() RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '200ms' AS $$
-DECLARE
-    b insp.console_batch;
-    t insp.console_task;
-    r record;
-BEGIN
-    -- Another console has the others. A short task does not wait for the end of a long one.
-    SELECT x.* INTO b FROM insp.console_batch x JOIN insp.console_task y ON y.id = x.task_id
-    WHERE y.ended_at IS NULL ORDER BY x.number, x.task_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    SELECT * INTO t FROM insp.console_task x WHERE x.id = b.task_id;
-    PERFORM insp.console_begin(t.actor);
-    BEGIN
-        CASE t.action
-        WHEN 'rerun' THEN SELECT * INTO r FROM insp.rerun_each(b.targets);
-        WHEN 'resolve' THEN SELECT * INTO r FROM insp.resolve_each(b.targets, t.reason);
-        WHEN 'cancel' THEN SELECT * INTO r FROM insp.cancel_each(b.targets, b.queue, b.first, b.last);
-        WHEN 'replay' THEN SELECT * INTO r FROM insp.replay_each(b.targets);
-        ELSE SELECT * INTO r FROM insp.console_singly(t.action, b.targets, t.reason);
-        END CASE;
-    EXCEPTION WHEN OTHERS THEN
-        IF NOT insp.may_be_of_row(SQLSTATE) AND SQLSTATE <> '55P03' THEN
-            RAISE;
-        END IF;
-        SELECT * INTO r FROM insp.console_singly(t.action, b.targets, t.reason);
-    END;
-    DELETE FROM insp.console_batch x WHERE x.task_id = b.task_id AND x.number = b.number;
-    -- Last, since other consoles wait for this row, and none of them in vain: it is free once a batch is committed.
-    PERFORM set_config('lock_timeout', '20s', true);
-    PERFORM FROM insp.console_task x WHERE x.id = b.task_id FOR UPDATE;
-    UPDATE insp.console_task x SET done = x.done + r.done,
-        refused = x.refused + coalesce((SELECT sum(e.value::integer) FROM jsonb_each_text(r.refusals) e), 0),
-        refusals = coalesce((SELECT jsonb_object_agg(v.key, v.n) FROM (
-            SELECT w.key, sum(w.value::integer) AS n
-            FROM (SELECT * FROM jsonb_each_text(x.refusals) UNION ALL SELECT * FROM jsonb_each_text(r.refusals)) w
-            GROUP BY w.key) v), '{}'),
-        ended_at = coalesce(x.ended_at, CASE WHEN NOT EXISTS (
-            SELECT FROM insp.console_batch y WHERE y.task_id = x.id) THEN clock_timestamp() END)
-    WHERE x.id = b.task_id RETURNING x.* INTO t;
-    IF t.ended_at IS NOT NULL AND t.ended_by IS NULL THEN
-        PERFORM insp.record('console_task_end', 'task ' || t.id, jsonb_build_object('done', t.done, 'refused', t.refusals));
-    END IF;
-    PERFORM insp.console_end();
-    RETURN true;
-END
-$$;
-COMMENT ON FUNCTION insp.console_step() IS
-    'Works off a batch of an open task, for who began it; false: there is none that another console does not have. What is committed is done once';
-GRANT EXECUTE ON FUNCTION insp.console_step() TO insp_console;
 
 CREATE OR REPLACE FUNCTION insp.console_tasks(p_token_sha256 bytea) RETURNS TABLE (
     id bigint, who text, kind text, action text, partner text, filter text, reason text, began double precision, total integer,
@@ -334,3 +236,85 @@ END
 $$;
 COMMENT ON FUNCTION insp.console_stop_task(bytea, bigint) IS 'Stops a task after its current batch; false: it has ended. Recorded';
 GRANT EXECUTE ON FUNCTION insp.console_stop_task(bytea, bigint) TO insp_console;
+
+CREATE OR REPLACE FUNCTION insp.purge_tasks(p_until timestamptz, p_limit integer) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    removed integer;
+    n integer;
+BEGIN
+    -- The record of each is due as well.
+    DELETE FROM insp.console_task t WHERE t.id = ANY (ARRAY(
+        SELECT x.id FROM insp.console_task x WHERE x.ended_at <= p_until ORDER BY x.ended_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    -- What a console had when its task was stopped, and did not remove before it died.
+    DELETE FROM insp.console_batch b WHERE b.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.console_batch x
+        WHERE NOT EXISTS (SELECT FROM insp.console_task t WHERE t.id = x.task_id AND t.ended_at IS NULL)
+        LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS n = ROW_COUNT;
+    RETURN greatest(removed, n) >= p_limit;
+END
+$$;
+COMMENT ON FUNCTION insp.purge_tasks(timestamptz, integer) IS
+    'Removes tasks that ended until then, and batches of tasks that have ended, about p_limit of each; returns whether more may be due';
+
+CREATE OR REPLACE FUNCTION insp.forget_reasons(p_tasks bigint[]) RETURNS text[]
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    digests text[];
+BEGIN
+    UPDATE insp.console_task t SET reason = NULL WHERE t.id = ANY (p_tasks) AND t.reason IS NOT NULL;
+    WITH gone AS (
+        UPDATE insp.record r SET words = NULL, words_salt = NULL
+        WHERE r.chain <> 'access' AND r.subject = ANY (ARRAY(SELECT 'task ' || u FROM unnest(p_tasks) u)) AND r.words IS NOT NULL
+        RETURNING r.words_sha256
+    )
+    SELECT array_agg(encode(g.words_sha256, 'hex')) INTO digests FROM gone g;
+    RETURN digests;
+END
+$$;
+COMMENT ON FUNCTION insp.forget_reasons(bigint[]) IS
+    'Removes the reasons of tasks, also from the record; returns the digests of what the record had, null: nothing';
+
+CREATE OR REPLACE FUNCTION insp.tasks_about(p_jobs bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    -- Where nobody works at the console, erasure and retention read nothing more.
+    IF NOT EXISTS (SELECT FROM insp.console_task t WHERE t.reason IS NOT NULL) THEN
+        RETURN '{}'::bigint[];
+    END IF;
+    -- No task lists its jobs for years: the record of each job says who did what to it, and when.
+    RETURN ARRAY(
+        SELECT DISTINCT t.id FROM insp.job j, LATERAL (SELECT 'msg_' || replace(j.public_id::text, '-', '') AS name) n,
+            LATERAL (VALUES (j.public_id::text), (n.name), (n.name || '_4'), (n.name || '_8'), (n.name || '_16'), (n.name || '_32'),
+                (n.name || '_64')) AS s (subject)
+            JOIN insp.record r ON r.chain <> 'access' AND r.subject = s.subject
+            JOIN insp.console_task t ON t.actor = r.actor AND t.began_at <= r.at + interval '1 minute'
+        WHERE j.id = ANY (p_jobs) AND t.reason IS NOT NULL AND coalesce(t.ended_at >= r.at - interval '1 minute', true)
+            AND coalesce(j.partner_id = ANY (t.partners), true)
+            AND r.action = CASE t.action WHEN 'resolve' THEN 'resolve_dead' WHEN 'replay' THEN 'callback_replay' ELSE t.action END);
+END
+$$;
+COMMENT ON FUNCTION insp.tasks_about(bigint[]) IS 'Tasks that did something to one of these jobs or its callbacks, and have their reasons';
+
+CREATE OR REPLACE FUNCTION insp.forget_tasks(p_partner integer) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    digests constant text[] := insp.forget_reasons(ARRAY(SELECT t.id FROM insp.console_task t WHERE p_partner = ANY (t.partners)));
+BEGIN
+    IF digests IS NOT NULL THEN
+        PERFORM insp.record('forget_words', 'record', jsonb_build_object('words', digests));
+    END IF;
+    -- A console that has a batch removes that itself.
+    DELETE FROM insp.console_batch b WHERE b.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.console_batch x JOIN insp.console_task t ON t.id = x.task_id
+        WHERE t.partners = ARRAY[p_partner] FOR UPDATE OF x SKIP LOCKED));
+    DELETE FROM insp.console_task t WHERE t.partners = ARRAY[p_partner];
+    UPDATE insp.console_task t SET partners = array_remove(t.partners, p_partner) WHERE p_partner = ANY (t.partners);
+END
+$$;
+COMMENT ON FUNCTION insp.forget_tasks(integer) IS
+    'Removes the tasks about a partner alone, whether they have ended or not, and the reasons of those about others as well';

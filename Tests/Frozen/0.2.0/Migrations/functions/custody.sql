@@ -80,7 +80,7 @@ GRANT EXECUTE ON FUNCTION insp.set_custody(uuid, uuid, text, text) TO insp_opera
 CREATE OR REPLACE FUNCTION insp.seal_of(p_bytes bytea) RETURNS smallint
 LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN substr(p_bytes, 1, 1) = '\x01'::bytea THEN 1::smallint ELSE 0::smallint END $$;
 COMMENT ON FUNCTION insp.seal_of(bytea) IS
-    'How bytes are sealed: 1, the version with which sealed bytes begin (deploy/SEALING.md), or 0, not at all, as JSON never begins so';
+    'Version of the seal (deploy/SEALING.md): 1, or 0 for plain data. JSON never starts with byte 1';
 
 CREATE OR REPLACE FUNCTION insp.check_sealed(p_sealed bytea, p_contents bytea[]) RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -106,8 +106,8 @@ BEGIN
     INSERT INTO insp.key_gone (key_id, partner_id)
     SELECT DISTINCT u.key_id, u.partner_id FROM unnest(p_keys, p_partners) AS u (key_id, partner_id) ORDER BY 1, 2
     ON CONFLICT DO NOTHING;
-    -- A new statement sees what that one has removed. Other jobs may have the key, too: reruns; and other templates: copies. Another
-    -- partner's that name it are none of them.
+    -- A new statement sees what that one has removed. Other jobs may have the key, too: reruns; and other templates: copies. Keys
+    -- that only another partner's rows name do not count.
     DELETE FROM insp.key_gone g USING unnest(p_keys, p_partners) AS u (key_id, partner_id)
     WHERE g.key_id = u.key_id AND g.partner_id = u.partner_id AND (
         EXISTS (SELECT FROM insp.job j WHERE j.key_id = u.key_id AND j.partner_id = u.partner_id AND (j.sealed IS NOT NULL

@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.need_allowed_secret(bigint, text) IS
-    'Refuses to give an endpoint a secret of the caller''s choice that no second login has allowed, where this needs four eyes';
+    'Refuses to give an endpoint a secret of the caller''s choice that no second login has approved, where this needs an approval';
 
 CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -255,17 +255,23 @@ COMMENT ON FUNCTION insp.callback_disable(bigint) IS
     'Stops sending to an endpoint; its callbacks, including later ones, are held until callback_enable, never dropped. Returns how many are held now; those under way end by themselves';
 GRANT EXECUTE ON FUNCTION insp.callback_disable(bigint) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.endpoint_admit(p_endpoint bigint) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    UPDATE insp.endpoint x SET enabled = true, gone_at = NULL, disabled_reason = NULL WHERE x.id = p_endpoint;
+    UPDATE insp.endpoint_health h SET window_start = clock_timestamp(), succeeded = 0, failed = 0, failing_since = NULL,
+        open_until = NULL, trips = 0
+    WHERE h.endpoint_id = p_endpoint;
+    DELETE FROM insp.endpoint_tally t WHERE t.endpoint_id = p_endpoint;
+$$;
+COMMENT ON FUNCTION insp.endpoint_admit(bigint) IS 'Enables an endpoint, as if it had never failed; frees nothing';
+
 CREATE OR REPLACE FUNCTION insp.callback_enable(p_endpoint bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     freed bigint;
     e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
 BEGIN
-    UPDATE insp.endpoint x SET enabled = true, gone_at = NULL, disabled_reason = NULL WHERE x.id = p_endpoint;
-    UPDATE insp.endpoint_health h SET window_start = clock_timestamp(), succeeded = 0, failed = 0, failing_since = NULL,
-        open_until = NULL, trips = 0
-    WHERE h.endpoint_id = p_endpoint;
-    DELETE FROM insp.endpoint_tally t WHERE t.endpoint_id = p_endpoint;
+    PERFORM insp.endpoint_admit(p_endpoint);
     -- Due now, in the order of their creation: callbacks below the dispatchers' floors would be found late.
     UPDATE insp.callback_waiting w SET state = 'pending', due_at = clock_timestamp()
     WHERE w.endpoint_id = p_endpoint AND w.state = 'held';
@@ -281,6 +287,49 @@ $$;
 COMMENT ON FUNCTION insp.callback_enable(bigint) IS
     'Resumes sending to an endpoint, held callbacks first, limited by its max_inflight. Returns how many were held';
 GRANT EXECUTE ON FUNCTION insp.callback_enable(bigint) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.callback_enable_part(
+    p_endpoint bigint, p_freed bigint, p_reached timestamptz, p_limit integer, OUT freed bigint, OUT reached timestamptz, OUT more boolean
+)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    portion bigint;
+    moment constant timestamptz := clock_timestamp();
+    e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
+BEGIN
+    freed := coalesce(p_freed, 0);
+    reached := p_reached;
+    more := false;
+    -- Whoever disabled it since the first portion holds the rest.
+    IF p_freed IS NOT NULL AND NOT e.enabled THEN
+        RETURN;
+    END IF;
+    IF p_freed IS NULL THEN
+        PERFORM insp.endpoint_admit(p_endpoint);
+    END IF;
+    -- Claims free what another transaction holds here.
+    WITH held AS MATERIALIZED (
+        SELECT x.ctid AS row, x.due_at FROM insp.callback_waiting x
+        WHERE x.state = 'held' AND x.state <> 'pending' AND x.endpoint_id = p_endpoint AND x.due_at >= coalesce(p_reached, '-infinity')
+        ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ), done AS (
+        UPDATE insp.callback_waiting w SET state = 'pending', due_at = moment
+        WHERE w.ctid = ANY (ARRAY(SELECT h.row FROM held h)) RETURNING w.callback_id
+    )
+    SELECT count(*), coalesce((SELECT max(h.due_at) FROM held h), p_reached) INTO portion, reached FROM done d;
+    freed := freed + portion;
+    more := portion >= p_limit;
+    IF p_freed IS NULL AND NOT e.enabled THEN
+        PERFORM insp.endpoint_event_note(p_endpoint, 'enabled', jsonb_build_object('freed', CASE WHEN NOT more THEN freed END));
+    END IF;
+    IF p_freed IS NULL OR NOT more THEN
+        PERFORM insp.record('callback_enable', 'endpoint ' || p_endpoint, jsonb_build_object('freed', freed, 'more', nullif(more, false)));
+    END IF;
+    PERFORM pg_notify('insp_callback', '');
+END
+$$;
+COMMENT ON FUNCTION insp.callback_enable_part(bigint, bigint, timestamptz, integer) IS
+    'insp.callback_enable in portions: the first call (p_freed null) enables the endpoint, each frees p_limit held callbacks at most, those due first at first, and the next one takes what this one returns, while there are more. What nobody frees here, claims do';
 
 CREATE OR REPLACE FUNCTION insp.rotate_secret(
     p_endpoint bigint, p_overlap interval, p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL
@@ -314,7 +363,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rotate_secret(bigint, interval, text, text) IS
-    'insp.callback_rotate_secret without four eyes, for partners as well, whose secret it is';
+    'insp.callback_rotate_secret without an approval, for partners as well, whose secret it is';
 
 CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
     p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL, p_purpose text DEFAULT NULL

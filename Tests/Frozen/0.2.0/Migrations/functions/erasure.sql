@@ -243,6 +243,8 @@ BEGIN
         RETURNING r.words_sha256
     )
     SELECT array_agg(encode(g.words_sha256, 'hex')) INTO digests FROM gone g;
+    -- Why operators acted on many jobs may be about one of them.
+    digests := digests || insp.forget_reasons(insp.tasks_about(p_jobs));
     IF digests IS NOT NULL THEN
         -- Words that are missing without this were removed by somebody else.
         PERFORM insp.record('forget_words', 'record', jsonb_build_object('words', digests));
@@ -251,7 +253,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_words(bigint[]) IS
-    'Removes texts of errors, reviewers and operators about jobs; returns from how many rows';
+    'Removes texts of errors, reviewers and operators about jobs, also reasons of tasks that did something to them; returns from how many rows';
 
 CREATE OR REPLACE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

@@ -33,7 +33,7 @@ BEGIN
     -- One at a time.
     SELECT * INTO STRICT c FROM insp.event_cursor x FOR UPDATE;
     IF c.epoch <> current_epoch THEN
-        -- The server has changed. Places restart above all that were given out before; and whatever its transaction ids are now, all
+        -- The server has changed. Positions restart above all that were given out before; and whatever its transaction ids are now, all
         -- waiting events are read.
         c.epoch := current_epoch;
         c.position := 0;
@@ -43,7 +43,7 @@ BEGIN
     -- Rows visible now that were not at the last scan: found by transaction, so that neither an open transaction nor the dead
     -- index entries that it keeps cost anything.
     WITH fresh AS MATERIALIZED (
-        -- A row without events takes a place as well, which no other row has.
+        -- A row without events takes a position as well, which no other row has.
         SELECT b.ctid AS row, b.id, greatest(1, cardinality(b.jobs)) AS events FROM insp.event_batch b
         WHERE b.position IS NULL AND b.xid >= c.next_xid
         UNION ALL
@@ -70,7 +70,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.number_events(integer) IS
-    'Gives committed events without a place their place (epoch, position); returns for how many statements'' events. A job''s later event has the later place';
+    'Gives committed events without a position their position (epoch, position); returns for how many statements'' events. A job''s later event has the later position';
 GRANT EXECUTE ON FUNCTION insp.number_events(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.events_after(p_epoch bigint DEFAULT 0, p_position bigint DEFAULT 0, p_limit integer DEFAULT 1000)
@@ -95,12 +95,12 @@ BEGIN
             LATERAL unnest(b.jobs, b.fences) WITH ORDINALITY AS u (job, fence, n)
         WHERE (b.epoch, b.position - cardinality(b.jobs) + u.n) > (p_epoch, p_position)
         ORDER BY b.epoch, b.position, u.n LIMIT p_limit) p
-        -- After retention removed an event, its place and kind remain for a while.
+        -- After retention removed an event, its position and kind remain for a while.
         LEFT JOIN insp.event e ON e.job_id = ANY (ARRAY[p.job]) AND e.kind = p.kind AND e.fence = p.fence
         LEFT JOIN insp.job j ON j.id = ANY (ARRAY[p.job]) LEFT JOIN insp.partner a ON a.id = j.partner_id
     ORDER BY p.epoch, p.place;
 END
 $$;
 COMMENT ON FUNCTION insp.events_after(bigint, bigint, integer) IS
-    'Events after a place, in order; begin with (0, 0) and continue with the last row''s epoch and position. None is missed or returned twice. After a promotion that lost the newest events, places continue in a higher epoch; an event that lost its number but not its row appears there again';
+    'Events after a position, in order; begin with (0, 0) and continue with the last row''s epoch and position. None is missed or returned twice. After a promotion that lost the newest events, positions continue in a higher epoch; an event that lost its number but not its row appears there again';
 GRANT EXECUTE ON FUNCTION insp.events_after(bigint, bigint, integer) TO insp_operator, insp_auditor;

@@ -42,7 +42,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_endpoints(bigint, bytea) IS
-    'The endpoints of a credential''s partner: URL, state, and how many callbacks wait, are held or dead, of 10,000 at most';
+    'The endpoints of a credential''s partner: URL, state, and how many callbacks wait, are held or are dead letters, of 10,000 at most';
 GRANT EXECUTE ON FUNCTION insp.gateway_endpoints(bigint, bytea) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_callback(c insp.v_callback, p_public_id uuid) RETURNS jsonb

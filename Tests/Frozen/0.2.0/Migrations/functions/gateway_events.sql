@@ -57,7 +57,7 @@ DECLARE
 BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 1000, 'limit', 'limit is 1 to 1000.', p_field => 'limit');
     PERFORM insp.need_cursor_key();
-    -- Before the events are read: then each up to this place is among them.
+    -- Before the events are read: then each up to this position is among them.
     SELECT * INTO STRICT c FROM insp.pull_cursor x;
     IF p_place IS NULL THEN
         -- From the oldest on that is kept.
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_events(bigint, bytea, text, integer, bigint) IS
-    'Events of an endpoint that are pulled, in the order in which they were numbered: those after a cursor, or from the oldest on. The first row is the page itself: next is the cursor for the next one, start_epoch and start_position are the place after which it begins, endpoints has the endpoint with its keys; each other row is an event as insp.callback_claim returns it. EVENTS_GONE: events after the cursor were removed, or its history is not this one''s';
+    'Events of an endpoint that are pulled, in the order in which they were numbered: those after a cursor, or from the oldest on. The first row is the page itself: next is the cursor for the next one, start_epoch and start_position are the position after which it begins, endpoints has the endpoint with its keys; each other row is an event as insp.callback_claim returns it. EVENTS_GONE: events after the cursor were removed, or its history is not this one''s';
 GRANT EXECUTE ON FUNCTION insp.gateway_events(bigint, bytea, text, integer, bigint) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_number_pulls() RETURNS integer

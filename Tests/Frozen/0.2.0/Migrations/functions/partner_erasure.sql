@@ -40,6 +40,7 @@ BEGIN
     DELETE FROM insp.capture_session c WHERE c.partner_id = p.id;
     DELETE FROM insp.partner_key k WHERE k.partner_id = p.id;
     DELETE FROM insp.partner_sample s WHERE s.partner_id = p.id;
+    PERFORM insp.forget_tasks(p.id);
     PERFORM insp.record('erase_partner', 'partner ' || p.name, jsonb_build_object('endpoints', cardinality(endpoints),
         'credentials', cardinality(credentials), 'secrets', secrets));
 END

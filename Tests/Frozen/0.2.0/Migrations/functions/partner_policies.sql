@@ -250,7 +250,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_capture_policy(text, text[]) IS
-    'Sets the hosts to which a partner''s links that capture may send the person back, if they are made from now on: names, or *. and a domain for every name below it; null: none';
+    'Sets the hosts to which a partner''s capture links may send the person back, if they are made from now on: names, or *. and a domain for every name below it; null: none';
 GRANT EXECUTE ON FUNCTION insp.set_capture_policy(text, text[]) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.vendor_problem(p_vendor jsonb) RETURNS text

@@ -296,10 +296,9 @@ FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
         FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
     LEFT JOIN (SELECT q.partner_id, count(*) AS jobs
         FROM insp.lease x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) l ON l.partner_id = p.id
+    LEFT JOIN (SELECT x.partner_id, count(*) AS jobs
+        FROM insp.dead x WHERE x.resolved_at IS NULL GROUP BY x.partner_id) d ON d.partner_id = p.id
     -- Looked up one by one, so that no partition of jobs is read in full for a few.
-    LEFT JOIN (SELECT j.partner_id, count(*) AS jobs
-        FROM insp.dead x JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id])
-        WHERE x.resolved_at IS NULL GROUP BY j.partner_id) d ON d.partner_id = p.id
     LEFT JOIN (SELECT j.partner_id, count(*) AS jobs
         FROM insp.review_wait x JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id])
         WHERE j.status = 64 GROUP BY j.partner_id) r ON r.partner_id = p.id
@@ -339,5 +338,5 @@ COMMENT ON COLUMN insp.v_partner.decision_version IS 'Number of its decision pol
 COMMENT ON COLUMN insp.v_partner.decision_policy IS 'What its jobs accept';
 COMMENT ON COLUMN insp.v_partner.callback_hosts IS 'Hosts that a job''s callbackUrl may have (insp.set_callback_policy); null: any';
 COMMENT ON COLUMN insp.v_partner.vendor IS 'The liveness vendor''s server of its sessions (insp.set_vendor); null: the workers'' own';
-COMMENT ON COLUMN insp.v_partner.capture_hosts IS 'Hosts to which a link that captures may send the person back (insp.set_capture_policy); null: none';
+COMMENT ON COLUMN insp.v_partner.capture_hosts IS 'Hosts to which a capture link may send the person back (insp.set_capture_policy); null: none';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -40,8 +40,8 @@ BEGIN
         RETURN 0;
     END IF;
     IF c.epoch <> current_epoch THEN
-        -- The server has changed. Some of the last places may have been given out and lost, so they are not given out again; and
-        -- whatever its transaction ids are now, all events without a place are read.
+        -- The server has changed. Some of the last positions may have been given out and lost, so they are not given out again; and
+        -- whatever its transaction ids are now, all events without a position are read.
         INSERT INTO insp.pull_epoch (epoch, former_epoch, former_position) VALUES (current_epoch, c.epoch, c.position);
         c.epoch := current_epoch;
         c.position := 0;
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.number_pulls(integer) IS
-    'Gives committed events that are pulled their place (epoch, position), and notifies gateways; returns how many got one. A job''s later event has the later place. Commit before the places are used';
+    'Gives committed events that are pulled their position (epoch, position), and notifies gateways; returns how many got one. A job''s later event has the later position. Commit before the positions are used';
 GRANT EXECUTE ON FUNCTION insp.number_pulls(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.is_unnumbered(p_callback bigint) RETURNS boolean
@@ -88,7 +88,7 @@ BEGIN
     RETURN EXISTS (SELECT FROM insp.callback_pull p WHERE p.callback_id = p_callback AND p.position IS NULL);
 END
 $$;
-COMMENT ON FUNCTION insp.is_unnumbered(bigint) IS 'Whether an event that is pulled waits for its place';
+COMMENT ON FUNCTION insp.is_unnumbered(bigint) IS 'Whether an event that is pulled waits for its position';
 -- For insp.v_callback.
 GRANT EXECUTE ON FUNCTION insp.is_unnumbered(bigint) TO insp_operator, insp_auditor;
 
@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.oldest_unnumbered() IS
-    'Seconds since the first committed event without a place was written; 0: there is none';
+    'Seconds since the first committed event without a position was written; 0: there is none';
 
 CREATE OR REPLACE FUNCTION insp.remove_pulls(p_callbacks bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -123,25 +123,25 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.remove_pulls(bigint[]) IS
-    'Removes the places of callbacks that are being removed. Cursors before these places are refused from then on';
+    'Removes the positions of callbacks that are being removed. Cursors before these positions are refused from then on';
 
 CREATE OR REPLACE FUNCTION insp.pull_again(p_callbacks bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
-    -- One replay of an endpoint at a time: two would see the same places, and each would add one.
+    -- One replay of an endpoint at a time: two would see the same positions, and each would add one.
     PERFORM FROM insp.endpoint e WHERE e.id = ANY (ARRAY(SELECT c.endpoint_id FROM insp.callback c WHERE c.id = ANY (p_callbacks)))
     ORDER BY e.id FOR NO KEY UPDATE;
-    -- However often an event is replayed, it has two places at most. The first one stays: before it come the job's earlier events, and
-    -- after it the later ones. That of the last replay goes: a client that has not come to it comes to the new one. Only what has a place
-    -- is removed: number_pulls, and with it all partners, would wait for this transaction if it locked what has none. In one
-    -- statement, so that what it numbers meanwhile is either removed and replaced, or neither.
+    -- An event has at most two positions, however often it is replayed: the first stays, since the job's events are in order around it,
+    -- and the last replay replaces the other, so that a client which has not come to it comes to the new one. Only rows with a position
+    -- are removed: number_pulls, and with it all partners, would wait for this transaction if it locked rows without one. In one
+    -- statement, so that a row which gets its number meanwhile is either removed and replaced, or neither.
     WITH former AS (
         DELETE FROM insp.callback_pull p USING unnest(p_callbacks) AS u (callback)
         WHERE p.callback_id = ANY (ARRAY[u.callback]) AND p.position IS NOT NULL
             AND (SELECT true FROM insp.callback_pull f WHERE f.callback_id = ANY (ARRAY[u.callback]) AND f.id < p.id LIMIT 1)
     )
-    -- One that waits for its place is pulled after this anyway.
+    -- One that waits for its position is pulled after this anyway.
     INSERT INTO insp.callback_pull (callback_id, endpoint_id)
     SELECT c.id, c.endpoint_id
     FROM unnest(p_callbacks) WITH ORDINALITY AS u (callback, n) JOIN insp.callback c ON c.id = ANY (ARRAY[u.callback])
@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.pull_again(bigint[]) IS
-    'Gives callbacks that are pulled a new place, in this order, in addition to their first one and in place of that of an earlier replay; one that has no place yet keeps waiting for it';
+    'Gives callbacks that are pulled a new position, in this order, in addition to their first one and in place of that of an earlier replay; one that has no position yet keeps waiting for it';
 
 CREATE OR REPLACE FUNCTION insp.pull_waiting(p_callbacks bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -206,7 +206,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.place_tag(bytea, bigint, bytea) IS
-    'Proves that a cursor was made here and for this endpoint; the same place has the same one';
+    'Proves that a cursor was made here and for this endpoint; the same position has the same one';
 
 CREATE OR REPLACE FUNCTION insp.need_cursor_key() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -235,7 +235,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.seal_place(bigint, bigint[]) IS
-    'A place as partners hold it. Places count the events of all partners, so nobody else can read it; nor does it serve another endpoint';
+    'A position as partners hold it. Positions count the events of all partners, so nobody else can read it; nor does it serve another endpoint';
 
 CREATE OR REPLACE FUNCTION insp.pull_place(p_endpoint bigint, p_epoch bigint, p_position bigint) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -254,7 +254,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.pull_place(bigint, bigint, bigint) IS
-    'A place in an endpoint''s events as partners hold it: epoch and position, and where the three epochs before it ended, sealed';
+    'A position in an endpoint''s events as partners hold it: epoch and position, and where the three epochs before it ended, sealed';
 
 CREATE OR REPLACE FUNCTION insp.read_place(p_endpoint bigint, p_place text, OUT epoch bigint, OUT "position" bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -284,4 +284,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.read_place(bigint, text) IS
-    'The last place of an endpoint''s cursor that is of this history of the database; null: there is none, or the cursor is not of this endpoint';
+    'The last position of an endpoint''s cursor that is of this history of the database; null: there is none, or the cursor is not of this endpoint';

@@ -347,6 +347,7 @@ BEGIN
         others := others + CASE WHEN due.chain IN ('access', 'session') THEN n ELSE 0 END;
     END LOOP;
     DELETE FROM insp.proposal p WHERE p.expires_at <= done_until;
+    more := insp.purge_tasks(done_until, p_limit) OR more;
     n := insp.thin_checkpoints(p_limit);
     more := more OR n >= p_limit;
     DELETE FROM insp.event_batch b WHERE b.ctid = ANY (ARRAY(
@@ -377,4 +378,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes due idempotency keys, rows of the record, batches of events, challenges, links that capture, tokens and secrets, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';
+    'Removes due idempotency keys, rows of the record, batches of events, challenges, capture links, tokens, secrets and tasks of the console, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may be due';

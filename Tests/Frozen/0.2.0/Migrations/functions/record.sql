@@ -1,5 +1,5 @@
--- The record of who did what, and its chains. If writers gave their rows places, they would lock the chain's end until their
--- commit, and an operator's open transaction would stop all others. So rows are written without a place, and the duty `record`
+-- The record of who did what, and its chains. If writers gave their rows positions, they would lock the chain's end until their
+-- commit, and an operator's open transaction would stop all others. So rows are written without a position, and the duty `record`
 -- gives one to those that have committed.
 
 CREATE OR REPLACE FUNCTION insp.actor() RETURNS text
@@ -38,7 +38,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         r.action, r.subject, r.purpose, r.detail, encode(r.words_sha256, 'hex'))::text, 'UTF8'))
 $$;
 COMMENT ON FUNCTION insp.record_hash(insp.record, bigint, bytea) IS
-    'The hash of a row at this place after one with this hash: SHA-256 of that hash and of the text of a jsonb array of chain, seq, at (microseconds since 1970), actor, action, subject, purpose, detail and words_sha256 (hexadecimal), in UTF-8';
+    'The hash of a row at this position after one with this hash: SHA-256 of that hash and of the text of a jsonb array of chain, seq, at (microseconds since 1970), actor, action, subject, purpose, detail and words_sha256 (hexadecimal), in UTF-8';
 
 CREATE OR REPLACE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -57,7 +57,7 @@ BEGIN
     FOR c IN SELECT * FROM insp.record_chain x ORDER BY x.chain FOR UPDATE SKIP LOCKED LOOP
         seen := seen || c.chain;
         BEGIN
-            -- Rows held by an uncommitted erasure get their place later. The texts are those of insp.record_hash: made for all rows in
+            -- Rows held by an uncommitted erasure get their position later. The texts are those of insp.record_hash: made for all rows in
             -- one statement they take a third of the time.
             SELECT array_agg(w.row ORDER BY w.id), array_agg(convert_to(jsonb_build_array(w.chain, w.seq,
                 (extract(epoch FROM w.at) * 1000000)::bigint, w.actor, w.action, w.subject, w.purpose, w.detail,
@@ -93,7 +93,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.link_record(integer) IS
-    'Gives committed rows of the record without a place one at the end of their chain, oldest first; returns how many, or -1: another transaction holds a chain in which rows wait. An open transaction delays only its own rows';
+    'Gives committed rows of the record without a position one at the end of their chain, oldest first; returns how many, or -1: another transaction holds a chain in which rows wait. An open transaction delays only its own rows';
 GRANT EXECUTE ON FUNCTION insp.link_record(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retire_record(p_chain text, p_before timestamptz, p_limit integer) RETURNS integer
@@ -150,7 +150,7 @@ COMMENT ON FUNCTION insp.record_guard() IS
     'Refuses all changes of the record, even by the owner, except those of insp.link_record, erasure (words) and insp.retire_record; rows younger than a year are never removed, except endpoints'' rows and those dated in the future';
 CREATE OR REPLACE TRIGGER record_guard BEFORE DELETE ON insp.record
     FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
--- A row gets its place and nothing else, once: that is checked without calling the function, which takes six microseconds.
+-- A row gets its position and nothing else, once: that is checked without calling the function, which takes six microseconds.
 CREATE OR REPLACE TRIGGER record_guard_update BEFORE UPDATE ON insp.record FOR EACH ROW
     WHEN (NOT (OLD.seq IS NULL AND NEW.seq > 0 AND num_nulls(NEW.prev, NEW.hash) = 0
         AND (NEW.chain, NEW.id, NEW.at, NEW.actor, NEW.action, NEW.subject, NEW.purpose, NEW.detail, NEW.words, NEW.words_salt,
@@ -249,7 +249,7 @@ BEGIN
     SELECT count(*) INTO unexplained FROM unnest(digests) AS d WHERE d NOT IN (
         SELECT w.digest FROM insp.record x, jsonb_array_elements_text(x.detail -> 'words') AS w (digest)
         WHERE x.chain = 'operator' AND x.action = 'forget_words');
-    -- Rows without a place can be changed unnoticed; for a moment this is by design.
+    -- Rows without a position can be changed unnoticed; for a moment this is by design.
     IF since < clock_timestamp() - interval '1 minute' THEN
         outcome := 'inconclusive';
         reason := format('%s rows wait for their place, since %s: see insp.v_maintenance', waiting, since);
@@ -268,7 +268,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.verify_record(text, bigint, text) IS
-    'Verifies a chain of the record: whole, from first to last, with the hash of last; broken, with place and reason; inconclusive, with the reason. Reads the whole chain. erased: rows whose words were removed with a person. A superuser can rebuild a chain or cut off its end: pass last and hash as noted elsewhere, and a truncated or replaced chain is reported as broken';
+    'Verifies a chain of the record: whole, from first to last, with the hash of last; broken, with position and reason; inconclusive, with the reason. Reads the whole chain. erased: rows whose words were removed with a person. A superuser can rebuild a chain or cut off its end: pass last and hash as noted elsewhere, and a truncated or replaced chain is reported as broken';
 GRANT EXECUTE ON FUNCTION insp.verify_record(text, bigint, text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_operator_events AS

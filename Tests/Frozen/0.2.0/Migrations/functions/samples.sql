@@ -56,16 +56,18 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 $$;
 COMMENT ON FUNCTION insp.finished_by_queue(interval, integer) IS 'insp.finished_by_partner by region and lane';
 
-CREATE OR REPLACE FUNCTION insp.sample_partners(p_most integer DEFAULT 200) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.sample_partners(p_most integer DEFAULT 200, p_minute timestamptz DEFAULT NULL) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     taken integer;
+    active integer;
+    -- That of the queue's sample, which says of which minutes there is one.
+    minute constant timestamptz := coalesce(p_minute, date_trunc('minute', clock_timestamp()));
 BEGIN
     DELETE FROM insp.partner_sample s WHERE s.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.partner_sample x WHERE x.at < clock_timestamp() - least(interval '7 days',
             (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples')) LIMIT 10 * p_most));
-    INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest, running, finished, failed, delivered, undelivered)
     WITH counts AS (
         SELECT q.partner_id, w.waiting, w.head_seq, w.head_job, NULL::bigint AS running, NULL::bigint AS finished,
             NULL::bigint AS failed, NULL::bigint AS delivered, NULL::bigint AS undelivered
@@ -87,34 +89,43 @@ BEGIN
                 JOIN insp.callback c ON c.id = ANY (ARRAY[t.callback_id])
             WHERE t.started_at > clock_timestamp() - interval '1 minute' GROUP BY c.endpoint_id) a
             JOIN insp.endpoint e ON e.id = a.endpoint_id
+    ), sums AS MATERIALIZED (
+        SELECT c.partner_id, coalesce(sum(c.waiting), 0) AS waiting,
+            (array_agg(c.head_job ORDER BY c.head_seq) FILTER (WHERE c.head_job IS NOT NULL))[1] AS head_job,
+            coalesce(sum(c.running), 0) AS running, coalesce(sum(c.finished), 0) AS finished, coalesce(sum(c.failed), 0) AS failed,
+            coalesce(sum(c.delivered), 0) AS delivered, coalesce(sum(c.undelivered), 0) AS undelivered
+        FROM counts c GROUP BY c.partner_id
+    ), stored AS (
+        INSERT INTO insp.partner_sample (partner_id, at, waiting, oldest, running, finished, failed, delivered, undelivered)
+        SELECT s.partner_id, minute, s.waiting,
+            coalesce(extract(epoch FROM clock_timestamp() - (SELECT j.created_at FROM insp.job j WHERE j.id = s.head_job)), 0)::integer,
+            s.running, s.finished, s.failed, s.delivered, s.undelivered
+        FROM sums s ORDER BY s.waiting + s.running + s.finished DESC, s.partner_id LIMIT p_most
+        ON CONFLICT DO NOTHING RETURNING partner_id
     )
-    SELECT c.partner_id, date_trunc('minute', clock_timestamp()), coalesce(sum(c.waiting), 0),
-        coalesce(extract(epoch FROM clock_timestamp() - (SELECT j.created_at FROM insp.job j
-            WHERE j.id = (array_agg(c.head_job ORDER BY c.head_seq) FILTER (WHERE c.head_job IS NOT NULL))[1])), 0)::integer,
-        coalesce(sum(c.running), 0), coalesce(sum(c.finished), 0), coalesce(sum(c.failed), 0), coalesce(sum(c.delivered), 0),
-        coalesce(sum(c.undelivered), 0)
-    FROM counts c GROUP BY c.partner_id
-    ORDER BY coalesce(sum(c.waiting), 0) + coalesce(sum(c.running), 0) + coalesce(sum(c.finished), 0) DESC, c.partner_id LIMIT p_most
-    ON CONFLICT DO NOTHING;
-    GET DIAGNOSTICS taken = ROW_COUNT;
+    SELECT (SELECT count(*) FROM stored), (SELECT count(*) FROM sums) INTO taken, active;
+    IF active > p_most THEN
+        UPDATE insp.queue_sample q SET partners_cut = true WHERE q.at = minute;
+    END IF;
     RETURN taken;
 END
 $$;
-COMMENT ON FUNCTION insp.sample_partners(integer) IS
-    'Stores a sample of each of the p_most partners with the most work, and removes expired ones; a part of insp.sample_queue';
+COMMENT ON FUNCTION insp.sample_partners(integer, timestamptz) IS
+    'Stores a sample of each of the p_most partners with the most work (p_minute: of this minute), notes in the queue''s sample whether more had some, and removes expired samples; a part of insp.sample_queue';
 
 CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     taken integer;
+    minute constant timestamptz := date_trunc('minute', clock_timestamp());
 BEGIN
     -- From the oldest on, and more than one for each new one, so that a shortened period takes effect as well.
     DELETE FROM insp.queue_sample s WHERE s.at = ANY (ARRAY(
         SELECT x.at FROM insp.queue_sample x
         WHERE x.at < clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples') ORDER BY x.at LIMIT 1000));
     -- Called every few seconds, so that no minute is missed.
-    IF EXISTS (SELECT FROM insp.queue_sample s WHERE s.at = date_trunc('minute', clock_timestamp())) THEN
+    IF EXISTS (SELECT FROM insp.queue_sample s WHERE s.at = minute) THEN
         RETURN 0;
     END IF;
     INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest, running, delayed, finished, failed, callbacks,
@@ -151,7 +162,7 @@ BEGIN
             array_agg(coalesce(p.failed, 0)::integer ORDER BY p.region, p.lane) AS failed
         FROM places p
     )
-    SELECT date_trunc('minute', clock_timestamp()), coalesce(l.regions, '{}'), coalesce(l.lanes, '{}'), coalesce(l.waiting, '{}'),
+    SELECT minute, coalesce(l.regions, '{}'), coalesce(l.lanes, '{}'), coalesce(l.waiting, '{}'),
         coalesce(l.oldest, '{}'), coalesce(l.running, '{}'), coalesce(l.delayed, '{}'), coalesce(l.finished, '{}'),
         coalesce(l.failed, '{}'), c.pending, coalesce(c.oldest, 0)::integer,
         (SELECT count(*) FROM insp.worker w WHERE w.heartbeat_at > clock_timestamp() - interval '15 s')
@@ -159,7 +170,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS taken = ROW_COUNT;
     IF taken > 0 THEN
-        PERFORM insp.sample_partners();
+        PERFORM insp.sample_partners(p_minute => minute);
     END IF;
     RETURN taken;
 END

@@ -117,9 +117,10 @@ BEGIN
             WHERE u.code = 'KEY_DESTROYED' AND u.job_id = ANY (finished)));
     END IF;
     -- The others need no operator.
-    INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
-    SELECT u.job_id, u.code, u.detail, u.attempts, u.crashes
+    INSERT INTO insp.dead (job_id, partner_id, code, detail, attempts, crashes)
+    SELECT u.job_id, j.partner_id, u.code, u.detail, u.attempts, u.crashes
     FROM unnest(p_jobs, p_codes, p_details, p_attempts, p_crashes) AS u (job_id, code, detail, attempts, crashes)
+        JOIN insp.job j ON j.id = ANY (ARRAY[u.job_id])
     WHERE u.job_id = ANY (finished) AND u.code NOT IN ('CANCELLED', 'EXPIRED', 'KEY_DESTROYED')
     ON CONFLICT DO NOTHING;
     RETURN QUERY SELECT unnest(finished);
@@ -159,8 +160,9 @@ BEGIN
     PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence],
         ARRAY[jsonb_set(insp.failure_summary('INTERNAL_ERROR', detail), '{error,retryable}', 'false')], NULL,
         ARRAY[p_started], false);
-    INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
-    VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
+    INSERT INTO insp.dead (job_id, partner_id, code, detail, attempts, crashes)
+    SELECT j.id, j.partner_id, 'INTERNAL_ERROR', detail, p_attempts, p_crashes FROM insp.job j WHERE j.id = p_job
+    ON CONFLICT DO NOTHING;
     RETURN NEXT p_job;
 EXCEPTION WHEN OTHERS THEN
     IF insp.is_passing(SQLSTATE) THEN

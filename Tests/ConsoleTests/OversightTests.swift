@@ -205,7 +205,10 @@ import Testing
         /// The form as the browser sends it back, with some changes.
         func form(_ text: String, _ changes: [String: String]) -> [String: String] {
             var fields = ["partner": "bank", "reason": "they asked"]
-            for field in text.matches(of: /name='([a-z-]+)' value='([^']*)'/) where field.1 != "form" {
+            // The form before it pauses the partner.
+            let own = text[(text.range(of: "action='/limits' ")?.upperBound ?? text.startIndex)...]
+            for field in own.matches(of: /name='([a-z-]+)' value='([^']*)'/)
+            where field.1 != "form" && (field.1 != "reason" || !field.2.isEmpty) {
                 fields[String(field.1)] = String(field.2)
             }
             return fields.merging(changes) { $1 }

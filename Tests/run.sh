@@ -280,7 +280,7 @@ for target in "${targets[@]}"; do
     width=16
     roomy_postgres
     if [ "$target" = EndToEndTests ]; then
-        width=3
+        width=4
         # Results of other targets may be made up.
         others=$(psql -XqAt "$INSPECTD_TEST_DATABASE_URL" -c "SELECT string_agg(datname, ',') FROM pg_database WHERE datname LIKE 'test\\_%'")
     fi

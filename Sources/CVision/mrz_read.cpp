@@ -198,9 +198,11 @@ cv_status glance(const cv::Mat &gray, const cv_outline *outline, cv_mrz_sight *s
     if (!seen.blocks.empty()) {
         const std::vector<LineModel> &lines = seen.blocks.front().lines;
         sight->line_count = int32_t(lines.size());
-        for (const LineModel &line : lines) {
-            sight->cells += line.cells / double(lines.size());
-        }
+        const auto ends =
+            std::minmax_element(lines.begin(), lines.end(),
+                                [](const LineModel &one, const LineModel &other) { return one.cells < other.cells; });
+        sight->shortest = ends.first->cells;
+        sight->longest = ends.second->cells;
     }
     return CV_OK;
 }

@@ -58,7 +58,8 @@ package struct MRZReader: Sendable {
             var native = cv_outline(outline)
             return cv_mrz_glance(image.pointer, &native, &sight, &error)
         }
-        return sight.line_count > 0 ? MRZSight(lines: Int(sight.line_count), cells: sight.cells) : nil
+        guard sight.line_count > 0 else { return nil }
+        return MRZSight(lines: Int(sight.line_count), shortest: sight.shortest, longest: sight.longest)
     }
 }
 

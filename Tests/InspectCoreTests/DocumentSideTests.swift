@@ -165,11 +165,14 @@ import Testing
 
     @Test func `Before reading, a glance at three lines warns`() {
         var side = self.side()
-        side.mrzSight = MRZSight(lines: 3, cells: 28)
+        side.mrzSight = MRZSight(lines: 3, shortest: 25, longest: 30)
         let decision = UsabilityRules.decideBeforeReading([.front: side])[.front]
         #expect(decision?.type == .warning && decision?.label == "MISSING_PAGE")
         #expect(decision?.reasons.map(\.code) == [214])
-        side.mrzSight = MRZSight(lines: 2, cells: 42)
+        // Two lines of a passport, and one of its VIZ.
+        side.mrzSight = MRZSight(lines: 3, shortest: 12, longest: 43)
+        #expect(UsabilityRules.decideBeforeReading([.front: side])[.front] == .passed)
+        side.mrzSight = MRZSight(lines: 2, shortest: 41, longest: 43)
         #expect(UsabilityRules.decideBeforeReading([.front: side])[.front] == .passed)
         let twice = UsabilityRules.decideBeforeReading([.front: side, .back: side])
         #expect(twice[.front] == .passed && twice[.back]?.reasons.map(\.code) == [206])

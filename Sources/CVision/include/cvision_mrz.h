@@ -42,7 +42,8 @@ cv_status cv_mrz_read(const cv_image *_Nonnull image, const cv_outline *_Nullabl
 /// An MRZ as seen at a glance, unread.
 typedef struct {
     int32_t line_count;  ///< of the block with most evidence; 0 when the image shows none
-    double cells;        ///< characters of a line on average, about
+    double shortest;     ///< characters of the shortest line, about
+    double longest;      ///< of the longest one
 } cv_mrz_sight;
 
 /// Looks for MRZ inside `outline`, which may be null, in one pass at a small size. Misses print that fills little of the image.

@@ -100,16 +100,22 @@ package struct GhostFacts: Codable, Sendable, Hashable {
 /// An MRZ as seen at a glance, unread.
 package struct MRZSight: Codable, Sendable, Hashable {
     package var lines: Int
-    /// Characters of a line on average, about: fillers may be missing.
-    package var cells: Double
+    /// Characters of the shortest line, about: fillers may be missing.
+    package var shortest: Double
+    /// Of the longest one.
+    package var longest: Double
 
-    package init(lines: Int, cells: Double) {
+    package init(lines: Int, shortest: Double, longest: Double) {
         self.lines = lines
-        self.cells = cells
+        self.shortest = shortest
+        self.longest = longest
     }
 
-    /// Whether it is that of a card (Doc 9303-5), whose lines have 30 characters.
-    var isOfCard: Bool { self.lines == 3 && Limits.cellsOfCard.contains(self.cells) }
+    /// Whether it is that of a card (Doc 9303-5), whose three lines have 30 characters each. A passport's MRZ has two of 44, above
+    /// which a glance may take a line of the VIZ for a third.
+    var isOfCard: Bool {
+        self.lines == 3 && Limits.cellsOfCard.contains(self.shortest) && Limits.cellsOfCard.contains(self.longest)
+    }
 }
 
 /// An MRZ as read from an image (ICAO Doc 9303-3 §4).

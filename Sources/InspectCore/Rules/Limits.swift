@@ -117,7 +117,7 @@ package enum Limits {
     /// The same on a back over that on its front.
     static let portraitOfOtherSide = Limit(
         .atLeast(0.6), "one portrait in two photos measures 0.74 and more, and a ghost image has about half its size")
-    /// Characters that a glance sees of three lines of 30, on average; a card's print is not so long in three lines.
+    /// Characters that a glance sees of each of three lines of 30: 24 to 32 in photos of cards.
     static let cellsOfCard = 20.0...36.0
     /// Share of the patches that show a printing machine's dots, in an image whose raster stands out.
     static let halftone = Limit(

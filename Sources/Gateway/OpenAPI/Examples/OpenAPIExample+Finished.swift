@@ -3,11 +3,11 @@ extension OpenAPIExample.Values {
     static let finished = #"""
         {
           "type": "job.finished",
-          "timestamp": "2026-11-27T09:09:38.339Z",
-          "callbackSentAt": "2026-11-27T09:09:38.339Z",
+          "timestamp": "2026-11-27T11:58:37.286Z",
+          "callbackSentAt": "2026-11-27T11:58:37.286Z",
           "userReference": "user 7",
-          "workflowExecution": {"id": "01a21c44-6bc4-7497-b2af-4b3e4c22e9bd", "definitionKey": "3", "status": "PROCESSED"},
-          "data": {"id": "01a21c44-6bc4-7497-b2af-4b3e4c22e9bd", "status": 128, "decision": "PASSED"}
+          "workflowExecution": {"id": "01a21cdf-2689-762c-b979-2dc2c7afd2d7", "definitionKey": "3", "status": "PROCESSED"},
+          "data": {"id": "01a21cdf-2689-762c-b979-2dc2c7afd2d7", "status": 128, "decision": "PASSED"}
         }
         """#
 }

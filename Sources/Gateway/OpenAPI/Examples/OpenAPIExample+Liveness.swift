@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let liveness = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21c44-8e22-7645-9e51-eadafd02f116",
+          "id": "01a21cdf-3d96-721e-b94a-536d1172a16f",
           "status": 128,
           "workflow": {"key": "liveness", "definitionKey": "6"},
-          "createdAt": "2026-11-27T09:09:44.604Z",
-          "startedAt": "2026-11-27T09:09:44.626Z",
-          "completedAt": "2026-11-27T09:09:45.451Z",
+          "createdAt": "2026-11-27T11:58:42.063Z",
+          "startedAt": "2026-11-27T11:58:42.083Z",
+          "completedAt": "2026-11-27T11:58:42.796Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "GREEN", "endMs": 631, "score": 0.9996358520717296, "outcome": "pass", "startMs": 231},
-                    {"name": "YELLOW", "endMs": 1031, "score": 0.9993986607233407, "outcome": "pass", "startMs": 631},
-                    {"name": "RED", "endMs": 1431, "score": 0.9994566826335647, "outcome": "pass", "startMs": 1031},
-                    {"name": "CYAN", "endMs": 1831, "score": 0.9997124651308029, "outcome": "pass", "startMs": 1431},
-                    {"name": "BLUE", "endMs": 2231, "score": 0.9997367548299709, "outcome": "pass", "startMs": 1831},
-                    {"name": "CYAN", "endMs": 2631, "score": 0.9998259429147447, "outcome": "pass", "startMs": 2231},
-                    {"name": "BLUE", "endMs": 3031, "score": 0.9998514105389757, "outcome": "pass", "startMs": 2631}
+                    {"name": "YELLOW", "endMs": 631, "score": 0.9978611533656886, "outcome": "pass", "startMs": 231},
+                    {"name": "MAGENTA", "endMs": 1031, "score": 0.9988212113884858, "outcome": "pass", "startMs": 631},
+                    {"name": "CYAN", "endMs": 1431, "score": 0.9997998894374478, "outcome": "pass", "startMs": 1031},
+                    {"name": "RED", "endMs": 1831, "score": 0.9998157551702653, "outcome": "pass", "startMs": 1431},
+                    {"name": "MAGENTA", "endMs": 2231, "score": 0.9997961260862707, "outcome": "pass", "startMs": 1831},
+                    {"name": "CYAN", "endMs": 2631, "score": 0.9996780303521622, "outcome": "pass", "startMs": 2231},
+                    {"name": "RED", "endMs": 3031, "score": 0.999576809408701, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.05755256205136865,
+                    "lead": 0.03593724665969288,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3014896684389825,
-                    "faceGain": 0.35786443793062056,
-                    "response": 0.2886922372337875,
+                    "relief": 1.3105028289406688,
+                    "faceGain": 0.3597537922675175,
+                    "response": 0.3855766085810948,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0,
-                    "weakerHalf": 0.9995340426323862,
-                    "correlation": 0.9996182502639208,
+                    "saturated": 0.12375565610859729,
+                    "weakerHalf": 0.9991713228632447,
+                    "correlation": 0.999335321881048,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.020047189025639837
+                    "backgroundGain": 0.0209695666934965
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -143,7 +143,7 @@ extension OpenAPIExample.Values {
           "engine": {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0"},
-            "timingsMs": {"cpu": 681.5656530000001, "face": 91.9, "decide": 10.3, "acquired": 7.6, "liveness": 672.4, "cpu.decode": 3.237216}
+            "timingsMs": {"cpu": 661.2944, "face": 76, "decide": 9.6, "acquired": 5.8, "liveness": 591.2, "cpu.decode": 0}
           }
         }
         """#

@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let passed = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21c44-6bc4-7497-b2af-4b3e4c22e9bd",
+          "id": "01a21cdf-2689-762c-b979-2dc2c7afd2d7",
           "status": 128,
           "workflow": {"key": "id_identity", "definitionKey": "3"},
-          "createdAt": "2026-11-27T09:09:35.803Z",
-          "startedAt": "2026-11-27T09:09:35.829Z",
-          "completedAt": "2026-11-27T09:09:38.339Z",
+          "createdAt": "2026-11-27T11:58:36.158Z",
+          "startedAt": "2026-11-27T11:58:36.184Z",
+          "completedAt": "2026-11-27T11:58:37.286Z",
           "userReference": "user 7",
           "decision": {"risk": {"score": 0}, "type": "PASSED", "details": {"label": "PASSED"}},
           "capabilities": {
@@ -16,33 +16,33 @@ extension OpenAPIExample.Values {
               {
                 "data": {
                   "steps": [
-                    {"name": "GREEN", "endMs": 631, "score": 0.9996812725750074, "outcome": "pass", "startMs": 231},
-                    {"name": "YELLOW", "endMs": 1031, "score": 0.9994116609401735, "outcome": "pass", "startMs": 631},
-                    {"name": "CYAN", "endMs": 1431, "score": 0.9994234133080626, "outcome": "pass", "startMs": 1031},
-                    {"name": "GREEN", "endMs": 1831, "score": 0.9997984876454744, "outcome": "pass", "startMs": 1431},
-                    {"name": "BLUE", "endMs": 2231, "score": 0.9999038104259813, "outcome": "pass", "startMs": 1831},
-                    {"name": "GREEN", "endMs": 2631, "score": 0.99993713803945, "outcome": "pass", "startMs": 2231},
-                    {"name": "RED", "endMs": 3031, "score": 0.9999588532071009, "outcome": "pass", "startMs": 2631}
+                    {"name": "RED", "endMs": 631, "score": 0.9992141715155884, "outcome": "pass", "startMs": 231},
+                    {"name": "BLUE", "endMs": 1031, "score": 0.9994358777889414, "outcome": "pass", "startMs": 631},
+                    {"name": "YELLOW", "endMs": 1431, "score": 0.99940419757014, "outcome": "pass", "startMs": 1031},
+                    {"name": "CYAN", "endMs": 1831, "score": 0.9987454943417173, "outcome": "pass", "startMs": 1431},
+                    {"name": "GREEN", "endMs": 2231, "score": 0.9991544640986872, "outcome": "pass", "startMs": 1831},
+                    {"name": "RED", "endMs": 2631, "score": 0.9997801338996428, "outcome": "pass", "startMs": 2231},
+                    {"name": "MAGENTA", "endMs": 3031, "score": 0.9995915172073601, "outcome": "pass", "startMs": 2631}
                   ],
                   "method": "colour_flash",
                   "scores": {
                     "grey": 0,
-                    "lead": 0.05140506565777083,
+                    "lead": 0.03959609707820287,
                     "soft": 0,
                     "frame": 0,
                     "lagMs": 231,
                     "moire": 0,
                     "noise": 0.004468430673234368,
-                    "relief": 1.3031053739648844,
-                    "faceGain": 0.3603859426176701,
-                    "response": 0.3290249446745529,
+                    "relief": 1.2901224920360488,
+                    "faceGain": 0.36197632107058786,
+                    "response": 0.3352656855767001,
                     "specular": 0.003719842703794239,
                     "flatFocus": 0,
-                    "saturated": 0,
-                    "weakerHalf": 0.998872465955839,
-                    "correlation": 0.999453265816933,
+                    "saturated": 0.15316742081447965,
+                    "weakerHalf": 0.9990237967705253,
+                    "correlation": 0.9992387143915124,
                     "narrowColour": 0.018346718490863112,
-                    "backgroundGain": 0.01949986567897217
+                    "backgroundGain": 0.020861763087081216
                   },
                   "findings": [],
                   "assurance": "challenge",
@@ -73,6 +73,7 @@ extension OpenAPIExample.Values {
                     "chroma": 67,
                     "contrast": 50.122449942812885,
                     "halftone": 0,
+                    "tornEdge": 0,
                     "coherence": 0.13847003280376624,
                     "edgeWidth": 2.325040033169265,
                     "occlusion": 0,
@@ -80,7 +81,6 @@ extension OpenAPIExample.Values {
                     "glareShare": 0,
                     "printShare": 0.048779445288753796,
                     "punchedHole": 0,
-                    "tornEdge": 0,
                     "midtoneShare": 0.7270100911458334,
                     "documentWidth": 1245.3645161913341,
                     "missingCorner": 0,
@@ -121,21 +121,21 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 86.47230099999999,
+                    "cpuMs": 83.99208100000001,
                     "fields": [
                       {"name": "lastName", "value": "ERIKSSON", "comparison": "agrees", "confidence": 0.9999964237213135},
-                      {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9999327659606934},
+                      {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9999998807907104},
                       {"name": "documentNumber", "value": "L898902C3", "comparison": "agrees", "confidence": 0.9999889135360718},
                       {"name": "dateOfBirth", "value": "12 AUG 1974", "comparison": "agrees", "confidence": 0.9999974966049194},
                       {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.999842643737793},
                       {"name": "nationality", "value": "UTOPIAN", "confidence": 0.9999521970748901},
                       {"name": "personalNumber", "value": "ZE184226B", "confidence": 0.999980092048645},
-                      {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.9713712930679321},
+                      {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.9843587875366211},
                       {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9995864033699036},
-                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9996044039726257}
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9999982118606567}
                     ],
                     "linesRead": 18,
-                    "linesFound": 30,
+                    "linesFound": 28,
                     "modelSHA256": "d17b77c2ac61f5c348d285f07233ee5e10570139791e2fe2b9bc7379f7d7a26d",
                     "comparedWith": "FRONT"
                   },
@@ -166,9 +166,9 @@ extension OpenAPIExample.Values {
                 "data": {
                   "engine": "dlib-resnet-v1/5pt/mirror2",
                   "outcome": "MATCH",
-                  "distance": 0.06520468487835548,
+                  "distance": 0.06627126988861197,
                   "threshold": 0.85,
-                  "similarity": 0.9999908410151872,
+                  "similarity": 0.9999906266414912,
                   "fmrAtThreshold": 0.0007482786887585682
                 },
                 "parts": ["FRONT", "FACE"],
@@ -190,33 +190,33 @@ extension OpenAPIExample.Values {
           "rejectReasons": [],
           "faces": [
             {
-              "box": {"x": 312.79189189189185, "y": 420.6351351351351, "width": 209.71621621621614, "height": 207.71891891891892},
+              "box": {"x": 313, "y": 421, "width": 210, "height": 208},
               "part": "FRONT",
               "quality": {
-                "roll": -0.34515112316410185,
-                "chroma": 23.49865914144991,
-                "centreX": 0.25541336570945944,
-                "visible": 0.9999998097014833,
-                "eyeLineY": 0.6003318834459459,
-                "headWidth": 0.13055071335566706,
-                "sharpness": 392.0343054219578,
-                "yawOffset": 0.0016148347062457866,
+                "roll": -0.34936017950277015,
+                "chroma": 23.484063016434668,
+                "centreX": 0.255015625,
+                "visible": 1.0000000582529809,
+                "eyeLineY": 0.60046875,
+                "headWidth": 0.12915240089231794,
+                "sharpness": 392.55437272652955,
+                "yawOffset": 0.0015429230025652755,
                 "overExposed": 0,
-                "dynamicRange": 6.968414979797291,
-                "underExposed": 0.07377979568671962,
-                "luminanceMean": 0.2827357503727939,
+                "dynamicRange": 6.971008320900623,
+                "underExposed": 0.075077022863629,
+                "luminanceMean": 0.2830829494113196,
                 "colourDistance": 0,
-                "interEyeDistance": 87.03380890377805,
-                "luminanceVariance": 0.017295477678185955,
-                "backgroundGradient": 14.573384953368322,
-                "illuminationUniformity": 0.58984375
+                "interEyeDistance": 86.10160059487863,
+                "luminanceVariance": 0.017382111761880162,
+                "backgroundGradient": 14.601025869558889,
+                "illuminationUniformity": 0.6015625
               },
               "landmarks": [
-                {"x": 349.416554054054, "y": 480.38817567567565},
-                {"x": 380.87398648648644, "y": 479.3395945945946},
-                {"x": 468.95479729729726, "y": 479.3395945945946},
-                {"x": 435.40020270270264, "y": 479.3395945945946},
-                {"x": 409.18567567567567, "y": 543.3030405405405}
+                {"x": 348.70000000000005, "y": 479.7},
+                {"x": 381.25, "y": 479.7},
+                {"x": 468.40000000000003, "y": 479.7},
+                {"x": 433.75, "y": 478.65000000000003},
+                {"x": 408.55, "y": 543.75}
               ]
             },
             {
@@ -299,21 +299,21 @@ extension OpenAPIExample.Values {
             "models": {"dlib-resnet-v1/5pt/mirror2": "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"},
             "versions": {"inspectd": "0.2.0"},
             "timingsMs": {
-              "cpu": 986.263829,
-              "face": 126,
-              "decide": 295.9,
-              "cpu.mrz": 34.9,
-              "cpu.viz": 86.5,
-              "acquired": 22.3,
+              "cpu": 913.5456179999999,
+              "face": 69.3,
+              "decide": 89.2,
+              "cpu.mrz": 23,
+              "cpu.viz": 84,
+              "acquired": 14.5,
               "cpu.file": 8,
-              "document": 349.9,
-              "liveness": 1458.8,
-              "cpu.faces": 62.7,
-              "cpu.ghost": 19.3,
-              "cpu.decode": 15.654469,
+              "document": 249.9,
+              "liveness": 600,
+              "cpu.faces": 64,
+              "cpu.ghost": 20,
+              "cpu.decode": 11.274030999999999,
               "cpu.barcode": 0,
-              "cpu.outline": 15.8,
-              "cpu.quality": 47.4
+              "cpu.outline": 5.5,
+              "cpu.quality": 40
             }
           }
         }

@@ -4,15 +4,15 @@ extension OpenAPIExample.Values {
         {
           "events": [
             {
-              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T09:09:46.145Z\"}",
+              "body": "{\"data\": {\"endpoint\": 3}, \"type\": \"endpoint.test\", \"timestamp\": \"2026-11-27T11:58:43.263Z\"}",
               "headers": {
-                "webhook-id": "msg_03391a2e3f5d45cf909e8e96010cc465",
-                "webhook-signature": "v1,2XUZhAwIeBwPDBT2/e63cruuF9LM/aW8eYM+JtEx9Ik=",
-                "webhook-timestamp": "1795770586"
+                "webhook-id": "msg_5d080b247e1b48bfa7834640d041b0bf",
+                "webhook-signature": "v1,bbTCWGTlGhW6L0PFsrjq7depQw0I3pdx0C+UV8DtH/w=",
+                "webhook-timestamp": "1795780723"
               }
             }
           ],
-          "next": "dQ7uQXNOG_50eCFgUUVwVIK5P7RsEMIbZiqAgDms-e_2unrIY1rxDMqBEB-tti3YH4Vf2V-0D_YNlBhCKag1H78cqa1ndv0E0xoGutK2VTg"
+          "next": "jbKmrtS9JPToTtMypi4C_oS6lFGO_Qp-RsmnDONarCJFxxpcNipwEySE4zFz8rqf4o51sOXS79ISymIWohnuXqrjJE4vQ1Uq8I5wTnN23NU"
         }
         """#
 }

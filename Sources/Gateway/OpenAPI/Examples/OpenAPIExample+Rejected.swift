@@ -3,12 +3,12 @@ extension OpenAPIExample.Values {
     static let rejected = #"""
         {
           "schemaVersion": 1,
-          "id": "01a21c44-2f6c-79a8-b913-29900829eb6b",
+          "id": "01a21cdf-088c-7e46-a6aa-25f735bc18e3",
           "status": 128,
           "workflow": {"key": "id", "definitionKey": "2"},
-          "createdAt": "2026-11-27T09:09:20.361Z",
-          "startedAt": "2026-11-27T09:09:21.701Z",
-          "completedAt": "2026-11-27T09:09:22.503Z",
+          "createdAt": "2026-11-27T11:58:28.489Z",
+          "startedAt": "2026-11-27T11:58:28.914Z",
+          "completedAt": "2026-11-27T11:58:29.389Z",
           "userReference": "user 7",
           "decision": {
             "risk": {"score": 97, "findings": [{"name": "dataChecks.MISMATCH_HRZ_MRZ_DATA", "weight": 90}]},
@@ -37,6 +37,7 @@ extension OpenAPIExample.Values {
                     "chroma": 65,
                     "contrast": 51.89206283043366,
                     "halftone": 0,
+                    "tornEdge": 0,
                     "coherence": 0.1382666102726949,
                     "edgeWidth": 2.3023449465149137,
                     "occlusion": 0,
@@ -44,7 +45,6 @@ extension OpenAPIExample.Values {
                     "glareShare": 0,
                     "printShare": 0.04734042553191489,
                     "punchedHole": 0.8514749190209007,
-                    "tornEdge": 0,
                     "midtoneShare": 0.7105153401692709,
                     "documentWidth": 1269.6085669013005,
                     "missingCorner": 0,
@@ -85,7 +85,7 @@ extension OpenAPIExample.Values {
                   },
                   "viz": {
                     "part": "FRONT",
-                    "cpuMs": 96.734767,
+                    "cpuMs": 123.37212600000001,
                     "fields": [
                       {"name": "lastName", "value": "PETROVIC", "comparison": "contradicts", "confidence": 0.9996469020843506},
                       {"name": "firstName", "value": "ANNA MARIA", "comparison": "agrees", "confidence": 0.9996925592422485},
@@ -94,12 +94,12 @@ extension OpenAPIExample.Values {
                       {"name": "expiryDate", "value": "15 APR 2034", "comparison": "agrees", "confidence": 0.9999314546585083},
                       {"name": "nationality", "value": "UTOPIAN", "confidence": 0.9999788999557495},
                       {"name": "personalNumber", "value": "ZE184226B", "confidence": 0.999969482421875},
-                      {"name": "placeOfBirth", "value": "ZENITH", "reason": "NOT_CERTAIN", "confidence": 0.8550147414207458},
-                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9998151659965515},
-                      {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9996802806854248}
+                      {"name": "placeOfBirth", "value": "ZENITH", "confidence": 0.8550148606300354},
+                      {"name": "issuingDate", "value": "2024-04-16", "confidence": 0.9996802806854248},
+                      {"name": "issuingAuthority", "value": "PASSPORT OFFICE", "confidence": 0.9998151659965515}
                     ],
-                    "linesRead": 25,
-                    "linesFound": 31,
+                    "linesRead": 24,
+                    "linesFound": 29,
                     "modelSHA256": "d17b77c2ac61f5c348d285f07233ee5e10570139791e2fe2b9bc7379f7d7a26d",
                     "comparedWith": "FRONT"
                   },
@@ -114,6 +114,7 @@ extension OpenAPIExample.Values {
                   "dateOfBirth": "1974-08-12",
                   "issuingDate": "2024-04-16",
                   "nationality": "UTO",
+                  "placeOfBirth": "ZENITH",
                   "documentNumber": "L898902C3",
                   "issuingCountry": "UTO",
                   "personalNumber": "ZE184226B",
@@ -180,19 +181,19 @@ extension OpenAPIExample.Values {
             "models": {},
             "versions": {"inspectd": "0.2.0"},
             "timingsMs": {
-              "cpu": 238.550588,
-              "decide": 122,
-              "cpu.mrz": 34.9,
-              "cpu.viz": 98,
-              "acquired": 25.1,
-              "cpu.file": 10,
-              "document": 638.2,
-              "cpu.faces": 18,
-              "cpu.ghost": 20.8,
-              "cpu.decode": 7.692488999999999,
+              "cpu": 289.31225600000005,
+              "decide": 111.1,
+              "cpu.mrz": 19.2,
+              "cpu.viz": 123.4,
+              "acquired": 20.8,
+              "cpu.file": 8,
+              "document": 325.2,
+              "cpu.faces": 17.5,
+              "cpu.ghost": 18.3,
+              "cpu.decode": 13.259782999999999,
               "cpu.barcode": 0,
-              "cpu.outline": 9.8,
-              "cpu.quality": 39.3
+              "cpu.outline": 22.5,
+              "cpu.quality": 67.3
             }
           }
         }

@@ -150,8 +150,10 @@ BEGIN
     END IF;
     -- Also a further page: where it begins is the caller's word. What may be words about a person is not kept: no erasure reaches it.
     PERFORM insp.console_begin(me);
-    PERFORM insp.record('search_record', 'record ' || p_chain, jsonb_build_object('since', since, 'until', until, 'actor', p_actor,
-        'searched', p_action, 'object', CASE WHEN insp.is_uuid(p_object) OR p_object ~ '^(partner|endpoint|task|proposal|lane) '
+    PERFORM insp.record('search_record', 'record ' || p_chain, jsonb_build_object('since', since, 'until', until,
+        -- What was found is on record anyway; what was not may be a person's name.
+        'actor', CASE WHEN found > 0 THEN p_actor WHEN p_actor IS NOT NULL THEN 'another' END,
+        'searched', CASE WHEN found > 0 THEN p_action WHEN p_action IS NOT NULL THEN 'another' END, 'object', CASE WHEN insp.is_uuid(p_object) OR p_object ~ '^(partner|endpoint|task|proposal|lane) '
             THEN p_object WHEN p_object IS NOT NULL THEN 'another' END));
     PERFORM insp.console_end();
 END

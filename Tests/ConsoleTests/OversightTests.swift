@@ -80,6 +80,7 @@ import Testing
         #expect(try await eve.get("/record?chain=operator&actor=eve").text.contains("console_sign_in"))
         #expect(try await eve.get("/record?chain=operator&actor=nobody").text.contains("Nothing is on record"))
         #expect(try await eve.get("/record?chain=operator&object=zqmiller").status == 200)
+        #expect(try await eve.get("/record?chain=operator&actor=zqmiller&action=zqmiller").status == 200)
         #expect(try await site.count("insp.record r WHERE r::text LIKE '%zqmiller%'") == 0)
         #expect(try await eve.get("/record?chain=operator&to=2020-01-01").text.contains("Nothing is on record"))
         #expect(try await eve.get("/record?chain=operator&from=2020-01-01T12:00").text.contains("<td>pause</td>"))

@@ -115,7 +115,7 @@ struct CasePage {
             pattern='[A-Za-z][A-Za-z0-9_]*' autocomplete='off'/></label>
             <datalist id='labels'>
             \(labels)</datalist>
-            <label>Note for the record; the partner does not see it <textarea name='note' rows='3' accesskey='o' maxlength='2000'></textarea></label>
+            <label>Note for the record; the partner does not see it <textarea name='note' rows='3' autocomplete='off' spellcheck='false' accesskey='o' maxlength='2000'></textarea></label>
             <button type='submit' accesskey='s'>Record the decision</button>
             </form>
             </section>

@@ -63,7 +63,7 @@ struct LimitsPage {
         <form method='post' action='/limits/\(isPaused ? "resume" : "pause")' class='filter' \
         aria-label='\(what) \(name)'>\(ConsolePage.token(session))
         <input type='hidden' name='\(what)' value='\(name)'/>
-        \(isPaused ? "" : "<label>Reason for the record <input name='reason' maxlength='200' required='required'/></label>\n" as Markup)\
+        \(isPaused ? "" : "<label>Reason for the record <input name='reason' maxlength='200' required='required' autocomplete='off'/></label>\n" as Markup)\
         <button type='submit'>\(isPaused ? "Resume" : "Pause") \(what) \(name)</button></form>
 
         """
@@ -125,7 +125,7 @@ struct LimitsForm {
                 <fieldset><legend>At most (an empty field means no limit)</legend>
                 \(inputs)</fieldset>
                 <p class='soft'>If you change one of the last two, jobs and bytes are counted again, which may take a while.</p>
-                <label>Reason for the record <input name='reason' value='\(self.collision?.reason ?? "")' maxlength='200' \
+                <label>Reason for the record <input name='reason' value='\(self.collision?.reason ?? "")' maxlength='200' autocomplete='off' \
                 required='required'/></label>
                 <button type='submit'>Set all limits</button> <a href='/limits'>Change nothing</a></form>
 

@@ -36,7 +36,7 @@ struct SelectionPage {
                 <form method='post' action='/tasks' class='decide'>\(ConsolePage.token(self.session))
                 \(hidden)<fieldset><legend>Action</legend>
                 \(choices)</fieldset>
-                <label>Reason for the record <input name='reason' maxlength='200' required='required'/></label>
+                <label>Reason for the record <input name='reason' maxlength='200' required='required' autocomplete='off'/></label>
                 <button type='submit'>Begin</button> <a href='/tasks'>Do nothing</a></form>
 
                 """)

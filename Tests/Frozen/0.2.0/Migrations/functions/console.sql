@@ -47,7 +47,8 @@ BEGIN
     IF FOUND THEN
         -- Others need not wait for what nobody works on any more.
         DELETE FROM insp.case_lease l WHERE l.actor = s.actor
-            AND NOT EXISTS (SELECT FROM insp.console_session x WHERE x.actor = s.actor);
+            AND NOT EXISTS (SELECT FROM insp.console_session x WHERE x.actor = s.actor
+                AND x.expires_at > now() AND x.seen_at > now() - interval '30 minutes');
         INSERT INTO insp.record (chain, actor, action, subject) VALUES ('operator', s.actor, 'console_sign_out', 'console');
     END IF;
 END

@@ -142,7 +142,9 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     w record;
     one record;
-    -- Dead letters that one call examines, whatever the filters leave of them.
+    -- Partners whose dead letters are sought, each by the index; null: everybody's.
+    sought integer[];
+    -- Dead letters that one call examines.
     scanned constant integer := 1000;
     seen integer := 0;
     listed integer := 0;
@@ -155,15 +157,28 @@ BEGIN
     PERFORM insp.require(p_limit BETWEEN 1 AND 200, 'limit', 'limit is 1 to 200.');
     PERFORM insp.require(coalesce(p_edge, 0) BETWEEN 0 AND 253402300799000000, 'before', 'Begin again without before.');
     IF p_after IS NOT NULL THEN
-        SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after;
+        -- Another partner's job does not exist for the person.
+        SELECT j.id INTO from_job FROM insp.job j WHERE j.public_id = p_after AND (w.is_all OR j.partner_id = ANY (w.partners));
         from_died := 'epoch'::timestamptz + p_edge * interval '1 microsecond';
         PERFORM insp.require(from_job IS NOT NULL AND from_died IS NOT NULL, 'after', 'Begin again without after.');
     END IF;
+    IF p_partner IS NOT NULL THEN
+        sought := ARRAY(SELECT p.id FROM insp.partner p WHERE p.name = p_partner AND (w.is_all OR p.id = ANY (w.partners)));
+    ELSIF NOT w.is_all THEN
+        sought := w.partners;
+    END IF;
     FOR one IN
-        SELECT d.code, d.detail, d.attempts, d.died_at, j.public_id, j.workflow, j.partner_id, p.name
-        FROM (SELECT * FROM insp.dead x WHERE x.resolved_at IS NULL
-                AND (x.died_at, x.job_id) < (from_died, from_job) AND (p_code IS NULL OR x.code = p_code)
-                ORDER BY x.died_at DESC, x.job_id DESC LIMIT scanned + 1) d
+        SELECT d.code, d.detail, d.attempts, d.died_at, j.public_id, j.workflow, p.name
+        FROM (
+                (SELECT x.* FROM insp.dead x WHERE sought IS NULL AND x.resolved_at IS NULL
+                    AND (x.died_at, x.job_id) < (from_died, from_job) AND (p_code IS NULL OR x.code = p_code)
+                ORDER BY x.died_at DESC, x.job_id DESC LIMIT scanned + 1)
+                UNION ALL
+                (SELECT o.* FROM unnest(sought) s (partner) CROSS JOIN LATERAL (
+                    SELECT x.* FROM insp.dead x WHERE x.partner_id = s.partner AND x.resolved_at IS NULL
+                        AND (x.died_at, x.job_id) < (from_died, from_job) AND (p_code IS NULL OR x.code = p_code)
+                    ORDER BY x.died_at DESC, x.job_id DESC LIMIT scanned + 1) o)
+                ORDER BY died_at DESC, job_id DESC LIMIT scanned + 1) d
             JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id]) JOIN insp.partner p ON p.id = j.partner_id
         ORDER BY d.died_at DESC, d.job_id DESC
     LOOP
@@ -178,7 +193,6 @@ BEGIN
         seen := seen + 1;
         last_id := one.public_id;
         last_died := (extract(epoch FROM one.died_at) * 1000000)::bigint;
-        CONTINUE WHEN NOT (w.is_all OR one.partner_id = ANY (w.partners)) OR one.name <> p_partner;
         listed := listed + 1;
         id := one.public_id;
         partner := one.name;

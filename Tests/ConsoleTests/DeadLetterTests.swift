@@ -24,6 +24,31 @@ import Testing
         return try await browser.post("/tasks", fields.merging(["before": String(before)]) { $1 })
     }
 
+    @Test func `A small partner's dead letters are on the first page, and no page names another partner's job`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        try await self.letters(site, "shop", 1, "EXPIRED")
+        try await self.letters(site, "bank", 1100, "TIMED_OUT")
+        let ann = try await site.person("ann", "operator:shop")
+        let page = try await ann.get("/dead")
+        #expect(page.text.contains("EXPIRED") && !page.text.contains("rel='next'"))
+        let foreign = try await site.admin.query(
+            """
+            SELECT j.public_id::text FROM insp.dead d JOIN insp.job j ON j.id = d.job_id
+            WHERE d.code = 'TIMED_OUT' ORDER BY d.died_at DESC, d.job_id DESC OFFSET 999 LIMIT 1
+            """
+        )[0].string(0)
+        #expect(!page.text.contains(foreign))
+        // As a place it is unknown, as a job that does not exist is.
+        let known = try await ann.get("/dead?died=1&after=\(foreign)")
+        let unknown = try await ann.get("/dead?died=1&after=\(UUID())")
+        #expect(known.status == unknown.status && known.status >= 400)
+        let all = try await site.person("eve", "operator:*")
+        #expect(try await all.get("/dead?partner=shop").text.contains("EXPIRED"))
+        try await site.close()
+    }
+
     @Test func `An action on a selection is counted before, does each letter once, and says how far it is`()
         async throws
     {

@@ -155,8 +155,12 @@ def stay(context, origin, job, faults):
         ended[0].wait_for_timeout(4000)
         faults.need(not asked, "a page that gave way asks again by itself")
         ended[0].evaluate("window.dispatchEvent(new Event('focus'))")
-        ended[0].wait_for_timeout(500)
-        faults.need(len(asked) == 1 and "Only four" not in ended[0].inner_text("#news"), "a page that somebody returns to stays closed")
+        # It opens its stream, and fetches itself once what it missed is known.
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and not any("/live/cases" in request.url for request in asked):
+            ended[0].wait_for_timeout(100)
+        faults.need(any("/live/cases" in request.url for request in asked) and "Only four" not in ended[0].inner_text("#news"),
+                    "a page that somebody returns to stays closed")
     for one in pages:
         one.close()
 

@@ -7,7 +7,8 @@
 #   --rounds N   requests of each page [100]
 #   --bin DIR    the folder with inspectd; else a release build is made
 #   --sql        only the statements behind the pages, timed in the database
-# Prints one JSON line for each page. Exit status 0 only if each page's 95th percentile is at most 50 ms. Images are not shown.
+# Prints one JSON line for each page. Exit status 0 only if each page's 95th percentile is at most 50 ms. A photo
+# of 12 megapixels, which a case's page fetches, has a line and no limit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
@@ -20,7 +21,7 @@ while [ $# -gt 0 ]; do
     --rounds) rounds=${2:?--rounds needs a number}; shift 2 ;;
     --bin) bin=${2:?--bin needs a folder}; shift 2 ;;
     --sql) only=--sql; shift ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
 

@@ -2,6 +2,7 @@
 
 import argparse
 import http.client
+import io
 import json
 import os
 import re
@@ -10,6 +11,9 @@ import sys
 import time
 import urllib.parse
 from pathlib import Path
+
+import numpy
+from PIL import Image
 
 LIMIT_MS = 50
 # What each page asks the database for, as the console does, for an operator and reviewer of every partner (A) and of one (B).
@@ -94,7 +98,7 @@ class Browser:
             })
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
-        text = answer.read().decode()
+        text = answer.read().decode(errors="replace")
         for line in answer.headers.get_all("Set-Cookie") or []:
             if line.startswith("inspectd-console="):
                 self.cookie = line.split(";")[0]
@@ -102,11 +106,23 @@ class Browser:
         return answer.status, text
 
 
+def show(case):
+    """Gives a case a photo of 12 megapixels, as phones take it, with what the first stage stores of it."""
+    pixels = numpy.random.default_rng(7).integers(0, 256, (378, 504, 3), dtype=numpy.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).resize((4032, 3024), Image.BICUBIC).save(file, "JPEG", quality=90)
+    facts = {"images": {"FRONT": {
+        "format": "JPEG", "width": 4032, "height": 3024, "orientation": 1, "storedWidth": 4032, "storedHeight": 3024}}, "cpuMs": 1}
+    sql(f"""WITH job AS (SELECT id FROM insp.job WHERE public_id = '{case}'), step AS (
+        INSERT INTO insp.step (job_id, status, fence, seal, body) SELECT id, 4, 1, 0, convert_to('{json.dumps(facts)}', 'UTF8') FROM job)
+        INSERT INTO insp.content (id, kind, ordinal, bytes) SELECT id, 'FRONT', 0, '\\x{file.getvalue().hex()}' FROM job""")
+
+
 def of_pages(given):
     log = Path(given.folder) / "console.log"
     with open(log, "w") as errors:
         console = subprocess.Popen(
-            [f"{given.bin}/inspectd", "console", "--local", "--listen", "0", "--analyzer-slots", "0"], stderr=errors,
+            [f"{given.bin}/inspectd", "console", "--local", "--listen", "0", "--analyzer-slots", "1"], stderr=errors,
             stdout=subprocess.PIPE, text=True)
     try:
         link = console.stdout.readline().strip()
@@ -117,12 +133,13 @@ def of_pages(given):
         case = re.search(r"href='/cases/([0-9a-f-]{36})'", browser.ask("GET", "/cases")[1]).group(1)
         if browser.ask("POST", f"/cases/{case}/take")[0] != 303:
             raise SystemExit("the case could not be taken")
+        show(case)
         job = sql("SELECT public_id FROM insp.job WHERE status = 128 ORDER BY id DESC LIMIT 1")
         pages = [
             "/cases", "/cases?partner=p02", f"/cases/{case}", f"/cases/{case}/history", "/queue", "/plots?hours=168",
             "/plots?hours=168&partner=p02", "/workers", "/jobs", f"/jobs/{job}", "/dead", "/dead?partner=p03",
             "/tasks", "/endpoints", "/tasks/new?kind=dead&partner=p03", "/approvals", "/record?chain=access", "/keys", "/limits",
-            "/limits/change?partner=p02",
+            "/limits/change?partner=p02", f"/cases/{case}/images/FRONT",
         ]
         for path in pages:
             before = len(log.read_text().splitlines())
@@ -139,7 +156,7 @@ def of_pages(given):
             # Without the first, which finds nothing in memory.
             times = sorted(line["seconds"] * 1000 for line in lines[1:])
             yield {
-                "page": path.replace(case, "{id}").replace(job, "{id}"), "requests": len(times),
+                "image" if "/images/" in path else "page": path.replace(case, "{id}").replace(job, "{id}"), "requests": len(times),
                 "median": round(times[len(times) // 2], 2), "p95": round(times[len(times) * 95 // 100 - 1], 2),
             }
     finally:
@@ -158,7 +175,7 @@ def main():
     slow = 0
     for row in of_statements(given.rounds) if given.sql else of_pages(given):
         print(json.dumps({"jobs": given.jobs, **row}), flush=True)
-        slow += row["p95"] > LIMIT_MS
+        slow += row["p95"] > LIMIT_MS and "image" not in row
     sys.exit(1 if slow else 0)
 
 

@@ -178,7 +178,7 @@ package final class ConsoleService: Sendable {
             (
                 name: "Content-Security-Policy",
                 value:
-                    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; "
+                    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; "
                     + "base-uri 'none'; frame-ancestors 'none'"
             ), ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
             ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),

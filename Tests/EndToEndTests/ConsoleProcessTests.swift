@@ -88,16 +88,23 @@ import Testing
         #expect(list.status == 200 && list.text.contains(id))
         let form = "form=" + String(try #require(list.text.firstMatch(of: /name='form' value='([^']+)'/)).1)
         let early = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
-        #expect(early.status == 200 && !early.text.contains("data:image/jpeg"))
+        let address = "/cases/\(id)/images/FACE"
+        #expect(early.status == 200 && !early.text.contains(address))
+        #expect(try await self.send(port, "GET", address, cookie: cookie).status == 409)
         #expect(try await self.send(port, "POST", "/cases/\(id)/take", form, cookie: cookie).status == 303)
+        let page = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
+        #expect(page.text.contains("href='\(address)'"))
         // An analyzer may still be starting.
-        var page = early
+        var image = page
         let deadline = ContinuousClock.now + .seconds(60)
-        while !page.text.contains("data:image/jpeg;base64,/9j/"), ContinuousClock.now < deadline {
-            page = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        #expect(page.text.contains("data:image/jpeg;base64,/9j/"))
+        repeat {
+            image = try await self.send(port, "GET", address, cookie: cookie)
+            if image.status != 200 { try await Task.sleep(for: .milliseconds(100)) }
+        } while image.status != 200 && ContinuousClock.now < deadline
+        #expect(image.text.contains("Content-Type: image/jpeg") && image.text.contains("Cache-Control: no-store"))
+        #expect(try await self.send(port, "GET", "/cases/\(id)/images/BACK", cookie: cookie).status == 404)
+        #expect(try await self.send(port, "GET", "/cases/\(id)/images/PASSPORT", cookie: cookie).status == 404)
+        #expect(try await self.send(port, "GET", address).status == 401)
         #expect(page.text.contains("class='face'") && page.text.contains("name='decision'"))
         #expect(page.text.contains("Cache-Control: no-store"))
         let decision = form + "&decision=PASSED&label=SEEN&note=zqmark+looks+like+the+brother"
@@ -110,7 +117,8 @@ import Testing
             try await site.count("insp.record r WHERE r.words ->> 'note' LIKE 'sealed:%' AND r.actor = 'console:local'")
                 == 1)
         let after = try await self.send(port, "GET", "/cases/\(id)", cookie: cookie)
-        #expect(after.text.contains("zqmark looks like the brother") && !after.text.contains("data:image/jpeg"))
+        #expect(after.text.contains("zqmark looks like the brother") && !after.text.contains(address))
+        #expect(try await self.send(port, "GET", address, cookie: cookie).status == 409)
         #expect(
             try await site.count(
                 "insp.v_access WHERE operator = 'console:local' AND action = 'image' AND purpose = 'review'") >= 1)

@@ -45,11 +45,10 @@ import Testing
     private func desk(_ facts: InspectionFacts) -> String {
         let today = CalendarDate(year: 2026, month: 6, day: 1)
         let document = InspectionDecider(facts: facts, today: today, isGated: false).decide()
-        let preview = Preview(width: 1200, height: 880, jpeg: Data(repeating: 7, count: 300))
+        let paths = Dictionary(uniqueKeysWithValues: ["FRONT", "BACK", "FACE"].map { ($0, "/images/\($0)") })
         return Markup(
             InspectionReport(
-                document: document, facts: facts, previews: ["FRONT": preview, "BACK": preview, "FACE": preview],
-                today: today, isDesk: true
+                document: document, facts: facts, paths: paths, today: today, isDesk: true
             ).content
         ).html
     }
@@ -78,6 +77,15 @@ import Testing
         let document = InspectionDecider(facts: facts, today: today, isGated: false).decide()
         let html = InspectionReport(document: document, facts: facts, previews: [:], today: today).html
         #expect(!html.contains("<input") && !html.contains("<fieldset") && html.contains("<th>other sources</th>"))
+    }
+
+    @Test func `On a desk, images are fetched by the page, each from one place, and words stand where one does not come`() {
+        let html = self.desk(self.facts())
+        for part in ["FRONT", "BACK", "FACE"] {
+            #expect(html.components(separatedBy: "href='/images/\(part)'").count == 2)
+        }
+        #expect(html.components(separatedBy: ">the image is not shown</text>\n<image id='image-").count == 4)
+        #expect(!html.contains("data:"))
     }
 
     @Test func `On a desk, faces stand side by side once`() {

@@ -5,8 +5,6 @@ internal import InspectCore
 struct CasePage {
     var session: ConsoleSession
     var material: CaseMaterial
-    /// Images by part name.
-    var previews: [String: Preview]
     /// Whether this console can show images at all.
     var isShown: Bool
 
@@ -16,7 +14,7 @@ struct CasePage {
         if material.isMine || !material.isWaiting {
             content +=
                 InspectionReport(
-                    document: material.document, facts: material.facts, previews: self.previews,
+                    document: material.document, facts: material.facts, paths: self.paths,
                     today: CalendarDate(material.decidedAt),
                     origin: ReportOrigin(job: material.id, partner: material.partner, decidedAt: material.decidedAt),
                     isDesk: true
@@ -30,6 +28,15 @@ struct CasePage {
             title: "Case \(material.id.suffix(12))", session: self.session, hasHeading: false,
             stream: material.isWaiting ? "/live/cases/\(material.id)" : nil, content: content
         ).response()
+    }
+
+    /// Where the images are, by part name. As for the worker, the first frame stands for a face that was not given.
+    private var paths: [String: String] {
+        guard self.material.isMine, self.material.isWaiting, self.isShown else { return [:] }
+        var names = Set(self.material.images)
+        if names.contains(.frames) { names.insert(.face) }
+        return Dictionary(
+            uniqueKeysWithValues: names.map { ($0.rawValue, "/cases/\(self.material.id)/images/\($0.rawValue)") })
     }
 
     private func button(_ action: String, _ text: String, key: String) -> Markup {

@@ -41,10 +41,10 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/cases/{id}", .roles([.reviewer])) { call, _ in
             let session = try call.signedIn()
             let material = try await call.store.material(session, try call.jobID())
-            return CasePage(
-                session: session, material: material, previews: try await call.previews(of: material, session),
-                isShown: call.service.show != nil
-            ).response
+            return CasePage(session: session, material: material, isShown: call.service.show != nil).response
+        },
+        ConsoleRoute("GET", "/cases/{id}/images/{part}", .roles([.reviewer])) { call, _ in
+            try await call.image()
         },
         ConsoleRoute("POST", "/cases/{id}/take", .roles([.reviewer])) { call, _ in
             let id = try call.jobID()
@@ -72,31 +72,23 @@ extension ConsoleRoute {
 }
 
 extension ConsoleCall {
-    /// Previews of a case's images, for the person who has taken it alone.
-    fileprivate func previews(
-        of material: CaseMaterial, _ session: ConsoleSession
-    ) async throws -> [String: Preview] {
-        guard material.isMine, material.isWaiting, let show = self.service.show else { return [:] }
-        var images: [(name: String, bytes: Data)] = []
-        for kind in material.images {
-            do {
-                images.append((kind.rawValue, try await self.store.part(session, material.id, kind)))
-            } catch let error as InspectError where [.partAbsent, .partsPurged].contains(error.code) {
-                continue
-            }
+    /// A preview of one image of a case, for the person who has taken it alone. A page that carried them would wait for all.
+    fileprivate func image() async throws -> HTTPResponse {
+        let id = try self.jobID()
+        guard let kind = self.values["part"].flatMap(PartKind.init), let show = self.service.show else {
+            throw InspectError(.pathUnknown)
         }
-        // As the worker did: the first frame stands for a face that was not given.
-        if !images.contains(where: { $0.name == PartKind.face.rawValue }),
-            let frame = images.first(where: { $0.name == PartKind.frames.rawValue })
-        {
-            images.append((PartKind.face.rawValue, frame.bytes))
-        }
-        guard !images.isEmpty else { return [:] }
+        let session = try self.signedIn()
+        let bytes: Data
         do {
-            return try await show(images)
-        } catch let error as InspectError where error.code != .gatewayOverloaded {
-            // What an analyzer cannot open must not hide the case.
-            return [:]
+            bytes = try await self.store.part(session, id, kind)
+        } catch let error as InspectError where error.code == .partAbsent && kind == .face {
+            // As the worker did: the first frame stands for a face that was not given.
+            bytes = try await self.store.part(session, id, .frames)
         }
+        guard let preview = try await show([(kind.rawValue, bytes)])[kind.rawValue] else {
+            throw InspectError(.corruptImage)
+        }
+        return HTTPResponse(status: 200, headers: [("Content-Type", "image/jpeg")], body: preview.jpeg)
     }
 }

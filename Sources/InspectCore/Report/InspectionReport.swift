@@ -1,10 +1,11 @@
 /// A report on one inspection, for a reviewer: the decision, the images, and every measurement behind it.
 ///
-/// Contains personal data. The page loads nothing from elsewhere, and every value is escaped as text.
+/// Contains personal data. The page loads nothing from another host, and every value is escaped as text.
 package struct InspectionReport: Sendable {
     let document: ResultDocument
     let facts: InspectionFacts
     let previews: [String: Preview]
+    let paths: [String: String]
     let today: CalendarDate
     let origin: ReportOrigin
     let isDesk: Bool
@@ -13,16 +14,19 @@ package struct InspectionReport: Sendable {
     ///   - document: The result, from ``InspectionDecider``.
     ///   - facts: The facts behind the result.
     ///   - previews: Images by part name; a part without one is shown as its drawing alone.
+    ///   - paths: Where the page fetches other images, by part name.
     ///   - today: The day of the decision.
     ///   - origin: The job, the partner, the files and the time, as far as they are known.
     ///   - isDesk: For a page on which a person decides: findings come first, images have tools, and a field has one row.
     package init(
-        document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate,
-        origin: ReportOrigin = ReportOrigin(), isDesk: Bool = false
+        document: ResultDocument, facts: InspectionFacts, previews: [String: Preview] = [:],
+        paths: [String: String] = [:],
+        today: CalendarDate, origin: ReportOrigin = ReportOrigin(), isDesk: Bool = false
     ) {
         self.document = document
         self.facts = facts
         self.previews = previews
+        self.paths = paths
         self.today = today
         self.origin = origin
         self.isDesk = isDesk
@@ -160,7 +164,7 @@ package struct InspectionReport: Sendable {
 
     private var images: [ReportImage] {
         var images = self.sides.map { part, side in
-            var image = ReportImage(part: part, image: side.image, preview: self.previews[part])
+            var image = ReportImage(part: part, image: side.image, preview: self.previews[part], path: self.paths[part])
             image.outline = side.outline
             image.mrz = side.mrz
             image.barcodes = side.barcodes
@@ -168,14 +172,15 @@ package struct InspectionReport: Sendable {
             return image
         }
         images += (self.chipPortrait + self.persons).map { part, person in
-            var image = ReportImage(part: part, image: person.image, preview: self.previews[part])
+            var image = ReportImage(
+                part: part, image: person.image, preview: self.previews[part], path: self.paths[part])
             image.faces = person.faces
             return image
         }
         // Images that no stage analysed, because an earlier one rejected the job.
         let others = (self.facts.acquisition?.images ?? [:]).sorted { $0.key < $1.key }
         for (part, facts) in others where !images.contains(where: { $0.part == part }) {
-            var image = ReportImage(part: part, image: facts, preview: self.previews[part])
+            var image = ReportImage(part: part, image: facts, preview: self.previews[part], path: self.paths[part])
             if part == PartKind.frames.rawValue { image.track = self.track(in: facts) }
             images.append(image)
         }

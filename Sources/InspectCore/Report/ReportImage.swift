@@ -3,6 +3,8 @@ struct ReportImage {
     var part: String
     var image: ImageFacts
     var preview: Preview?
+    /// Where the page fetches the image that it does not carry.
+    var path: String?
     var outline: OutlineFacts?
     var mrz: MRZReading?
     var barcodes: [BarcodeFacts] = []
@@ -28,14 +30,20 @@ struct ReportImage {
     }
 
     private var pixels: Markup {
-        guard let preview = self.preview else {
-            return "<text x='50%' y='50%' text-anchor='middle' fill='currentColor'>the image is not shown</text>\n"
-        }
+        // Hidden by the image, once it is here.
+        let words: Markup =
+            "<text x='50%' y='50%' text-anchor='middle' fill='currentColor'>the image is not shown</text>\n"
+        guard let source else { return words }
         return """
-            <image id='\(self.id)' width='\(self.image.width)' height='\(self.image.height)' preserveAspectRatio='none' \
-            href='data:image/jpeg;base64,\(base64: preview.jpeg)'/>
+            \(self.preview == nil ? words : "")<image id='\(self.id)' width='\(self.image.width)' \
+            height='\(self.image.height)' preserveAspectRatio='none' href='\(source)'/>
 
             """
+    }
+
+    private var source: Markup? {
+        if let preview { return "data:image/jpeg;base64,\(base64: preview.jpeg)" }
+        return self.path.map { "\($0)" }
     }
 
     /// The name of the image within the page.
@@ -43,7 +51,7 @@ struct ReportImage {
 
     /// The first face with a margin, from the same bytes; `nil` where there is none or the image is not shown.
     var faceCrop: Markup? {
-        guard self.preview != nil, let box = self.faces.first?.box, box.width > 0, box.height > 0 else { return nil }
+        guard self.source != nil, let box = self.faces.first?.box, box.width > 0, box.height > 0 else { return nil }
         // Hair, chin and ears lie outside of a detector's box.
         let margin = 0.4
         let view = [

@@ -10,7 +10,7 @@ final class ConsoleAnalyzers: Sendable {
     private let room: Int
     private let busy = Mutex(0)
 
-    /// Time for the images of one case, once there is a process.
+    /// Time for an image, once there is a process.
     private static let deadline = Duration.seconds(10)
 
     /// - Parameter slots: Processes at once; four times as many requests may be under way or wait.
@@ -19,7 +19,7 @@ final class ConsoleAnalyzers: Sendable {
         analyzers.executable = configuration.analyzer
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
         self.pool = AnalyzerPool(configuration: analyzers, onEvent: onEvent)
-        self.room = slots * 4
+        self.room = slots * 16
     }
 
     /// - Throws: ``InspectError`` with ``ErrorCode/gatewayOverloaded`` if too many wait.

@@ -61,8 +61,8 @@ def sql(text):
 def of_statements(rounds):
     """The statements, for a person who may see every partner and for one who may see one."""
     sql("""
-        SELECT insp.console_sign_in(sha256('A'), 'pages-all', 'oidc', '{reviewer:*,operator:*}'),
-            insp.console_sign_in(sha256('B'), 'pages-one', 'oidc', '{reviewer:p02,operator:p02}')
+        SELECT insp.console_sign_in(sha256('A'), 'pages-all', 'oidc', '{reviewer:*,operator:*}', 'https://id.example', '1'),
+            insp.console_sign_in(sha256('B'), 'pages-one', 'oidc', '{reviewer:p02,operator:p02}', 'https://id.example', '2')
     """)
     case = sql("SELECT j.public_id FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id ORDER BY w.since LIMIT 1")
     job = sql("SELECT public_id FROM insp.job WHERE status = 128 ORDER BY id DESC LIMIT 1")

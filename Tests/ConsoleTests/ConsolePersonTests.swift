@@ -91,6 +91,26 @@ import Testing
         try await site.admin.execute("RESET SESSION AUTHORIZATION")
         for browser in [desk, home] { #expect(try await browser.get("/cases").status == 401) }
         #expect(try await bob.post("/cases/\(id)/take").status == 303)
+        // And at the console, where an auditor sees who is there.
+        let (eve, operate) = (
+            try await site.person("eve", "auditor:*"), try await site.person("olga", "operator:*")
+        )
+        let page = try await eve.get("/people").text
+        #expect(page.contains("<th scope='row'>bob</th><td>\(ConsoleSite.issuer)<br/>bob</td><td>reviewer:bank</td>"))
+        #expect(!page.contains("<th scope='row'>ann</th>") && !page.contains("End sessions"))
+        let number = try await site.admin.query("SELECT id FROM insp.console_person WHERE subject = 'bob'")[0].int(0)
+        #expect(try await operate.get("/people").text.contains("<button type='submit'>End sessions of bob</button>"))
+        #expect(try await eve.post("/people/\(number)/end").status == 403)
+        let ofOne = try await site.person("sam", "operator:bank")
+        #expect(try await ofOne.get("/people").status == 403)
+        #expect(try await ofOne.post("/people/\(number)/end").status == 403)
+        #expect(try await bob.get("/cases").status == 200)
+        #expect(try await operate.post("/people/\(number)/end").status == 303)
+        #expect(try await bob.get("/cases").status == 401)
+        #expect(try await site.count("insp.case_lease") == 0)
+        #expect(
+            try await site.count(
+                "insp.v_operator_events WHERE action = 'console_end_sessions' AND who = 'console:olga'") == 1)
         #expect(
             try await site.count(
                 """

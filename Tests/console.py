@@ -279,7 +279,7 @@ def look(browser, origin, ids, faults, shots):
     faults.need(sql("SELECT review FROM insp.v_partner WHERE name = 'bank'") == "never", "what bob approved was not done")
 
     eve = sign_in(browser, origin, "eve", faults)
-    for path in ("approvals", "record", "record?chain=operator", "keys"):
+    for path in ("approvals", "record", "record?chain=operator", "keys", "people"):
         eve.goto(f"{origin}/{path}")
         seen.append(judge(eve, path.translate(str.maketrans("/?=", "---")), faults, shots))
     # What only those see who may see every partner.

@@ -65,8 +65,8 @@ def sql(text):
 def of_statements(rounds):
     """The statements, for a person who may see every partner and for one who may see one."""
     sql("""
-        SELECT insp.console_sign_in(sha256('A'), 'pages-all', 'oidc', '{reviewer:*,operator:*}'),
-            insp.console_sign_in(sha256('B'), 'pages-one', 'oidc', '{reviewer:p02,operator:p02}')
+        SELECT insp.console_sign_in(sha256('A'), 'pages-all', 'oidc', '{reviewer:*,operator:*}', 'https://id.example', '1'),
+            insp.console_sign_in(sha256('B'), 'pages-one', 'oidc', '{reviewer:p02,operator:p02}', 'https://id.example', '2')
     """)
     case = sql("SELECT j.public_id FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id ORDER BY w.since LIMIT 1")
     job = sql("SELECT public_id FROM insp.job WHERE status = 128 ORDER BY id DESC LIMIT 1")
@@ -138,8 +138,8 @@ def of_pages(given):
         pages = [
             "/cases", "/cases?partner=p02", f"/cases/{case}", f"/cases/{case}/history", "/queue", "/plots?hours=168",
             "/plots?hours=168&partner=p02", "/workers", "/jobs", f"/jobs/{job}", "/dead", "/dead?partner=p03",
-            "/tasks", "/endpoints", "/tasks/new?kind=dead&partner=p03", "/approvals", "/record?chain=access", "/keys", "/limits",
-            "/limits/change?partner=p02", f"/cases/{case}/images/FRONT",
+            "/tasks", "/endpoints", "/tasks/new?kind=dead&partner=p03", "/approvals", "/record?chain=access", "/keys", "/people",
+            "/limits", "/limits/change?partner=p02", f"/cases/{case}/images/FRONT",
         ]
         for path in pages:
             before = len(log.read_text().splitlines())

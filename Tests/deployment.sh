@@ -66,6 +66,10 @@ done
 rm -rf "$root"
 
 say "manifests"
+# What they start is the image of this version, as DEPLOYING.md builds it.
+tags=$(grep -rhoE '\binspectd:[a-z0-9][a-z0-9.-]*' deploy/compose.yaml deploy/kubernetes deploy/container/Containerfile deploy/DEPLOYING.md |
+    sort -u)
+[ "$tags" = "inspectd:$("$bin/inspectd" --version | sed 's/^inspectd //')" ] || { echo "image tags: $tags" >&2; exit 1; }
 if venv=$(from_pypi kubernetes 'kubernetes-validate==1.37.0'); then
     # KEDA's own kinds have no schema there; what they ask of the database is tried below.
     for file in deploy/kubernetes/*.yaml; do "$venv/bin/kubernetes-validate" --strict --no-warn --quiet "$file" >&2; done

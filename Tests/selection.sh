@@ -58,7 +58,7 @@ INSERT INTO insp.dead (job_id, partner_id, code, attempts, crashes)
 SELECT :base + g, j.partner_id, 'ROUND_' || (g - 1) / :letters, 3, 0
 FROM insp.job j, generate_series(1, :letters * :rounds) g WHERE j.id = :base;
 DELETE FROM insp.ready;
-SELECT insp.console_sign_in(sha256('ann'), 'ann', 'oidc', '{operator:*}');
+SELECT insp.console_sign_in(sha256('ann'), 'ann', 'oidc', '{operator:*}', 'https://id.example', '1');
 VACUUM ANALYZE;
 CREATE PROCEDURE public.console() LANGUAGE plpgsql AS $$
 DECLARE

@@ -90,7 +90,9 @@ package final class ConsoleService: Sendable {
                 call.session = session
             }
             let (admitted, known) = (access, call)
-            return .accept(limit: method == "POST" ? 65_536 : 0, headers: self.headers) { body in
+            // The session is known by now: who has none sends no body but the token of a link.
+            let limit = method != "POST" ? 0 : call.session == nil ? 1024 : 65_536
+            return .accept(limit: limit, headers: self.headers) { body in
                 var access = admitted
                 var response: HTTPResponse
                 do {

@@ -19,6 +19,21 @@ struct ProposalRow: Sendable {
     var returnsSecret: Bool
 }
 
+/// A person who is signed in.
+struct PersonRow: Sendable {
+    var id: Int64
+    var name: String
+    /// `link`, or who says who it is.
+    var issuer: String
+    var subject: String
+    var roles: String
+    var since: Date
+    var seen: Date
+    var sessions: Int64
+    /// Cases that the person holds.
+    var cases: Int64
+}
+
 /// What is looked for in the record.
 struct RecordSearch: Sendable {
     var chain: String
@@ -122,6 +137,22 @@ extension ConsoleStore {
 
     func reject(_ session: ConsoleSession, _ proposal: Int64) async throws {
         _ = try await self.ask("SELECT insp.console_reject($1, $2)", [session.key, .int(proposal)])
+    }
+
+    func people(_ session: ConsoleSession) async throws -> [PersonRow] {
+        try await self.ask(
+            "SELECT id, name, issuer, subject, roles, since, seen, sessions, cases FROM insp.console_people($1)",
+            [session.key]
+        ).map {
+            PersonRow(
+                id: try $0.int(0), name: try $0.string(1), issuer: try $0.string(2), subject: try $0.string(3),
+                roles: try $0.string(4), since: Date(timeIntervalSince1970: try $0.double(5)),
+                seen: Date(timeIntervalSince1970: try $0.double(6)), sessions: try $0.int(7), cases: try $0.int(8))
+        }
+    }
+
+    func endSessions(_ session: ConsoleSession, of person: Int64) async throws {
+        _ = try await self.ask("SELECT insp.console_end_person($1, $2)", [session.key, .int(person)])
     }
 
     /// - Parameter edge: Where the search goes on; `nil`: with the newest. Each call is recorded.

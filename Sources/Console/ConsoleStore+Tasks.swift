@@ -93,6 +93,8 @@ struct TaskRow: Sendable {
     var refusals: String?
     var ended: Date?
     var endedBy: String?
+    /// SQLSTATE that ended it, or with which a batch failed and waits.
+    var failure: String?
 }
 
 extension ConsoleStore {
@@ -128,7 +130,8 @@ extension ConsoleStore {
     func tasks(_ session: ConsoleSession) async throws -> [TaskRow] {
         try await self.ask(
             """
-            SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by
+            SELECT id, who, kind, action, partner, filter, reason, began, total, done, refused, refusals, ended, ended_by,
+                failure
             FROM insp.console_tasks($1)
             """, [session.key]
         ).map {
@@ -138,7 +141,7 @@ extension ConsoleStore {
                 began: Date(timeIntervalSince1970: try $0.double(7)), total: try $0.int(8), done: try $0.int(9),
                 refused: try $0.int(10), refusals: try $0.optionalString(11),
                 ended: try $0.optionalDouble(12).map { Date(timeIntervalSince1970: $0) },
-                endedBy: try $0.optionalString(13))
+                endedBy: try $0.optionalString(13), failure: try $0.optionalString(14))
         }
     }
 
@@ -154,14 +157,14 @@ extension ConsoleStore {
         let batch: [PostgresValue] = [.int(task), .int(try row.int(1)), .int(try row.int(2))]
         let state = Mutex<String?>(nil)
         do {
-            _ = try await self.ask("SELECT insp.console_step($1, $2::integer, $3::integer)", batch, on: self.tasks) {
+            _ = try await self.ask("SELECT insp.console_step($1, $2::integer, $3)", batch, on: self.tasks) {
                 code in state.withLock { $0 = code }
             }
         } catch {
             // If nobody hears this, the batch lapses.
             if let state = state.withLock({ $0 }) {
                 _ = try? await self.ask(
-                    "SELECT insp.console_batch_fail($1, $2::integer, $3::integer, $4)", batch + [.text(state)],
+                    "SELECT insp.console_batch_fail($1, $2::integer, $3, $4)", batch + [.text(state)],
                     on: self.tasks)
             }
             throw error

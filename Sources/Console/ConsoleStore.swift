@@ -48,14 +48,23 @@ package final class ConsoleStore: Sendable {
 
     // MARK: Sessions
 
-    /// Begins a session.
+    /// Begins a session of a provider's person.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/scopeMissing`` for a person without a role, like every call here; any other error
     ///   is an INTERNAL_ERROR.
-    func signIn(_ secret: ConsoleSecret, name: String, method: String, grants: [String]) async throws {
+    func signIn(_ secret: ConsoleSecret, _ person: OpenIDPerson) async throws {
         _ = try await self.ask(
-            "SELECT insp.console_sign_in($1, $2, $3, $4)",
-            [.bytes(secret.sha256), .text(name), .text(method), .texts(grants)])
+            "SELECT insp.console_sign_in($1, $2, 'oidc', $3, $4, $5)",
+            [
+                .bytes(secret.sha256), .text(person.name), .texts(person.grants), .text(person.issuer),
+                .text(person.subject),
+            ])
+    }
+
+    /// Begins a session of who has used a link.
+    func signIn(_ secret: ConsoleSecret, name: String, grants: [String]) async throws {
+        _ = try await self.ask(
+            "SELECT insp.console_sign_in($1, $2, 'link', $3)", [.bytes(secret.sha256), .text(name), .texts(grants)])
     }
 
     func signOut(_ session: ConsoleSession) async throws {

@@ -122,7 +122,7 @@ import Testing
         for (place, grants) in people.enumerated() {
             let secret = ConsoleSecret()
             _ = try await site.admin.query(
-                "SELECT insp.console_sign_in($1, $2, 'oidc', $3)",
+                "SELECT insp.console_sign_in($1, $2, 'oidc', $3, 'https://id.example', $2)",
                 [.bytes(secret.sha256), .text("p\(place)"), .texts(grants)])
             let browser = Browser(port: site.server.port, secret: secret)
             let start = try #require(try await browser.get("/").headers["location"])

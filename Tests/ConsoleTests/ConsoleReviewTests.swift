@@ -149,7 +149,8 @@ import Testing
         let id = try await site.cases("bank")[0]
         let secret = ConsoleSecret()
         _ = try await site.admin.query(
-            "SELECT insp.console_sign_in($1, 'ann', 'oidc', '{reviewer:bank}')", [.bytes(secret.sha256)])
+            "SELECT insp.console_sign_in($1, 'ann', 'oidc', '{reviewer:bank}', 'https://id.example', '1')",
+            [.bytes(secret.sha256)])
         let part = "SELECT bytes FROM insp.console_part($1, $2, 'FRONT', 0)"
         let arguments: [PostgresValue] = [.bytes(secret.sha256), .text(id)]
         let early = await #expect(throws: PostgresError.self) { try await site.admin.query(part, arguments) }

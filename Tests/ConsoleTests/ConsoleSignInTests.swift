@@ -69,6 +69,23 @@ import Testing
         try await site.close()
     }
 
+    @Test func `Who is not signed in sends no body, or a short one`() async throws {
+        let site = try await ConsoleSite(link: SignInLink(name: "local", grants: ["reviewer:bank"]))
+        var browser = Browser(port: site.server.port)
+        let long = [
+            "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded", "Content-Length": "60000",
+        ]
+        // Of the body there is nothing: who waits for it does not answer.
+        #expect(try await browser.send("POST", "/sign-in/link", nil, long).status == 413)
+        for path in ["/tasks", "/cases/next", "/sign-out"] {
+            browser.secret = nil
+            #expect(try await browser.send("POST", path, nil, long).status == 401, "\(path)")
+            browser.secret = ConsoleSecret()
+            #expect(try await browser.send("POST", path, nil, long).status == 401, "\(path)")
+        }
+        try await site.close()
+    }
+
     @Test func `Who has no role here is not signed in`() async throws {
         let link = SignInLink(name: "guest", grants: ["reviewer:nobody", "owner:*", "reviewer"])
         let site = try await ConsoleSite(link: link)

@@ -60,12 +60,18 @@ struct ConsoleSite: Sendable {
         await self.admin.close()
     }
 
+    static let issuer = "https://id.example"
+
     /// A person who is signed in.
-    func person(_ name: String, _ grants: String...) async throws -> Browser {
+    ///
+    /// - Parameter subject: Who it is at the provider, whatever the name; `nil`: the name.
+    func person(
+        _ name: String, _ grants: String..., subject: String? = nil, issuer: String = Self.issuer
+    ) async throws -> Browser {
         let secret = ConsoleSecret()
         _ = try await self.admin.query(
-            "SELECT insp.console_sign_in($1, $2, 'oidc', $3)",
-            [.bytes(secret.sha256), .text(name), .texts(grants)])
+            "SELECT insp.console_sign_in($1, $2, 'oidc', $3, $4, $5)",
+            [.bytes(secret.sha256), .text(name), .texts(grants), .text(issuer), .text(subject ?? name)])
         return Browser(port: self.server.port, secret: secret)
     }
 

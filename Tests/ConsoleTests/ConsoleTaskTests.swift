@@ -69,7 +69,7 @@ import Testing
         try await self.finish(site)
         // The console was not dead, but slow.
         let late = try await site.admin.query(
-            "SELECT insp.console_step($1, $2::integer, $3::integer)",
+            "SELECT insp.console_step($1, $2::integer, $3)",
             [.int(try taken.int(0)), .int(try taken.int(1)), .int(try taken.int(2))])
         #expect(try !late[0].bool(0))
         #expect(try await site.count("insp.console_task WHERE done = 9 AND refused = 0 AND ended_at IS NOT NULL") == 1)
@@ -97,6 +97,7 @@ import Testing
             try await site.admin.execute("UPDATE insp.console_batch SET until = clock_timestamp()")
         }
         #expect(try await site.count("insp.console_batch WHERE cardinality(targets) = 4 AND attempts = 0") == 1)
+        #expect(try await browser.get("/tasks").text.contains("failed with 53100, is tried again"))
         try await site.admin.execute("DROP TRIGGER fail ON insp.dead")
         try await self.finish(site)
         #expect(try await site.count("insp.console_task WHERE done = 4 AND refused = 0 AND ended_at IS NOT NULL") == 1)

@@ -17,8 +17,8 @@ import Testing
         let (first, second, third) = (try numbers.int(0), try numbers.int(1), try numbers.int(2))
         let ann = try await site.person("ann", "operator:*")
         // The person whose login proposed them, under the name and under an address.
-        for name in [login, "\(login.uppercased())@example.com"] {
-            let same = try await site.person(name, "operator:*")
+        for (subject, name) in [login, "\(login.uppercased())@example.com", login].enumerated() {
+            let same = try await site.person(name, "operator:*", subject: "\(subject)")
             #expect(try await same.post("/approvals/\(first)/approve").text.contains("APPROVAL_REFUSED"))
             #expect(try await !same.get("/approvals").text.contains("Approve proposal"))
         }

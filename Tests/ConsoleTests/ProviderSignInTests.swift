@@ -43,8 +43,9 @@ import Testing
                 self.state.withLock { $0.verifiers.append(verifier) }
                 let time = Date().timeIntervalSince1970.rounded()
                 let claims: [String: Any] = [
-                    "iss": state.issuer, "aud": "desk", "sub": "1", "exp": time + 300, "iat": time,
-                    "nonce": state.change["nonce"] ?? state.nonce, "preferred_username": "ann",
+                    "iss": state.issuer, "aud": "desk", "sub": state.change["sub"] ?? "1", "exp": time + 300,
+                    "iat": time,
+                    "nonce": state.change["nonce"] ?? state.nonce, "preferred_username": state.change["name"] ?? "ann",
                     "roles": state.change["roles"].map { [$0] } ?? ["reviewer:bank"],
                 ]
                 return json([
@@ -112,6 +113,34 @@ import Testing
         #expect(try await signedIn.get("/cases").status == 200)
         #expect(try await signedIn.get("/queue").status == 403)
         #expect(try await site.count("insp.console_session WHERE actor = 'console:ann' AND method = 'oidc'") == 1)
+        await server.stop(within: .zero)
+        try await site.close()
+    }
+
+    @Test func `Who changes the name at the provider stays the same person here, and takes nobody else's name`()
+        async throws
+    {
+        let (site, provider, server) = try await self.site()
+        let browser = Browser(port: site.server.port)
+        for (subject, name) in [("1", "ann"), ("2", "bob"), ("1", "bob"), ("3", "Ann")] {
+            let (parameters, cookie) = try await self.begin(browser)
+            provider.state.withLock {
+                $0.nonce = parameters["nonce"] ?? ""
+                $0.change = ["sub": subject, "name": name]
+            }
+            let back = "/sign-in/callback?code=c&state=\(parameters["state"] ?? "")"
+            #expect(try await browser.get(back, headers: ["Cookie": cookie]).status == 200, "\(subject) \(name)")
+        }
+        let actors = try await site.admin.query("SELECT actor FROM insp.console_session ORDER BY id")
+        #expect(try actors.map { try $0.string(0) } == ["console:ann", "console:bob", "console:ann", "console:Ann~3"])
+        let issuer = provider.state.withLock { $0.issuer }
+        #expect(try await site.count("insp.console_person WHERE issuer = '\(issuer)'") == 3)
+        #expect(
+            try await site.count(
+                """
+                insp.v_operator_events WHERE action = 'console_sign_in' AND who = 'console:ann'
+                    AND detail @> '{"subject": "1", "issuer": "\(issuer)", "name": "bob"}'
+                """) == 1)
         await server.stop(within: .zero)
         try await site.close()
     }

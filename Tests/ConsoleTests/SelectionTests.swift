@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import TestSupport
 import Testing
 
@@ -53,6 +54,112 @@ import Testing
         // Three of the bank and four of the shop.
         #expect(try await site.count("insp.ready") == 7)
         #expect(try await site.count("insp.delayed") == 0)
+        try await site.close()
+    }
+
+    @Test func `One thing is told in the singular`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 1)
+        let browser = try await site.person("ann", "operator:bank")
+        #expect(try await browser.get("/tasks/new?kind=jobs").text.contains("Act on 1 job<"))
+        #expect(try await browser.get("/tasks/new?kind=dead").text.contains("Act on 0 dead letters<"))
+        let endpoint = try await browser.get("/tasks/new?kind=endpoints")
+        let count = try await site.count(
+            "insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id WHERE p.name = 'bank'")
+        try #require(count == 1)
+        #expect(endpoint.text.contains("Act on 1 endpoint<"))
+        for (most, words) in [(0.0, "0 jobs"), (1, "1 job"), (2, "2 jobs")] {
+            let plot = Plot(
+                title: "Jobs", unit: "jobs", times: [0, 60], step: 60, lines: [.init(name: "x", values: [most, 0])])
+            #expect(plot.markup.html.contains("at most \(words)'"), "\(words)")
+        }
+        try await site.close()
+    }
+
+    @Test func `A form that is sent twice begins one task, to which the second answer leads as well`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 1200)
+        let browser = try await site.person("ann", "operator:bank")
+        let page = try await browser.get("/tasks/new?kind=jobs")
+        let before = String(try #require(page.text.firstMatch(of: /name='before' value='([0-9]+)'/)?.1))
+        let fields = ["kind": "jobs", "action": "cancel", "reason": "sent by mistake", "before": before]
+        async let one = browser.post("/tasks", fields)
+        async let other = browser.post("/tasks", fields)
+        for answer in try await [one, other] {
+            #expect(answer.status == 303 && answer.headers["location"] == "/tasks", "\(answer.text)")
+        }
+        while try await site.store.step() {}
+        // Long afterwards as well, with the page that the browser has kept.
+        #expect(try await browser.post("/tasks", fields).status == 303)
+        #expect(try await site.count("insp.console_task WHERE done = 1200 AND ended_at IS NOT NULL") == 1)
+        #expect(try await site.count("insp.console_task") == 1)
+        #expect(try await site.count("insp.record WHERE action = 'console_task'") == 1)
+        // What was counted anew, or by somebody else, is another task.
+        let second = try await site.person("bob", "operator:bank")
+        #expect(try await second.post("/tasks", fields).status == 303)
+        #expect(try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "more"]).status == 303)
+        #expect(try await site.count("insp.console_task") == 3)
+        try await site.close()
+    }
+
+    @Test func `A failure that would recur with every batch ends the task at once, and the page says which`()
+        async throws
+    {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 1200)
+        try await site.admin.execute(
+            """
+            CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                RAISE 'no right' USING ERRCODE = '42501';
+            END $$;
+            CREATE TRIGGER fail BEFORE UPDATE ON insp.job FOR EACH ROW EXECUTE FUNCTION public.fail()
+            """)
+        let browser = try await site.person("ann", "operator:bank")
+        #expect(
+            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
+                == 303)
+        await #expect(throws: (any Error).self) { try await site.store.step() }
+        #expect(
+            try await site.count(
+                "insp.console_task WHERE failure = '42501' AND (done, refused) = (0, 0) AND ended_at IS NOT NULL")
+                == 1)
+        #expect(try await site.count("insp.console_batch") == 0)
+        #expect(try await !site.store.step())
+        #expect(try await browser.get("/tasks").text.contains("failed with 42501"))
+        #expect(
+            try await site.count(
+                "insp.v_operator_events WHERE action = 'console_task_end' AND detail ->> 'failure' = '42501'") == 1)
+        #expect(try await site.count("insp.ready") == 1200)
+        try await site.close()
+    }
+
+    @Test func `What a console says of an attempt after another one was begun has no effect`() async throws {
+        let site = try await ConsoleSite()
+        try await self.jobs(site, "bank", 4)
+        let browser = try await site.person("ann", "operator:bank")
+        #expect(
+            try await self.begin(browser, ["kind": "jobs", "action": "cancel", "reason": "sent by mistake"]).status
+                == 303)
+        func take() async throws -> [PostgresValue] {
+            try await site.admin.execute("UPDATE insp.console_batch SET until = NULL")
+            let row = try await site.admin.query("SELECT task, batch, attempt FROM insp.console_batch_take()")[0]
+            return [.int(try row.int(0)), .int(try row.int(1)), .int(try row.int(2))]
+        }
+        let fail = "SELECT insp.console_batch_fail($1, $2::integer, $3, '57014')"
+        let step = "SELECT insp.console_step($1, $2::integer, $3)"
+        // The first console was slow; the second one has half of its batch, for the first time.
+        let (first, second) = (try await take(), try await take())
+        _ = try await site.admin.query(fail, first)
+        #expect(try await site.count("insp.console_batch WHERE failure IS NOT NULL") == 0)
+        #expect(try await !site.admin.query(step, first)[0].bool(0))
+        #expect(try await site.count("insp.console_task WHERE done = 0 AND ended_at IS NULL") == 1)
+        // Nor after it was itself put back.
+        _ = try await site.admin.query(fail, second)
+        #expect(try await !site.admin.query(step, second)[0].bool(0))
+        #expect(try await site.count("insp.console_batch WHERE failure = '57014'") == 1)
+        while try await site.store.step() {}
+        #expect(try await site.count("insp.console_task WHERE done = 4 AND ended_at IS NOT NULL") == 1)
         try await site.close()
     }
 

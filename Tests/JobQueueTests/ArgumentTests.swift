@@ -254,7 +254,7 @@ import Testing
             SELECT insp.capture_open(c.token_sha256, sha256('browser')) FROM insp.capture_session c;
             SELECT insp.create_endpoint('acme', 'pull:');
             SELECT insp.set_partner_key('acme', \(publicKey));
-            SELECT insp.console_sign_in(sha256('desk'), 'ann', 'oidc', '{reviewer:*,operator:*,auditor:*}');
+            SELECT insp.console_sign_in(sha256('desk'), 'ann', 'oidc', '{reviewer:*,operator:*,auditor:*}', 'https://id.example', '1');
             SELECT insp.console_take(sha256('desk'), v.id) FROM insp.v_review v;
             SELECT insp.set_authorization('acme', 'other', 'https://hooks.example.com/y', 'me', 'secret');
             SELECT insp.create_partner('gone');

@@ -108,7 +108,7 @@ import Testing
             let second = try await self.enqueue(fixture)[0]
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.worker WHERE busy = 1)")
             said = try await self.explain(fixture, second)
-            #expect(said["reason"] == "All 1 slots of 1 workers are busy.")
+            #expect(said["reason"] == "All slots are busy: 1 slot of 1 worker.")
             #expect(said["next step"] == "Wait, or start more workers.")
             _ = try await fixture.admin.query("SELECT insp.limit_partner('acme', 1), insp.set_quota('acme', 1)")
             said = try await self.explain(fixture, second)

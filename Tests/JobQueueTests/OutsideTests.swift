@@ -250,11 +250,11 @@ import Testing
             try await waitUntil("a job is outside") { worker.vitals.outside > 0 }
             try await fixture.wait(
                 for:
-                    "coalesce((\(why) 'slow') LIKE '%share of the 1 jobs that wait for other servers; 0 of 1 slots%', false)"
+                    "coalesce((\(why) 'slow') LIKE '%share of the jobs that wait for other servers (1); busy slots: 0 of 1%', false)"
             )
             _ = try await fixture.enqueue(2)
             try await fixture.wait(
-                for: "coalesce((\(why) 'acme') = 'all 1 slots of 1 workers are busy', false)")
+                for: "coalesce((\(why) 'acme') = 'all slots are busy: 1 slot of 1 worker', false)")
             gates.withLock { $0 = (true, true) }
             try await fixture.wait(for: Self.finished)
         }

@@ -29,6 +29,7 @@ struct PersonalMarks: Sendable {
         "challenge.token_sha256": "of a random token", "content.kind": "a word",
         "capture_session": "goes an hour after its link expires, and earlier with its person or job: CaptureLinkTests",
         "case_lease": "who works at the console", "console_act": "who works at the console", "console_grant": "a role",
+        "console_person": "who works at the console",
         "console_session": "who works at the console, for hours",
         "console_batch": "an SQLSTATE",
         "console_task":

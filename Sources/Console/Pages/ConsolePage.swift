@@ -65,7 +65,7 @@ struct ConsolePage {
         if session.isForAll(as: [.operator, .auditor]) {
             links += [
                 "<li><a href='/approvals'>Approvals</a></li>\n", "<li><a href='/record'>Record</a></li>\n",
-                "<li><a href='/keys'>Keys</a></li>\n",
+                "<li><a href='/keys'>Keys</a></li>\n", "<li><a href='/people'>People</a></li>\n",
             ]
         }
         return """

@@ -28,6 +28,9 @@ struct Plot {
         }
         let most = max(self.lines.flatMap(\.values).compactMap { $0 }.max() ?? 0, 0)
         let scale = Self.rounded(most)
+        // Of "s" one is as many.
+        let isPlural = self.unit.count > 1 && self.unit.hasSuffix("s")
+        let unit = most == 1 && isPlural ? String(self.unit.dropLast()) : self.unit
         let paths = self.lines.enumerated().map { place, line -> Markup in
             "<path class='line l\(place % 5)' d='\(self.path(line.values, first, last, scale))'/>\n"
         }
@@ -42,7 +45,7 @@ struct Plot {
         return """
             <section class='plot'><h2>\(self.title)</h2>
             <p class='soft'>\(keys)</p>
-            <svg viewBox='0 0 560 180' role='img' aria-label='\(self.title): at most \(Markup.number(most)) \(self.unit)'>
+            <svg viewBox='0 0 560 180' role='img' aria-label='\(self.title): at most \(Markup.number(most)) \(unit)'>
             <path class='axis' d='M\(Self.left) \(Self.top)V\(floor)H\(right)'/>
             <text x='\(Self.left - 6)' y='\(Self.top + 4)' text-anchor='end'>\(Markup.number(scale))</text>
             <text x='\(Self.left - 6)' y='\(floor)' text-anchor='end'>0</text>

@@ -43,16 +43,19 @@ struct SelectionPage {
         }
         content.append(
             ConsolePage.table(
-                rows.count < total ? "The first \(rows.count)" : "All of them", ["Which", "Partner", "What"], rows,
+                rows.count < total ? "The first \(rows.count)" : total == 1 ? "What it is" : "All of them",
+                ["Which", "Partner", "What"], rows,
                 empty: "The selection is empty."))
-        let title =
+        let one =
             switch kind {
-            case .dead: "Act on \(total) dead letters"
-            case .jobs: "Act on \(total) jobs"
-            case .callbacks: "Act on \(total) callbacks"
-            case .endpoints: "Act on \(total) endpoints"
+            case .dead: "dead letter"
+            case .jobs: "job"
+            case .callbacks: "callback"
+            case .endpoints: "endpoint"
             }
-        return ConsolePage(title: title, session: self.session, content: content).response()
+        return ConsolePage(
+            title: "Act on \(total) \(one)\(total == 1 ? "" : "s")", session: self.session, content: content
+        ).response()
     }
 }
 
@@ -118,11 +121,13 @@ struct TasksPage {
 
     private func state(_ row: TaskRow) -> Markup {
         if let ended = row.ended {
-            return "ended \(ConsolePage.time(ended))\(row.endedBy.map { " by \($0)" } ?? "")"
+            return
+                "ended \(ConsolePage.time(ended))\(row.endedBy.map { " by \($0)" } ?? "")\(row.failure.map { ": failed with \($0)" } ?? "")"
         }
-        guard self.mayAct else { return "under way" }
+        let waits: Markup = row.failure.map { "failed with \($0), is tried again" } ?? ""
+        guard self.mayAct else { return row.failure == nil ? "under way" : waits }
         return """
-            <form method='post' action='/tasks/\(String(row.id))/stop'>\(ConsolePage.token(self.session))
+            \(waits)<form method='post' action='/tasks/\(String(row.id))/stop'>\(ConsolePage.token(self.session))
             <button type='submit'>Stop task \(String(row.id))</button></form>
             """
     }

@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import InspectCore
 
 extension ConsoleRoute {
-    /// Approvals, the record, keys and limits.
+    /// Approvals, the record, keys, people and limits.
     static let oversight: [ConsoleRoute] = [
         ConsoleRoute("GET", "/approvals", Self.seeing) { call, _ in
             let session = try call.signedIn()
@@ -33,6 +33,14 @@ extension ConsoleRoute {
         ConsoleRoute("GET", "/keys", Self.seeing) { call, _ in
             let session = try call.signedIn()
             return KeysPage(session: session, state: try await call.store.keysState(session)).response
+        },
+        ConsoleRoute("GET", "/people", Self.seeing) { call, _ in
+            let session = try call.signedIn()
+            return PeoplePage(session: session, rows: try await call.store.people(session)).response
+        },
+        ConsoleRoute("POST", "/people/{number}/end", .roles([.operator])) { call, _ in
+            try await call.store.endSessions(try call.signedIn(), of: try call.rowNumber())
+            return ConsoleCall.redirect("/people")
         },
         ConsoleRoute("GET", "/limits", Self.seeing) { call, _ in
             let session = try call.signedIn()

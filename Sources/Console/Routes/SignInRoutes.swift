@@ -19,7 +19,7 @@ extension ConsoleRoute {
             guard let link = call.service.link, link.take(form["token"] ?? "") else {
                 return LinkPage(token: nil).response(status: 403)
             }
-            return try await call.begin(name: link.name, method: "link", grants: link.grants)
+            return try await call.begin { try await call.store.signIn($0, name: link.name, grants: link.grants) }
         },
         ConsoleRoute("GET", "/sign-in/provider", .everyone) { call, _ in
             guard let provider = call.service.provider else { throw InspectError(.pathUnknown) }
@@ -44,7 +44,7 @@ extension ConsoleRoute {
             }
             do {
                 let person = try await provider.person(code: code, secret, redirect: call.redirectURL)
-                return try await call.begin(name: person.name, method: "oidc", grants: person.grants)
+                return try await call.begin { try await call.store.signIn($0, person) }
             } catch let failure as OpenIDProvider.Failure {
                 return call.failed(failure)
             }
@@ -74,9 +74,9 @@ extension ConsoleCall {
     fileprivate var redirectURL: String { (self.service.configuration.origins.first ?? "") + "/sign-in/callback" }
 
     /// A new session with a new cookie, whatever the browser had before: nobody can have planted it.
-    fileprivate func begin(name: String, method: String, grants: [String]) async throws -> HTTPResponse {
+    fileprivate func begin(_ signIn: (ConsoleSecret) async throws -> Void) async throws -> HTTPResponse {
         let secret = ConsoleSecret()
-        try await self.store.signIn(secret, name: name, method: method, grants: grants)
+        try await signIn(secret)
         // No redirect: behind one from the provider's site, browsers withhold the strict cookie.
         var response = WelcomePage().response(status: 200)
         response.headers += [

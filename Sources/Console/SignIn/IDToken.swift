@@ -9,6 +9,8 @@ struct IDToken {
     }
 
     let claims: [String: Any]
+    /// Who it is, at this issuer for ever; every other claim may change (section 5.7).
+    let subject: String
     /// The key's name that the header has, to fetch keys again where it is new.
     private static let leeway = 60.0
 
@@ -62,7 +64,12 @@ struct IDToken {
         guard let given = claims["nonce"] as? String, ConsoleSecret.areEqual(given, nonce) else {
             throw Refusal(reason: "the ID token answers another sign-in")
         }
+        guard let subject = claims["sub"] as? String, (1...255).contains(subject.utf8.count), !subject.contains("\0")
+        else {
+            throw Refusal(reason: "the ID token has no subject")
+        }
         self.claims = claims
+        self.subject = subject
     }
 
     /// A claim by its path, such as `realm_access.roles`. A name with a full stop of its own goes before a path.

@@ -4,6 +4,16 @@ internal import HTTPClient
 internal import InspectCore
 internal import Synchronization
 
+/// A person as the provider knows them.
+struct OpenIDPerson: Sendable {
+    var issuer: String
+    var subject: String
+    /// What the provider calls them now.
+    var name: String
+    /// Such as `reviewer:bank`.
+    var grants: [String]
+}
+
 /// The organisation's OpenID Connect provider: authorization code with PKCE (RFC 7636).
 package final class OpenIDProvider: Sendable {
     package struct Settings: Sendable {
@@ -14,7 +24,7 @@ package final class OpenIDProvider: Sendable {
         package var secret: String?
         /// The claim with roles, such as `roles` or `realm_access.roles`.
         package var rolesClaim = "roles"
-        /// The claim that names persons in the record, unique at the provider.
+        /// The claim with the name that a person has in the record from the first sign-in on. Who it is says `sub` alone.
         package var nameClaim = "preferred_username"
         package var scopes = "openid profile"
 
@@ -72,7 +82,7 @@ package final class OpenIDProvider: Sendable {
     /// The person whose code it is, and what roles the provider gives them.
     func person(
         code: String, _ secret: ConsoleSecret, redirect: String
-    ) async throws(Failure) -> (name: String, grants: [String]) {
+    ) async throws(Failure) -> OpenIDPerson {
         let known = try await self.discovered()
         var parameters = [
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", redirect),
@@ -103,7 +113,9 @@ package final class OpenIDProvider: Sendable {
             guard let name = token.claim(self.settings.nameClaim) as? String else {
                 throw IDToken.Refusal(reason: "the ID token has no \(self.settings.nameClaim)")
             }
-            return (name, token.grants(self.settings.rolesClaim))
+            return OpenIDPerson(
+                issuer: self.settings.issuer, subject: token.subject, name: name,
+                grants: token.grants(self.settings.rolesClaim))
         } catch {
             throw Failure(reason: error.reason)
         }

@@ -23,7 +23,8 @@ extension Command {
             .value("oidc-ca", "FILE", "PEM file with the provider's certificate authorities"),
             .value("oidc-roles", "CLAIM", "claim with roles, such as reviewer:bank; a path such as a.b [roles]"),
             .value(
-                "oidc-name", "CLAIM", "claim that names people in the record, unique there [preferred_username]"),
+                "oidc-name", "CLAIM",
+                "claim that names a person in the record from the first sign-in on [preferred_username]"),
             .value("oidc-scopes", "SCOPES", "what is asked for [openid profile]"),
             .value(
                 "certificate", "FILE", "PEM certificate chain, which enables TLS; without it a proxy must terminate TLS"

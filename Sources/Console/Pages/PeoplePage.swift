@@ -1,0 +1,40 @@
+internal import Foundation
+internal import HTTPServer
+internal import InspectCore
+
+/// Who is signed in, and what ends that.
+struct PeoplePage {
+    var session: ConsoleSession
+    var rows: [PersonRow]
+
+    var response: HTTPResponse {
+        let mayEnd = self.session.isForAll(as: [.operator])
+        let rows = self.rows.map { row -> Markup in
+            let button: Markup =
+                mayEnd
+                ? """
+                <td><form method='post' action='/people/\(String(row.id))/end'>\(ConsolePage.token(self.session))
+                <button type='submit'>End sessions of \(row.name)</button></form></td>
+                """ : ""
+            return """
+                <tr><th scope='row'>\(row.name)</th><td>\(row.issuer)<br/>\(row.subject)</td><td>\(row.roles)</td>\
+                <td>\(ConsolePage.time(row.since))</td><td>\(ConsolePage.time(row.seen))</td>\
+                <td class='number'>\(String(row.sessions))</td><td class='number'>\(String(row.cases))</td>\(button)</tr>
+
+                """
+        }
+        return ConsolePage(
+            title: "People", session: self.session,
+            content: [
+                """
+                <p>Who must not come back is disabled at the provider first. Whoever is signed out holds no case.</p>
+
+                """,
+                ConsolePage.table(
+                    "Who is signed in",
+                    ["Name", "Provider and subject", "Roles", "Since", "Last seen", "Sessions", "Cases"]
+                        + (mayEnd ? ["Action"] : []), rows, empty: "Nobody is signed in."),
+            ]
+        ).response()
+    }
+}

@@ -19,8 +19,7 @@ package enum CallbackEvent: Sendable {
             case delivered = "delivered"
             /// Will be tried again.
             case failed = "failed"
-            /// Dead-lettered.
-            case dead = "dead"
+            case deadLettered = "dead_lettered"
             /// Will be tried again; not counted, since the fault was ours.
             case released = "released"
             /// The claim had lapsed, so nothing was recorded; another dispatcher has the callback.
@@ -65,7 +64,7 @@ extension CallbackEvent.Attempt {
                 switch settlement.outcome {
                 case .delivered: .delivered
                 case .retry: .failed
-                case .deadLetter: .dead
+                case .deadLetter: .deadLettered
                 case .release: .released
                 }
             } else {

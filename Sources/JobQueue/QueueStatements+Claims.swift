@@ -7,11 +7,15 @@ package import Postgres
 extension QueueStatements {
     /// A claimed job with the queue it came from.
     package struct Claim {
+        /// The job with its new lease.
         package var job: ClaimedJob
+        /// `insp.queue.id`.
         package var queue: Int
+        /// Its place in the queue.
         package var seq: Int64
         /// False if the job was cancelled or expired while it waited: then only the lease must be dropped.
         package var isOpen: Bool
+        /// Whether the job's own deadline passed while it waited.
         package var isExpired: Bool
     }
 
@@ -27,6 +31,7 @@ extension QueueStatements {
         package var limits: [Int]?
         /// Queues that were unknown.
         package var queues: [QueueFloors.Queue]
+        /// In the order of the scans.
         package var jobs: [Claim]
     }
 

@@ -15,6 +15,7 @@ package enum CallbackEvent: Sendable {
 
     /// One attempt, after it was recorded.
     package struct Attempt: Sendable {
+        /// How an attempt ended; the raw values are a metric's labels.
         package enum Outcome: String, Sendable {
             case delivered = "delivered"
             /// Will be tried again.
@@ -26,7 +27,9 @@ package enum CallbackEvent: Sendable {
             case stale = "stale"
         }
 
+        /// The header `webhook-id` (Standard Webhooks), the same at every attempt.
         package let webhookID: String
+        /// `insp.endpoint.id`.
         package let endpoint: Int64
         /// Whether the endpoint gets the callbacks of tests.
         package let isTest: Bool
@@ -36,11 +39,13 @@ package enum CallbackEvent: Sendable {
         package let trace: TraceContext?
         /// Number among the counted attempts, from 1.
         package let number: Int
+        /// What was recorded, or that nothing was.
         package let outcome: Outcome
         /// HTTP status, if an answer came.
         package let status: Int?
         /// What was wrong, or `nil`.
         package let error: String?
+        /// Why it was not delivered; `nil`: it was.
         package let code: ErrorCode?
         /// Of the request.
         package let milliseconds: Int

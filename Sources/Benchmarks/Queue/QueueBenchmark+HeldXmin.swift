@@ -91,7 +91,7 @@ extension QueueBenchmark.HeldXmin {
         package var violations: Int
     }
 
-    /// Measures in a database of its own, which is dropped afterwards.
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { database in
             var report = try await self.runProduct(in: database, progress)

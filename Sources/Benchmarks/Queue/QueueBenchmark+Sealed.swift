@@ -66,7 +66,7 @@ extension QueueBenchmark.Sealed {
         var keysWAL: Double
     }
 
-    /// Measures in a database of its own, which is dropped afterwards.
+    /// - Throws: ``InspectError`` if the queue is not empty: the database should be the benchmark's own.
     package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
         try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
     }

@@ -31,7 +31,7 @@ package struct EventPage: Sendable {
     package struct Place: Hashable, Sendable {
         /// `insp.endpoint.id`.
         package var endpoint: Int64
-        /// The history of the database that gave the position; a cursor of another is refused.
+        /// The history of the database in which the position was given.
         package var epoch: Int64
         /// The position of the last event that the partner has, in the one order of all events.
         package var position: Int64

@@ -10,11 +10,11 @@ package struct ExtractionData: Codable, Sendable {
     package var lastName: String?
     /// `YYYY-MM-DD`; unknown parts of a date of birth leave the whole date out.
     package var dateOfBirth: String?
-    /// As printed.
+    /// As printed, or as DG11 or DG12 has it.
     package var placeOfBirth: String?
     /// `YYYY-MM-DD`.
     package var issuingDate: String?
-    /// As printed.
+    /// As printed, or as DG11 or DG12 has it.
     package var issuingAuthority: String?
     /// `YYYY-MM-DD`.
     package var expiryDate: String?

@@ -10,7 +10,7 @@ package enum ChallengeRules {
         package var outcome: LivenessVerdict.Outcome
         /// `colour_flash`, `motion`, both joined by `+`, or `passive`.
         package var method: String
-        /// One for each method that was asked for.
+        /// One for each method that was judged.
         package var verdicts: [LivenessVerdict]
         /// `nil` for a pass.
         package var reason: LivenessVerdict.Reason?
